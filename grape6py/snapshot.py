@@ -5,9 +5,9 @@ The formats are listed in docs/formats.md; ``formats/`` has a module for each.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -18,9 +18,10 @@ from grape6py import formats, quantities
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
 from grape6py._io import atomic_files
-from grape6py.errors import ArgumentError, Grape6Warning
-from grape6py.formats import Snapshot, Source, hdf5
+from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
 from grape6py.models import Particles
+from grape6py.ranks.ranks import Ranks, ranks_of, together
 
 if TYPE_CHECKING:
     from grape6py.units import Units
@@ -33,18 +34,24 @@ def read_snapshot(
     which: int = -1,
     *,
     format: str | None = None,
+    comm: Untyped = None,
 ) -> Snapshot:
-    """Read bodies from a file of any of the formats.
+    """Read bodies from a file of any of the formats, or from numbered files.
 
     Parameters
     ----------
     source : path-like or file object
         Opened in text or binary mode, if a file object; it is not closed. The format is known by
-        the contents. A path may also be that of an HDF5 file of a run (``archive.py``).
+        the contents. A path may also be that of an HDF5 file of a run (``archive.py``). Of Gadget's
+        snapshots in numbered files, a.0.hdf5, a.1.hdf5, ..., all are read, by the name of one of
+        them, or by a.hdf5 or a, if there is no such file.
     which : int
         Which of the snapshots of a file, if it has several; by default the last one.
     format : str, optional
         The name of a format, if its contents are not to be asked.
+    comm : mpi4py's communicator, optional
+        All of its ranks make this call, with the same path. Each gets an equal share of the bodies,
+        in the order of the file: bodies ``n * rank // size`` to ``n * (rank + 1) // size``.
 
     Returns
     -------
@@ -56,34 +63,70 @@ def read_snapshot(
     ------
     SnapshotError
         (a ValueError) that says what is wrong in which file, in text for each malformed line (the
-        first 20 in full).
+        first 20 in full). If numbered files are missing, or not those of one snapshot.
     OSError
         If the file cannot be opened.
+    RankError
+        If another rank has failed.
 
     Warns
     -----
     Grape6Warning
         For a file of a cosmological run, whose lengths are comoving.
     """
+    if comm is not None:
+        from grape6py.ranks import snapshots
+
+        return snapshots.read(Ranks(comm), source, which, format)
+    with opened(source) as file:
+        return whole(file, format_of(file, format, not hasattr(source, "read")), which)
+
+
+@contextlib.contextmanager
+def opened(source: Untyped) -> Iterator[Source]:
+    """Context with what is read: a file of a path, or an open one."""
     if not hasattr(source, "read"):
-        name = os.fspath(source)
+        name = file_of(source)
         with open(name, "rb") as file:
-            opened = Source(file, name)
-            if format is None and opened.head.startswith(hdf5.MAGIC) and _is_of_a_run(opened):
-                return _of_a_run(name, which)
-            return _read(opened, which, format)
-    stream: Untyped = source
-    name = str(getattr(stream, "name", "snapshot"))
-    if isinstance(stream, io.TextIOBase):
-        stream = io.BytesIO(stream.read().encode("utf-8", "replace"))
-    return _read(Source(stream, name), which, format)
+            yield Source(file, name)
+        return
+    name = str(getattr(source, "name", "snapshot"))
+    if isinstance(source, io.TextIOBase):
+        source = io.BytesIO(source.read().encode("utf-8", "replace"))
+    yield Source(source, name)
 
 
-def _read(source: Source, which: int, name: str | None) -> Snapshot:
+def file_of(path: PathLike) -> str:
+    """The file that is opened for a path: the first of its numbered files, if there is no other."""
+    name = os.fspath(path)
+    first = None if os.path.lexists(name) else parts.first_of(name)
+    if first is None:
+        return name
+    try:
+        with open(first, "rb") as file:
+            source = Source(file, first)
+            layout = formats.format_of(source).layout
+            return first if layout is not None and layout.head(source).files > 1 else name
+    except (SnapshotError, OSError):
+        return first  # whose reader says what is wrong
+
+
+def format_of(source: Source, name: str | None, is_path: bool) -> formats.Format | None:
+    """The format of a name, or of what is there; None if that is a file of a run."""
+    if name is not None:
+        return formats.named(name)
+    is_of_a_run = is_path and source.head.startswith(hdf5.MAGIC) and _is_of_a_run(source)
+    return None if is_of_a_run else formats.format_of(source)
+
+
+def whole(source: Source, format_: formats.Format | None, which: int) -> Snapshot:
+    """All bodies of a snapshot."""
     which = validate.integer("which", which)
-    format_ = formats.named(name) if name is not None else formats.format_of(source)
+    if format_ is None:
+        return _of_a_run(source.name, which)
     found = format_.read(source, which)
-    found.check(source.name)
+    if format_.layout is None:  # which checks each file by its own name
+        found.check(source.name)
     found.format = format_.name
     return found
 
@@ -114,8 +157,10 @@ def write_snapshot(
     ids: ArrayLike | None = None,
     units: Units | None = None,
     format: str | None = None,
+    files: int | None = None,
+    comm: Untyped = None,
 ) -> None:
-    """Write bodies to a file of any of the formats.
+    """Write bodies to a file of any of the formats, or to numbered files.
 
     Parameters
     ----------
@@ -135,25 +180,56 @@ def write_snapshot(
         In which the numbers are; these three are by default those of a `Snapshot`.
     format : str, optional
         The name of a format, instead of the ending's.
+    files : int, optional
+        In how many files, for the formats of Gadget: a.0.hdf5, a.1.hdf5, ... of a.hdf5, with equal
+        shares of the bodies. With 1 it is one file, without a number.
+    comm : mpi4py's communicator, optional
+        All of its ranks make this call, each with its own bodies and the rest the same, and each
+        writes the file of its number. One rank alone writes one file, without a number.
+
+    Numbered files are written aside, all of them, before the first one gets its name: whatever
+    fails till then, on any rank, leaves what was there. They take the place of a file without a
+    number, and of all numbered files of the snapshot before. Bodies without ids get 1, 2, ...
+    through all.
 
     Raises
     ------
     ArgumentError
         (a ValueError) if shapes do not fit, a value is NaN, infinite, masked or too large for the
-        format, or no format has this ending. Nothing is written then.
+        format, or no format has this ending, or what must be the same differs between the ranks.
+        Nothing is written then.
+    OSError
+        If it cannot be written. What was there is there still.
+    RankError
+        If another rank has failed.
 
     Warns
     -----
     Grape6Warning
         If the format has no place for time, ids or units that there are.
     """
-    content = _content(mass, pos, vel, time, ids, units)
     file: Untyped = target
     is_open = hasattr(file, "write")
-    if format is not None:
-        format_ = formats.named(format)
-    else:
-        format_ = formats.FORMATS["text"] if is_open else formats.by_name(file)
+    ranks = ranks_of(comm)
+    with together(ranks, "write_snapshot()") as said:
+        content = _content(mass, pos, vel, time, ids, units)
+        if format is not None:
+            format_ = formats.named(format)
+        else:
+            format_ = formats.FORMATS["text"] if is_open else formats.by_name(file)
+        pieces_of = 1 if files is None else validate.integer("files", files)
+        if pieces_of < 1:
+            raise ArgumentError(f"files = {pieces_of}: at least one")
+        if ranks is not None and files is not None:
+            raise ArgumentError("files= is for one process: with comm= each rank writes one file")
+        if is_open and (ranks is not None or pieces_of > 1):
+            raise ArgumentError("numbered files have a name: files= and comm= need a path")
+        more = str(comment), repr(content.units), format_.name
+        said.alike("the arguments of write_snapshot()", "" if is_open else os.fspath(file), *more)
+        said.same("time", content.time)
+    if pieces_of > 1 or (ranks is not None and ranks.size > 1):
+        numbered.write(file, content.cut(pieces_of), format_, comment or "", ranks=ranks)
+        return
     name = str(getattr(file, "name", "the file")) if is_open else os.fspath(file)
     pieces = encoded(content, format_, name, comment or "")
     if not is_open:
@@ -172,13 +248,9 @@ def encoded(
     """The pieces of a file; a warning of two calls above names what the format does not keep."""
     lost = format_.lost(content)
     if lost:
-        warnings.warn(
-            f"{name}: {format_.title} has no place for {', '.join(lost)}: not kept",
-            Grape6Warning,
-            stacklevel=3,
-        )
+        format_.warn(name, lost)
         if any(what.startswith("ids ") for what in lost):
-            content = Snapshot(*content, time=content.time, units=content.units)
+            content = content.with_ids(None)
     return format_.write(content, comment)
 
 

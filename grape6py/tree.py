@@ -21,6 +21,7 @@ from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
+from grape6py.cuda import usable
 from grape6py.errors import ArgumentError, BackendError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
@@ -30,6 +31,7 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
+    from grape6py.ranks.devices import DevicesTree
     from grape6py.ranks.ranks import Ranks
     from grape6py.ranks.tree import SharedTree
 
@@ -39,6 +41,7 @@ _METHODS = {"fmm": "fmm", "bh": "bh"}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
 # From such errors on: higher orders would give less than is asked for, or larger tails.
 _ORDERS = (5e-3, 2), (2e-3, 3), (5e-4, 4), (0.0, 5)
+_SHARE = 1 << 20  # particles of each of several GPUs: fewer are as soon done on one GPU less
 _MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cores
 _BACKENDS = {
     name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
@@ -118,8 +121,8 @@ class Tree:
         perhaps; forces are those of the particles of all ranks, and no rank has all of them.
         Particles are numbered through the ranks: see :attr:`first`. See docs/parallel.md.
     work : array_like, shape (n,), optional
-        With `comm`, what the forces on each particle cost: :attr:`work` of the tree before. Each
-        rank gets the same share of it.
+        With `comm` or on several GPUs, what the forces on each particle cost: :attr:`work` of the
+        tree before. Each rank gets the same share of it.
 
     Raises
     ------
@@ -166,8 +169,8 @@ class Tree:
             validate.order("Tree(pos, mass)", pos, mass)
             self._library = libraries.library_of(given.values())
             options = _options_of(threads, isa)
-            self._tree: HostTree | DeviceTree | SharedTree = (
-                _tree_for(given, backend, options)
+            self._tree: HostTree | DeviceTree | DevicesTree | SharedTree = (
+                _tree_for(given, backend, options, (*validate.shape(pos), 0)[0])
                 if ranks is None
                 else _shared(ranks, given, backend, options)
             )
@@ -198,13 +201,17 @@ class Tree:
 
     @property
     def work(self) -> Floats:
-        """With `comm`: what the last forces on each particle cost, in pairs; shape (n,)."""
+        """With `comm` or on several GPUs: what the last forces on each particle cost, in pairs;
+        shape (n,)."""
         self._check_open()
-        return self._shared_tree().work
+        shared = self._shared_tree()
+        with shared.using({}) as place:
+            found: Untyped = place.give(shared.work())
+        return found  # type: ignore[no-any-return]
 
     def _shared_tree(self) -> SharedTree:
         if not hasattr(self._tree, "work_before"):
-            raise ArgumentError("work is what ranks share out: make the tree with comm")
+            raise ArgumentError("work is what ranks or GPUs share out: this tree is on one")
         return cast("SharedTree", self._tree)
 
     def __repr__(self) -> str:
@@ -552,43 +559,45 @@ def _shared(
 ) -> SharedTree:
     from grape6py.ranks.tree import SharedTree
 
-    kind = validate.choice("backend", backend, _BACKENDS)
-    found = first_on_device(given)
-    if kind == "cuda" or found is not None:
-        what = f"backend = {backend!r}" if found is None else f"{found[0]} on a CUDA device"
-        raise ArgumentError(f"{what}: a tree with comm is on the CPU; give NumPy's arrays")
-    return SharedTree(ranks, HostTree(options), options)
+    with ranks.step("Tree()") as said:  # all are alike, whether they have many particles or few
+        said.most[0] = (*validate.shape(given["pos"]), 0)[0]
+    inner = _tree_for(given, backend, options, int(said.most[0]), may_share=False)
+    return SharedTree(ranks, cast("HostTree | DeviceTree", inner), options)
 
 
 def _tree_for(
-    given: Mapping[str, Untyped], backend: str, options: dict[int, int]
-) -> HostTree | DeviceTree:
-    """The tree that these arguments want, still to be built."""
+    given: Mapping[str, Untyped],
+    backend: str,
+    options: dict[int, int],
+    n: int,
+    may_share: bool = True,
+) -> HostTree | DeviceTree | DevicesTree:
+    """The tree of n particles that these arguments want, still to be built."""
     kind = validate.choice("backend", backend, _BACKENDS)
     found = first_on_device(given)
-    if found is None:
-        return _tree_of_host(given["pos"], kind, options)
-    if kind == "cpu":
+    if kind == "cpu" and found is not None:
         raise ArgumentError(
             f"{found[0]} lies on a CUDA device, but {backend} computes on the CPU: give NumPy's "
             "arrays, or another backend"
         )
+    if found is None:
+        if kind == "auto" and (options or n < _MANY):
+            kind = "cpu"
+        environment = os.environ.get("GRAPE6_BACKEND"), os.environ.get("GRAPE6_DEVICES")
+        device = None if kind == "cpu" else _device_of(kind, *environment, os.getpid())
+        if device is None:
+            return HostTree(options)
+        cupy = import_cupy("pos")
+    else:
+        cupy = import_cupy(found[0])
+        device = take(cupy, *found).device.id
     from grape6py.cuda.tree.device_tree import DeviceTree
+    from grape6py.ranks.devices import DevicesTree
 
-    cupy = import_cupy(found[0])
-    return DeviceTree(cupy, take(cupy, *found).device.id, of_host=False)
-
-
-def _tree_of_host(pos: Untyped, kind: str, options: dict[int, int]) -> HostTree | DeviceTree:
-    if kind == "auto" and (options or validate.shape(pos)[:1] < (_MANY,)):
-        kind = "cpu"
-    where = os.environ.get("GRAPE6_BACKEND"), os.environ.get("GRAPE6_DEVICES"), os.getpid()
-    device = None if kind == "cpu" else _device_of(kind, *where)
-    if device is None:
-        return HostTree(options)
-    from grape6py.cuda.tree.device_tree import DeviceTree
-
-    return DeviceTree(import_cupy("pos"), device, of_host=True)
+    devices = usable.beside(device, cupy.cuda.runtime.getDeviceCount())[: n // _SHARE]
+    if may_share and len(devices) > 1:
+        return DevicesTree(cupy, devices, of_host=found is None)
+    return DeviceTree(cupy, device, of_host=found is None)
 
 
 @functools.cache  # by all that it may depend on: to look takes longer than many a sum

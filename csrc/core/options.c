@@ -62,6 +62,7 @@ const struct option options_table[] = {
     {"GRAPE6_VERIFY", G6X_VERIFY, FRACTION(initial.verify)},
     {"GRAPE6_PYTHON", 0, TEXT(process.python, "/")},
     {"GRAPE6_DEVICES", 0, TEXT(process.devices, "0123456789")},
+    {"GRAPE6_TRANSFERS", 0, WORDS(process.transfers, "auto nccl mpi host")},
     {"GRAPE6_PREDICT", 0, WORDS(initial.predict_on_host, "device host")},
     {"GRAPE6_THETA", G6X_THETA, FRACTION(initial.theta)},
     {"GRAPE6_TREE_METHOD", G6X_TREE_METHOD, WORDS(initial.tree_method, "fmm bh")},

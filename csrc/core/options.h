@@ -30,6 +30,7 @@ struct process_options {
     char problem[256];         /* error in the environment, or empty */
     char python[512]; /* Python to embed: an executable or an environment's folder, or empty */
     char devices[64]; /* numbers of the CUDA devices to use, or "all", or empty */
+    int transfers;    /* between the GPUs of ranks: read by grape6py/ranks/carriers.py */
     int ranks_here;   /* ranks of MPI on this machine, as the launcher says; 1 without one */
 };
 

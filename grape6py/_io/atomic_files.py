@@ -13,8 +13,8 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Self
 
 from grape6py.errors import FileInUseError
 
@@ -34,27 +34,63 @@ def write_whole(
     device, is written to. `before` is called when the new file is whole, before it gets its name.
     """
     pieces = [data] if isinstance(data, bytes) else data
+    if is_stream(path):
+        with _named(path), open(path, "wb") as file:
+            file.writelines(pieces)
+        return
+    with Aside(path, pieces) as aside:
+        before()
+        aside.put()
+
+
+class Aside:
+    """A file that is whole and synced, under another name until it is put into its place.
+
+    A link is followed. As a context it removes what has not been put there. An OSError names
+    `path`.
+    """
+
+    def __init__(self, path: PathLike, pieces: Iterable[bytes]) -> None:
+        self._path = path
+        self._target = os.path.realpath(path)
+        folder, name = os.path.split(self._target)
+        self._name = os.path.join(folder, f".{name}.{os.getpid()}")
+        with _named(path):
+            if os.path.isdir(self._target):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            try:
+                _write_synced(self._name, pieces)
+                if os.path.exists(self._target):
+                    shutil.copymode(self._target, self._name)
+            except BaseException:  # Ctrl-C too
+                self._remove()
+                raise
+
+    def put(self) -> None:
+        """Give the file its name: what had it is no more."""
+        with _named(self._path):
+            os.replace(self._name, self._target)
+            sync_folder(os.path.dirname(self._target))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._name)
+
+
+@contextlib.contextmanager
+def _named(path: PathLike) -> Iterator[None]:
+    """Context whose errors name a file."""
     try:
-        if is_stream(path):
-            with open(path, "wb") as file:
-                file.writelines(pieces)
-            return
-        target = os.path.realpath(path)
-        there = os.path.exists(target)
-        folder, name = os.path.split(target)
-        aside = os.path.join(folder, f".{name}.{os.getpid()}")
-        try:
-            _write_synced(aside, pieces)
-            if there:
-                shutil.copymode(target, aside)
-            before()
-            os.replace(aside, target)
-        except BaseException:  # Ctrl-C too
-            with contextlib.suppress(OSError):
-                os.unlink(aside)
-            raise
-        sync_folder(folder)
+        yield
     except OSError as error:
+        if error.errno is None:  # HDF5's own, of a file in memory
+            raise
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
@@ -133,6 +169,17 @@ def keep(path: PathLike) -> str | None:
     name = backup_name(file)
     os.rename(file, name)
     return name
+
+
+def keep_all(names: Sequence[str]) -> list[str]:
+    """Rename files of one snapshot to backup names of one number, which are returned."""
+    number = 1
+    while any(os.path.lexists(f"{name}.~{number}~") for name in names):
+        number += 1
+    kept = [f"{name}.~{number}~" for name in names]
+    for name, backup in zip(names, kept, strict=True):
+        os.rename(name, backup)
+    return kept
 
 
 class Lock:

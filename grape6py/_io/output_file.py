@@ -51,11 +51,17 @@ def is_sealed(data: bytes) -> bool:
 
 def in_memory(fill: Callable[[HDF5], object], **options: object) -> bytes:
     """The sealed bytes of an HDF5 file that fill(file) has written to."""
+    return seal(image(fill, **options))
+
+
+def image(fill: Callable[[HDF5], object], **options: object) -> bytes:
+    """The bytes of an HDF5 file that fill(file) has written to."""
     with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20,
                    **options) as file:  # fmt: skip
         fill(file)
         file.flush()
-        return seal(file.id.get_file_image())
+        found: bytes = file.id.get_file_image()
+    return found
 
 
 def opened(data: bytes) -> HDF5:
@@ -100,15 +106,17 @@ def written(
     return in_memory(fill)
 
 
-def write_header(header: HDF5, time: float, n: int) -> None:
-    """Gadget's attributes of a file of n bodies."""
-    counts = np.zeros(6, dtype=np.uint32)
-    high = counts.copy()
-    counts[1], high[1] = n & 0xFFFFFFFF, n >> 32
+def write_header(
+    header: HDF5, time: float, n: int, *, total: int | None = None, files: int = 1
+) -> None:
+    """Gadget's attributes of a file of n bodies, of `total` in some files."""
+    total = n if total is None else total
+    counts, low, high = np.zeros((3, 6), dtype=np.uint32)
+    counts[1], low[1], high[1] = n & 0xFFFFFFFF, total & 0xFFFFFFFF, total >> 32
     header.attrs.update({
-        "NumPart_ThisFile": counts, "NumPart_Total": counts, "NumPart_Total_HighWord": high,
+        "NumPart_ThisFile": counts, "NumPart_Total": low, "NumPart_Total_HighWord": high,
         "MassTable": np.zeros(6), "Time": time, "Redshift": 0.0, "BoxSize": 0.0,
-        "NumFilesPerSnapshot": 1, "Omega0": 0.0, "OmegaLambda": 0.0, "HubbleParam": 1.0,
+        "NumFilesPerSnapshot": files, "Omega0": 0.0, "OmegaLambda": 0.0, "HubbleParam": 1.0,
         "Flag_Sfr": 0, "Flag_Cooling": 0, "Flag_StellarAge": 0, "Flag_Metals": 0,
         "Flag_Feedback": 0, "Flag_DoublePrecision": 1, "Flag_IC_Info": 0,
     })  # fmt: skip

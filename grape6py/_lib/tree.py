@@ -10,6 +10,7 @@ import numpy as np
 
 from grape6py._arrays import memory_space
 from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, UInt8s, UInt64s
+from grape6py._arrays.regions import regions_of
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
 
@@ -101,6 +102,28 @@ class HostTree:
         check(lib.g6x_tree_keys(*pointers(whole), len(pos), pointer(pos), to))
         return found
 
+    @classmethod
+    def owners(cls, pos: Floats, whole: Floats, cut: UInt64s, rank: int) -> tuple[Int64s, Int64s]:
+        """The ranks that have positions, and which of these are not on this one, ascending.
+
+        `cut`: the first keys of all ranks but the first.
+        """
+        found = cut.searchsorted(cls.keys(pos, whole), side="right")
+        return found, np.flatnonzero(found != rank)
+
+    @staticmethod
+    def extent(pos: Floats, mass: Floats) -> Floats:
+        """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
+        if not len(pos):
+            return np.zeros(7)
+        return np.array([*pos.min(axis=0), *pos.max(axis=0), np.abs(mass).max()])
+
+    def regions(self, pos: Floats, last_acc: Floats | None) -> Floats:
+        """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+        order = self.order if self._n else slice(0)
+        found: Floats = regions_of(pos[order], None if last_acc is None else last_acc[order])
+        return found
+
     @property
     def order(self) -> Int32s:
         """Numbers of the particles in the order of their keys."""
@@ -140,8 +163,10 @@ class HostTree:
         theta: float,
         order: int,
         bound: float,
+        few: bool | None = None,
     ) -> tuple[Floats, Floats, Floats | None, str | None, tuple[int, int, int]]:
         """As `forces`, with parts of other ranks' trees; and what was summed."""
+        del few  # of GPUs
         out = self._out(ni)
         warnings_before = _warnings()
         buffers = [ffi.from_buffer(part) for part in parts]

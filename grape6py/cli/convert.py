@@ -8,13 +8,14 @@ import functools
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grape6py import archive, formats
+from grape6py import archive, formats, snapshot
 from grape6py._io import atomic_files, run_index
-from grape6py.errors import Grape6Warning
+from grape6py.errors import ArgumentError, Grape6Warning
+from grape6py.formats import Snapshot, numbered
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
@@ -23,7 +24,8 @@ _EPILOG = """
 The format of IN is known by its contents, that of OUT by its ending:
 {}.
 What a format has no place for, as ids, time or units, is named and left out. What is there is never
-replaced: it is renamed to OUT.~1~, OUT.~2~, ...
+replaced: it is renamed to OUT.~1~, OUT.~2~, ... A snapshot in numbered files is read by the name of
+one of them, or without the number: snap_010 for snap_010.0.hdf5, snap_010.1.hdf5, ...
 """
 
 
@@ -43,6 +45,8 @@ def add_parser(commands: Commands) -> None:
     add("--format", metavar="FORMAT", help="format of OUT, of the same names")
     add("--which", type=int, default=-1, metavar="K",
         help="which snapshot, if IN has several; from the end if negative (-1)")  # fmt: skip
+    add("--files", type=int, metavar="N",
+        help="write N numbered files, OUT.0, OUT.1, ..., in the formats of Gadget")  # fmt: skip
     add("--units", metavar="TEXT",
         help="units of OUT, as 'Msun pc' (with G = 1) or 'Msun kpc km/s'; those of IN, if it names "
         "none")  # fmt: skip
@@ -51,7 +55,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Convert, and return the exit status."""
-    from grape6py import snapshot
     from grape6py.cli.run_session import check_place
     from grape6py.units import Units
 
@@ -63,17 +66,15 @@ def run(options: argparse.Namespace) -> int:
         if units is not None:
             found = found.in_units(units)
         check_place(options.target)
-        pieces = snapshot.encoded(found, format_, str(options.target))
-        kept: list[str | None] = []
+        kept: list[str] = []
         with _keeper(options.target) as keep:
-            atomic_files.write_whole(options.target, pieces, before=lambda: kept.append(keep()))
-    lines = [f"grape6: {warning.message}" for warning in said]
-    lines += [f"grape6: {options.target} was there, and is {name} now" for name in kept if name]
+            written = _written(found, format_, options, lambda names: kept.extend(keep(names)))
+    lines = [f"grape6: {warning.message}" for warning in said] + kept
     lost = " ".join(format_.lost(found))
     told = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
     also = [words for what, words in told.items() if getattr(found, what) is not None]
     lines.append(
-        f"written: {options.target}, {format_.title}: "
+        f"written: {_shown(written)}, {format_.title}: "
         + ", ".join([f"{len(found.mass)} bodies", *(x for x in also if x.split()[0] not in lost)])
     )
     to_screen = atomic_files.is_stream(options.target)  # which has the bodies
@@ -81,11 +82,45 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _written(
+    found: Snapshot,
+    format_: formats.Format,
+    options: argparse.Namespace,
+    keep: Callable[[list[str]], object],
+) -> list[str]:
+    """The names of the files that are written; `keep` gets those of files that are there."""
+    target, files = options.target, 1 if options.files is None else options.files
+    if files < 1:
+        raise ArgumentError(f"--files {files}: at least one")
+    if files > 1:
+        return numbered.write(target, found.cut(files), format_, keep=keep)
+    pieces = snapshot.encoded(found, format_, str(target))
+    atomic_files.write_whole(target, pieces, before=lambda: keep([str(target)]))
+    return [str(target)]
+
+
+def _shown(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
 @contextlib.contextmanager
-def _keeper(target: Path) -> Iterator[Callable[[], str | None]]:
-    """What renames the file that is there, a run with its outputs, and gives its new name."""
+def _keeper(target: Path) -> Iterator[Callable[[list[str]], list[str]]]:
+    """What renames files that are there, a run with its outputs, and gives lines that say so."""
+
+    def renamed(names: list[str], keep: Callable[[], str | None]) -> list[str]:
+        own = keep() if str(target) in names else None
+        lines = [f"grape6: {target} was there, and is {own} now"] * (own is not None)
+        parts = [name for name in names if name != str(target)]
+        if parts:
+            now = atomic_files.keep_all(parts)
+            verbs = ("was", "is") if len(parts) == 1 else ("were", "are")
+            lines.append(
+                f"grape6: {_shown(parts)} {verbs[0]} there, and {verbs[1]} {_shown(now)} now"
+            )
+        return lines
+
     if run_index.outputs_in(atomic_files.outputs_folder(target)):
         with archive.Writer(target) as writer:  # no run writes to it meanwhile
-            yield writer.keep
+            yield functools.partial(renamed, keep=writer.keep)
     else:
-        yield functools.partial(atomic_files.keep, target)
+        yield functools.partial(renamed, keep=functools.partial(atomic_files.keep, target))

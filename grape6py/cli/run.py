@@ -27,7 +27,8 @@ length, and five bodies of dark matter to a star. The first three take --mass-fu
 --segregation and --binaries.
 FILE is a file of bodies of any of the formats that grape6 convert lists, as text (a line a body:
 m x y z vx vy vz; G = 1), or an HDF5 file of an earlier run, whose last output is taken as the
-start, at time 0. Ctrl-C and SIGTERM end the run after
+start, at time 0. Numbered files of a Gadget snapshot have the name of one of them, or that without
+the number. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
 bits as one that was never stopped. What is there is never replaced: it is renamed to FILE.~1~,
 FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index.
@@ -127,8 +128,12 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
+    from grape6py import snapshot
+    from grape6py.cli import run_models
     from grape6py.cli.run_session import integrate  # opens the library
 
+    if options.start not in run_models.MODELS:
+        options.start = snapshot.file_of(options.start)
     if options.dt and options.dt_max:
         options.parser.error("--dt is a constant step: leave out --dt-max")
     reported = set()

@@ -225,6 +225,12 @@ class _Integration:
         }
         self._about |= {key: str(about[key]) for key in ("units", "quantities") if key in about}
 
+    def _signal(self) -> int | None:
+        """The number of a signal that has come: one to a rank is one to all."""
+        with together(self._ranks, "a look for signals") as said:
+            said.most[0] = self._signals.received or 0
+        return int(said.most[0]) or None
+
     def go(self) -> int:
         """Integrate to the end or a signal, with an output at each output time."""
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
@@ -249,7 +255,7 @@ class _Integration:
         self._profile_from = time.perf_counter(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
         stopped_by = None
-        if signals.received is None:
+        if self._signal() is None:
             stopped_by = cluster.evolve(
                 end,
                 lambda _: self._output(self._writers),
@@ -257,9 +263,7 @@ class _Integration:
                 events=run_outside.events_of(self._options),
                 progress=self._is_first and not self._options.json,
             )
-        with together(self._ranks, "the end") as said:  # a signal to one stops all
-            said.most[0] = signals.received or 0
-        signals.received = int(said.most[0]) or None
+        signals.received = self._signal()
         stopped = cluster.time < end
         if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
             if not self._writers:

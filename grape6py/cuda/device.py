@@ -14,6 +14,7 @@ from cupy_backends.cuda.api import runtime
 
 from grape6py import errors
 from grape6py.cuda import errors as cuda_errors
+from grape6py.cuda import usable
 from grape6py.cuda.gpu import cuda_version, gpu
 from grape6py.cuda.memory import free_cupys_blocks
 
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 _abandoned: list[SessionTree | None] = []
 
 
-def open_device(usable: str, choice: int) -> Device:
-    """Open one of the usable devices: number `choice` of them, modulo how many there are."""
+def open_device(words: str, choice: int) -> Device:
+    """Open one of those that GRAPE6_DEVICES names: number `choice`, modulo how many they are."""
     if cuda_errors.two_wheels(os.path.dirname(os.path.dirname(cupy_backends.__file__))):
         raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
-    numbers = _usable(usable, runtime.getDeviceCount())
+    numbers = usable.numbers_of(words, runtime.getDeviceCount())
     return Device(numbers[choice % len(numbers)], len(numbers))
 
 
@@ -40,27 +41,11 @@ def explain(error: BaseException) -> tuple[int, str] | None:
     return cuda_errors.explain(error, cuda_version())
 
 
-def _usable(words: str, count: int) -> list[int]:
-    try:
-        all_of_them = words in ("", "all")
-        numbers = list(range(count)) if all_of_them else [int(word) for word in words.split(",")]
-    except ValueError:
-        numbers = [-1]
-    if not count or not all(0 <= number < count for number in numbers):
-        raise errors.from_code(
-            "NO_DEVICE",
-            f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
-            if count
-            else "CUDA sees no device",
-        )
-    return numbers
-
-
 class Device:
     """An open device, with the members of struct device; `driver` are those of struct driver."""
 
-    def __init__(self, number: int, usable: int = 1) -> None:
-        self.number, self.usable = number, usable
+    def __init__(self, number: int, count: int = 1) -> None:
+        self.number, self.usable = number, count
         self._gpu = gpu(number)
         self.driver, self.context = self._gpu.driver, self._gpu.context
         self.name, self.capability = self._gpu.name, self._gpu.capability

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from grape6py._arrays.kinds import PathLike
-from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats import (
     amuse_hdf5,
     gadget,
@@ -22,6 +23,7 @@ from grape6py.formats import (
     hdf5,
     nbody6,
     nemo,
+    parts,
     petar,
     starlab,
     text,
@@ -52,6 +54,8 @@ class Format(NamedTuple):
         "double" or "single", in which it is written.
     recognises, read, write
         Whether a source is of it; the snapshot of a number; the pieces of a file and a comment.
+    layout : parts.Layout or None
+        If it may be in numbered files: `write` then takes the place of a file among them, too.
     """
 
     name: str
@@ -63,7 +67,8 @@ class Format(NamedTuple):
     digits: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, int], Snapshot]
-    write: Callable[[Snapshot, str], Iterator[bytes]]
+    write: Callable[..., Iterator[bytes]]
+    layout: parts.Layout | None = None
 
     def lost(self, content: Snapshot) -> list[str]:
         """What a snapshot has and the format no place for."""
@@ -76,6 +81,14 @@ class Format(NamedTuple):
                 lost.append(f"ids from {least} to {largest}")
         return lost
 
+    def warn(self, name: str, lost: list[str]) -> None:
+        """Name what a file of a name does not keep, by a warning of three calls above."""
+        warnings.warn(
+            f"{name}: {self.title} has no place for {', '.join(lost)}: not kept",
+            Grape6Warning,
+            stacklevel=4,
+        )
+
 
 _BITS_32, _BITS_64, _UNSIGNED = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1), (0, 2**64 - 1)
 _DOUBLES = (-(2**53), 2**53)  # a column of text is read as numbers of double precision
@@ -84,15 +97,17 @@ FORMATS = {
     for format_ in (
         Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units",
                (-(2**63), 2**64 - 1), "double",
-               gadget_hdf5.recognises, gadget_hdf5.read, gadget_hdf5.write),
+               gadget_hdf5.recognises, gadget_hdf5.LAYOUT.read, gadget_hdf5.write,
+               gadget_hdf5.LAYOUT),
         Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED, "double",
                amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write),
         Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64, "double",
                nemo.recognises, nemo.read, nemo.write),
         Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
-               "single", gadget.recognises, gadget.read, gadget.write),
+               "single", gadget.recognises, gadget.LAYOUT.read, gadget.write, gadget.LAYOUT),
         Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", _UNSIGNED,
-               "single", gadget.recognises_labelled, gadget.read, gadget.write_labelled),
+               "single", gadget.recognises_labelled, gadget.LAYOUT.read, gadget.write_labelled,
+               gadget.LAYOUT),
         Format("nbody6", "NBODY6 conf.3", (".conf3",), r"conf\.3(_.*)?|out3", "time ids units",
                _BITS_32, "single", nbody6.recognises, nbody6.read, nbody6.write),
         Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64, "double",

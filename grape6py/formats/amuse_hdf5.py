@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 
 from grape6py._arrays.kinds import HDF5
+from grape6py._io import output_file
 from grape6py.formats import hdf5
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
@@ -177,7 +178,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     """A store of version 2 with one state."""
     del comment
     texts = {name: _text(content.units, name) for name in ("mass", "length", "velocity", "time")}
-    with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20) as file:
+
+    def fill(file: HDF5) -> None:
         file.create_group("AMUSE_INF").attrs["version"] = "2.0"
         group = file.create_group("data/0000000001")
         n = len(content.mass)
@@ -190,8 +192,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         for name, column in zip(_ATTRIBUTES, columns, strict=True):
             dataset = group.create_dataset(f"attributes/{name}", data=column)
             dataset.attrs["units"] = texts[_dimension(name)]
-        file.flush()
-        yield file.id.get_file_image()
+
+    yield output_file.image(fill)
 
 
 def _text(units: Units | None, dimension: str) -> str:

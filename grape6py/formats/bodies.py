@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,11 @@ def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise ArgumentError(f"a number of {what} is beyond single precision")
     return found
+
+
+def shares(n: int, k: int) -> list[int]:
+    """Where k shares of n bodies begin, and where the last one ends."""
+    return [n * share // k for share in range(k + 1)]
 
 
 class Snapshot(Particles):
@@ -60,15 +66,36 @@ class Snapshot(Particles):
         made.ids, made.units = ids, units
         return made
 
-    def check(self, name: str) -> None:
-        """Raise a SnapshotError for what is no number: a file of a name has such."""
+    def check(self, name: str, first: int = 0) -> None:
+        """Raise a SnapshotError for what is no number: a file of a name has such.
+
+        `first` is the number of the first body.
+        """
         if self.time is not None and not np.isfinite(self.time):
             raise SnapshotError(f"{name}: its time is {self.time}")
         for what, array in zip(self._fields, self, strict=True):
             finite = np.isfinite(array)
             if not finite.all():
                 row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
-                raise SnapshotError(f"{name}: {what} of body {row} is {array[row]}")
+                raise SnapshotError(f"{name}: {what} of body {first + row} is {array[row]}")
+
+    def with_ids(self, ids: AnyArray | None) -> Snapshot:
+        """The same with other ids."""
+        made = Snapshot(*self, time=self.time, ids=ids, units=self.units)
+        made.format = self.format
+        return made
+
+    def cut(self, k: int) -> list[Snapshot]:
+        """K shares of the bodies, in their order, whose numbers differ by one at most."""
+        return [
+            Snapshot(
+                *(array[begin:end] for array in self),
+                time=self.time,
+                ids=None if self.ids is None else self.ids[begin:end],
+                units=self.units,
+            )
+            for begin, end in itertools.pairwise(shares(len(self.mass), k))
+        ]
 
     def in_units(self, units: Units) -> Snapshot:
         """The same in other units; in these, if the file names none."""

@@ -9,7 +9,7 @@ user guide of GADGET-2.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,11 @@ _HEADER = np.dtype([
     ("npart", "<i4", 6), ("mass", "<f8", 6), ("time", "<f8"), ("redshift", "<f8"),
     ("flags", "<i4", 2), ("total", "<u4", 6), ("cooling", "<i4"), ("files", "<i4"),
     ("box", "<f8"), ("omega", "<f8", 2), ("hubble", "<f8"), ("more", "<i4", 2),
-    ("high", "<u4", 6), ("rest", "V64"),
+    ("high", "<u4", 6), ("flags_of_others", "V16"),
+    ("ours", "S4"), ("digest", "V8"), ("number", "<u4"),  # in Gadget's unused bytes: parts.Place
+    ("rest", "V32"),
 ])  # fmt: skip
+_OURS = b"gr6p"  # before the mark of one of several files
 _BLOCKS = "POS VEL ID MASS".split()
 _LABEL = 8  # bytes in the record before a block
 _TYPE = 1  # of what is written: dark matter
@@ -60,36 +63,56 @@ def _begun(source: Source) -> tuple[str, bool] | None:
     return None
 
 
-def read(source: Source, which: int) -> Snapshot:
-    """Particles of all types, in the file's order, of all files of a snapshot."""
-    del which
-    first, files = _one(source)
-    return parts.joined(source, first, files, lambda part: _one(part)[0])
-
-
-def _one(source: Source) -> tuple[Snapshot, int]:
-    """What one file has, and the number of files."""
+def head(source: Source) -> parts.Head:
+    """What a file says of itself and of its snapshot."""
     blocks, swapped = _blocks(source)
-    head = source.values(blocks["HEAD"].offset, of_this_machine(_HEADER, swapped), 1, "the header")
-    counts = [int(count) for count in head["npart"][0]]
-    if min(counts) < 0:
-        raise source.wrong(f"the numbers of particles are {counts}")
-    n = sum(counts)
-    if parts.is_cosmological(float(head["omega"][0][0]), float(head["redshift"][0])):
-        parts.warn_of_cosmology(source.name)
-    pos = _vectors(source, blocks, "POS", n, swapped)
-    vel = _vectors(source, blocks, "VEL", n, swapped)
+    found = _header(source, blocks, swapped)
+    is_marked = found["ours"] == _OURS
+    return parts.Head(
+        name=source.name,
+        counts=_integers(found["npart"]),
+        totals=_integers(found["total"]),
+        files=int(found["files"]),
+        time=float(found["time"]),
+        units=None,
+        has_ids="ID" in blocks,
+        is_cosmological=parts.is_cosmological(float(found["omega"][0]), float(found["redshift"])),
+        mark=parts.mark(found["digest"].tobytes(), int(found["number"])) if is_marked else "",
+    )
+
+
+def _header(source: Source, blocks: dict[str, _Block], swapped: bool) -> np.void:
+    kind = of_this_machine(_HEADER, swapped)
+    found: np.void = source.values(blocks["HEAD"].offset, kind, 1, "the header")[0]
+    return found
+
+
+def _integers(values: AnyArray) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def rows(source: Source, begin: int, end: int) -> Snapshot:
+    """Particles of all types, in the file's order, from one number to another."""
+    blocks, swapped = _blocks(source)
+    found = _header(source, blocks, swapped)
+    counts = _integers(found["npart"])
+    n, some = sum(counts), slice(begin, end)
+    pos = _vectors(source, blocks, "POS", n, some, swapped)
+    vel = _vectors(source, blocks, "VEL", n, some, swapped)
     ids = None
-    if "ID" in blocks and n:
+    if "ID" in blocks:
         size = blocks["ID"].size
         if size not in (4 * n, 8 * n):
             raise source.wrong(f"the block ID has {size} bytes, for {n} particles")
         kind = of_this_machine("u4" if size == 4 * n else "i8", swapped)
-        ids = source.ints(blocks["ID"].offset, kind, n, "ID")
+        offset = blocks["ID"].offset + size // n * begin
+        ids = source.ints(offset, kind, end - begin, "ID")
         ids = ids.view(np.uint64) if ids.min() < 0 else ids
-    mass = _masses(source, blocks, counts, head["mass"][0], swapped)
-    time = float(head["time"][0])
-    return Snapshot(mass, pos, vel, time=time, ids=ids), int(head["files"][0])
+    mass = _masses(source, blocks, counts, found["mass"], some, swapped)
+    return Snapshot(mass, pos, vel, ids=ids)
+
+
+LAYOUT = parts.Layout(head, rows)
 
 
 def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
@@ -121,64 +144,80 @@ def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
 
 
 def _vectors(
-    source: Source, blocks: dict[str, _Block], name: str, n: int, swapped: bool
+    source: Source, blocks: dict[str, _Block], name: str, n: int, rows: slice, swapped: bool
 ) -> AnyArray:
     block = blocks.get(name, _Block(0, 0))
     if block.size not in (12 * n, 24 * n):
         raise source.wrong(f"the block {name} has {block.size} bytes, for {n} particles")
     kind = of_this_machine("f4" if block.size == 12 * n else "f8", swapped)
-    return source.floats(block.offset, kind, (n, 3), name)
+    offset = block.offset + block.size // n * rows.start
+    return source.floats(offset, kind, (rows.stop - rows.start, 3), name)
 
 
 def _masses(
-    source: Source, blocks: dict[str, _Block], counts: list[int], table: AnyArray, swapped: bool
+    source: Source,
+    blocks: dict[str, _Block],
+    counts: Sequence[int],
+    table: AnyArray,
+    rows: slice,
+    swapped: bool,
 ) -> AnyArray:
-    k = sum(count for count, mass in zip(counts, table, strict=True) if mass == 0)
-    own = np.empty(0)
-    if k:
-        block = blocks.get("MASS")
-        if block is None or block.size not in (4 * k, 8 * k):
-            raise source.wrong(f"the block MASS does not have the masses of {k} particles")
+    """Those of the block, which are of the types without one in the header, and of the header."""
+    own = [0 if mass else n for n, mass in zip(counts, table, strict=True)]
+    k, block = sum(own), blocks.get("MASS")
+    if k and (block is None or block.size not in (4 * k, 8 * k)):
+        raise source.wrong(f"the block MASS does not have the masses of {k} particles")
+    found = []
+    for of_type, some in parts.overlap(counts, rows.start, rows.stop):
+        n = some.stop - some.start
+        if table[of_type] or block is None:
+            found.append(np.full(n, float(table[of_type])))
+            continue
         kind = of_this_machine("f4" if block.size == 4 * k else "f8", swapped)
-        own = source.floats(block.offset, kind, (k,), "MASS")
-    if k == sum(counts):
-        return own
-    mass = np.repeat(np.asarray(table, np.float64), counts)
-    mass[np.repeat(np.asarray(table) == 0, counts)] = own
-    return mass
+        first = sum(own[:of_type]) + some.start
+        found.append(source.floats(block.offset + first * kind.itemsize, kind, (n,), "MASS"))
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, comment: str, place: parts.Place | None = None) -> Iterator[bytes]:
     """A file of format 1, in single precision as all readers know it."""
     del comment
-    yield from _written(content, has_labels=False)
+    yield from _written(content, place, has_labels=False)
 
 
-def write_labelled(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write_labelled(
+    content: Snapshot, comment: str, place: parts.Place | None = None
+) -> Iterator[bytes]:
     """A file of format 2."""
     del comment
-    yield from _written(content, has_labels=True)
+    yield from _written(content, place, has_labels=True)
 
 
-def _written(content: Snapshot, has_labels: bool) -> Iterator[bytes]:
+def _written(content: Snapshot, place: parts.Place | None, has_labels: bool) -> Iterator[bytes]:
     n = len(content.mass)
     if 12 * n >= 2**31:
         raise ArgumentError(f"{n} bodies are too many for a block of a Gadget file: take HDF5")
-    head = np.zeros(1, _HEADER)
-    head["npart"][0, _TYPE] = head["total"][0, _TYPE] = n
-    head["time"], head["files"], head["hubble"] = content.time or 0.0, 1, 1.0
     ids = np.arange(1, n + 1) if content.ids is None else content.ids
-    kind = "<u8" if n and (ids.max() >= 2**32 or ids.min() < 0) else "<u4"
+    header = np.zeros(1, _HEADER)
+    header["npart"][0, _TYPE] = header["total"][0, _TYPE] = n
+    header["time"], header["files"], header["hubble"] = content.time or 0.0, 1, 1.0
+    largest = ids.max(initial=0)
+    if place is not None:
+        largest = place.largest_id
+        header["files"], header["ours"], header["number"] = place.files, _OURS, place.number
+        header["digest"] = np.void(place.digest)
+        header["total"][0, _TYPE], header["high"][0, _TYPE] = place.total % 2**32, place.total >> 32
+    kind = "<u8" if largest >= 2**32 else "<u4"
     arrays = [("POS ", content.pos, "<f4"), ("VEL ", content.vel, "<f4"), ("ID  ", ids, kind),
               ("MASS", content.mass, "<f4")]  # fmt: skip
-    for label, array, dtype in [("HEAD", head, _HEADER.str), *arrays]:
+    for label, array, dtype in [("HEAD", header, _HEADER.str), *arrays]:
         size = array.nbytes if label == "HEAD" else array.size * np.dtype(dtype).itemsize
         mark = struct.pack("<I", size)
         if has_labels:
             yield struct.pack("<I4sII", _LABEL, label.encode(), size + 8, _LABEL)
         yield mark
         if label == "HEAD":
-            yield head.tobytes()
+            yield header.tobytes()
         else:
             for first in range(0, len(array), _PIECE):
                 yield narrowed(array[first : first + _PIECE], dtype, label.strip()).tobytes()

@@ -56,12 +56,15 @@ def scalar(value: Untyped) -> float:
     return float(found[0])
 
 
-def floats(source: Source, dataset: Untyped, shape: tuple[int, ...]) -> Floats:
-    """A dataset as float64 of a shape."""
+def floats(
+    source: Source, dataset: Untyped, shape: tuple[int, ...], rows: slice | None = None
+) -> Floats:
+    """A dataset of a shape as float64, or some rows of it."""
     _check(source, dataset, shape, "fiu")
-    found: Floats = np.empty(shape)
+    rows = rows or slice(0, shape[0])
+    found: Floats = np.empty((rows.stop - rows.start, *shape[1:]))
     if found.size:
-        dataset.read_direct(found)
+        dataset.read_direct(found, rows)
     return found
 
 
@@ -84,12 +87,12 @@ def columns(
     return found
 
 
-def ints(source: Source, dataset: Untyped, n: int) -> AnyArray:
-    """A dataset as int64, or uint64 if a number is larger."""
+def ints(source: Source, dataset: Untyped, n: int, rows: slice | None = None) -> AnyArray:
+    """A dataset of n numbers, or some of them, as int64, or uint64 if a number is larger."""
     _check(source, dataset, (n,), "iu")
-    found: AnyArray = dataset[()]
+    found: AnyArray = dataset[()] if rows is None else dataset[rows]
     if found.dtype == np.uint64:  # mostly
-        return found if n and found.max() >= 2**63 else found.view(np.int64)
+        return found if found.max(initial=0) >= 2**63 else found.view(np.int64)
     return found.astype(np.int64, copy=False)
 
 

@@ -1,50 +1,283 @@
-"""Snapshots of Gadget's kind that are in several files, name.0, name.1, ... or name.0.hdf5, ..."""
+"""Snapshots of Gadget's kind in numbered files: NAME.0, NAME.1, ... or NAME.0.hdf5, ...
+
+Each file has bodies of its own, and a header that says how many there are in all. Files whose
+headers contradict each other are refused. Those of this project also have a mark: a digest of the
+whole snapshot, the same in all of them, and the number of the file. So files of two snapshots,
+which a crash can leave under names of one, are never taken for one.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray
-from grape6py.errors import Grape6Warning
+from grape6py._arrays.kinds import AnyArray, PathLike
+from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
+from grape6py.units import Units
 
-_MOST = 1 << 16
+MOST = 1 << 16  # files of a snapshot
+_ENDING = re.compile(r"((?:\.h5|\.hdf5)?)((?:\.~\d+~)?)$", re.IGNORECASE)  # of any name
+_NUMBER = re.compile(r"\.(0|[1-9]\d{0,6})$")
 
 
-def joined(
-    source: Source, first: Snapshot, files: int, read: Callable[[Source], Snapshot]
-) -> Snapshot:
-    """A snapshot of which `first` is what this file has, and `files` the number of files."""
-    if files <= 1:
-        return first
-    match = re.search(r"\.(\d+)((?:\.h5|\.hdf5)?)$", source.name)
-    if not match or files > _MOST or not os.path.isfile(source.name):
-        raise source.wrong(f"it is one of {files} files, and not named like the others: NAME.0")
-    number, ending = int(match[1]), match[2]
-    found = []
-    for k in range(files):
-        if k == number:
-            found.append(first)
-            continue
-        name = f"{source.name[: match.start()]}.{k}{ending}"
+class Head(NamedTuple):
+    """What a file says of itself, and of the snapshot that it is of.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    counts, totals : tuple of int
+        Bodies of each type in the file, and in all; no totals if it does not say.
+    files : int
+        Of the snapshot.
+    time : float or None
+    units : Units or None
+    has_ids, is_cosmological : bool
+    mark : str
+        A digest of the snapshot, and the number of the file; "" if another code wrote it.
+    """
+
+    name: str
+    counts: tuple[int, ...]
+    totals: tuple[int, ...]
+    files: int
+    time: float | None
+    units: Units | None
+    has_ids: bool
+    is_cosmological: bool
+    mark: str
+
+    @property
+    def n(self) -> int:
+        """Bodies in the file."""
+        return sum(self.counts)
+
+
+class Place(NamedTuple):
+    """Of a file that is written, among those of its snapshot.
+
+    Attributes
+    ----------
+    number, files : int
+    total, largest_id : int
+        Bodies of all files, and the largest of their ids.
+    digest : bytes, 8 of them
+        Of the snapshot.
+    """
+
+    number: int
+    files: int
+    total: int
+    largest_id: int
+    digest: bytes
+
+    @property
+    def mark(self) -> str:
+        """As in :class:`Head`."""
+        return mark(self.digest, self.number)
+
+
+def mark(digest: bytes, number: int) -> str:
+    """What a file of this project says of its set."""
+    return f"{digest.hex()} {number}"
+
+
+class Layout(NamedTuple):
+    """How a format that may be in numbered files is read.
+
+    Attributes
+    ----------
+    head : callable
+        What a source says of itself.
+    rows : callable
+        Bodies of a source, from one number to another.
+    """
+
+    head: Callable[[Source], Head]
+    rows: Callable[[Source, int, int], Snapshot]
+
+    def read(self, source: Source, which: int) -> Snapshot:
+        """All bodies of all files of a snapshot, in their order."""
+        del which
+        heads = self.heads(source)
+        return self.between(heads, 0, total(heads), source)
+
+    def heads(self, source: Source) -> list[Head]:
+        """Of all files of a snapshot, of which the source is one."""
+        first = self.head(source)
+        _check(first)
+        if first.is_cosmological:
+            _warn_of_cosmology(source.name)
+        if first.files <= 1:
+            return [first]
+        stem, number, ending = _numbered(source.name)
+        if number is None or first.files > MOST or not os.path.isfile(source.name):
+            raise source.wrong(
+                f"it is one of {first.files} files, and not named like the others: NAME.0"
+            )
+        if number >= first.files:
+            raise source.wrong(f"it is one of {first.files} files, and has the number {number}")
+        found = []
+        for k in range(first.files):
+            if k == number:
+                found.append(first)
+                continue
+            name = f"{stem}.{k}{ending}"
+            try:
+                with _opened(name) as part:
+                    found.append(self.head(part))
+            except FileNotFoundError:
+                raise source.wrong(
+                    f"it is one of {first.files} files, and {name} is not there"
+                ) from None
+            _check_alike(found[-1], first)
+        _check_set(found)
+        return found
+
+    def between(
+        self, heads: Sequence[Head], begin: int, end: int, source: Source | None = None
+    ) -> Snapshot:
+        """Bodies of a snapshot, from one number to another; `source` is open already."""
+        found = []
+        for k, some in overlap([head.n for head in heads], begin, end):
+            name = heads[k].name
+            is_open = source is not None and source.name == name
+            with contextlib.nullcontext(source) if is_open else _opened(name) as part:
+                assert part is not None
+                if part is not source and self.head(part) != heads[k]:
+                    raise part.wrong("it has changed while it was read")
+                found.append(self.rows(part, some.start, some.stop))
+                found[-1].check(name, some.start)
+        found = found or [Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))]
+        arrays = [
+            column[0] if len(column) == 1 else np.concatenate(column)
+            for column in zip(*found, strict=True)
+        ]
+        has_ids = total(heads) > 0 and all(head.has_ids for head in heads if head.n)
+        ids = [part.ids for part in found if part.ids is not None] or [np.zeros(0, np.int64)]
         try:
-            with open(name, "rb") as file:
-                found.append(read(Source(file, name)))
-        except FileNotFoundError:
-            raise source.wrong(f"it is one of {files} files, and {name} is not there") from None
-    arrays = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
-    ids = [part.ids for part in found if part.ids is not None]
-    all_ids = joined_ids(ids) if len(ids) == len(found) else None
-    return Snapshot(*arrays, time=first.time, ids=all_ids, units=first.units)
+            all_ids = joined_ids(ids) if has_ids else None
+        except ValueError as error:
+            raise SnapshotError(f"{heads[0].name}: {error}") from error
+        return Snapshot(*arrays, time=heads[0].time, ids=all_ids, units=heads[0].units)
 
 
-def joined_ids(ids: list[AnyArray]) -> AnyArray:
+def total(heads: Sequence[Head]) -> int:
+    """Bodies of a snapshot."""
+    return sum(head.n for head in heads)
+
+
+def overlap(counts: Sequence[int], begin: int, end: int) -> Iterator[tuple[int, slice]]:
+    """Which of several pieces, one behind the other, have rows from begin to end, and which."""
+    for k, n in enumerate(counts):
+        some = slice(max(begin, 0), min(end, n))
+        if some.start < some.stop:
+            yield k, some
+        begin, end = begin - n, end - n
+
+
+# ---- names -----------------------------------------------------------------------------
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    """A name without its ending of HDF5 and that of a backup, and these; they may be empty."""
+    found = _ENDING.search(name)
+    assert found is not None
+    return name[: found.start()], found[1], found[2]
+
+
+def part_name(path: PathLike, number: int) -> str:
+    """The name of a numbered file: a.3.hdf5 of a.hdf5, a.gadget.3 of a.gadget."""
+    stem, *ending = _split(os.fspath(path))
+    return f"{stem}.{number}{''.join(ending)}"
+
+
+def _numbered(name: str) -> tuple[str, int | None, str]:
+    """A name before its number, that, if it has one, and what comes after."""
+    stem, *ending = _split(name)
+    number = _NUMBER.search(stem)
+    if number is None:
+        return stem, None, "".join(ending)
+    return stem[: number.start()], int(number[1]), "".join(ending)
+
+
+def first_of(path: PathLike) -> str | None:
+    """The first of the numbered files of a name, which may lack the ending of HDF5, too."""
+    folder, name = os.path.split(os.fspath(path))
+    stem, of_hdf5, backup = _split(name)
+    endings = [of_hdf5 + backup] if of_hdf5 else [backup, ".h5" + backup, ".hdf5" + backup]
+    found = []
+    with contextlib.suppress(OSError):
+        for other in os.listdir(folder or "."):
+            its_stem, number, its_ending = _numbered(other)
+            if its_stem == stem and number is not None and its_ending in endings:
+                found.append((number, other))
+    return os.path.join(folder, min(found)[1]) if found else None
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[Source]:
+    with open(name, "rb") as file:
+        yield Source(file, name)
+
+
+# ---- which belong together -------------------------------------------------------------
+
+
+def _check(head: Head) -> None:
+    if min(head.counts, default=0) < 0:
+        raise SnapshotError(f"{head.name}: the numbers of particles are {list(head.counts)}")
+    if head.time is not None and not np.isfinite(head.time):
+        raise SnapshotError(f"{head.name}: its time is {head.time}")
+
+
+def _check_alike(head: Head, first: Head) -> None:
+    """Refuse a file that is of another snapshot than the first one."""
+    _check(head)
+    for what, mine, other in (
+        ("number of files", head.files, first.files),
+        ("number of types of particles", len(head.counts), len(first.counts)),
+        ("time", head.time, first.time),
+        ("numbers of particles in all files", list(head.totals), list(first.totals)),
+        ("units", head.units, first.units),
+        ("digest", head.mark.split(" ")[0], first.mark.split(" ")[0]),
+    ):
+        if mine != other:
+            raise SnapshotError(
+                f"{head.name}: it is of another snapshot than {first.name}: {what} {mine} instead "
+                f"of {other}"
+            )
+
+
+def _check_set(heads: Sequence[Head]) -> None:
+    """Refuse files that are not those of one snapshot, each once and in their order."""
+    for number, head in enumerate(heads):
+        _, _, its_number = head.mark.partition(" ")
+        if head.mark and its_number != str(number):
+            raise SnapshotError(f"{head.name}: it was written as file {its_number}, and renamed")
+    first = heads[0]
+    there = [sum(counts) for counts in zip(*(head.counts for head in heads), strict=True)]
+    if any(first.totals) and any(
+        (n - of_all) % 2**32
+        for n, of_all in itertools.zip_longest(there, first.totals, fillvalue=0)
+    ):  # the upper half of the numbers is elsewhere, or nowhere
+        raise SnapshotError(
+            f"{first.name}: it and the other {len(heads) - 1} files have {there} particles, and "
+            f"should have {list(first.totals)}: they are not of one snapshot, or not whole"
+        )
+
+
+def joined_ids(ids: Sequence[AnyArray]) -> AnyArray:
     """Ids of one file after the other; a ValueError if 64 bits have no place for all of them."""
     if len({part.dtype for part in ids}) > 1:  # NumPy would make doubles of int64 and uint64
         if min(int(part.min(initial=0)) for part in ids) < 0:
@@ -58,7 +291,7 @@ def is_cosmological(omega: float, redshift: float) -> bool:
     return omega > 0 and redshift != 0
 
 
-def warn_of_cosmology(name: str) -> None:
+def _warn_of_cosmology(name: str) -> None:
     """Say that numbers are not what this project integrates."""
     warnings.warn(
         f"{name}: of a cosmological run; positions are comoving, and all numbers are those of the "

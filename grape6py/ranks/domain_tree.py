@@ -8,26 +8,25 @@ bodies and cells are those of one tree, but where a domain's border cuts a cell.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import DeviceArray, Floats, UInt8s
+from grape6py._arrays.kinds import DeviceArray, Floats
+from grape6py._arrays.modules import module_of, on_host
+from grape6py._arrays.regions import regions_of
 from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.settings import WIDEST, Setting
-from grape6py.ranks.domains import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import ArrayModule
     from grape6py._lib.tree import HostTree
+    from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.ranks import Ranks
+    from grape6py.ranks.stages import Stages
 
-STAGES = ("regions", "parts", "exchange", "sum")
-_REGION = 512  # targets: a level-1 group of a tree's walk
 _ROW = 16  # bytes, of which parts are multiples
 _ORDERS = {"bh": 0}
 
@@ -56,41 +55,38 @@ class DomainTree:
 
     Parameters
     ----------
-    inner : HostTree
+    inner : HostTree or DeviceTree
         Made of `pos`, `mass` and `vel` in the box of `whole`.
 
     Attributes
     ----------
     done : tuple of int
         Pairs, cells on targets and cells on groups in the last sum.
-    seconds : dict of str to float
-        Of each of STAGES, since it was made.
     """
 
     def __init__(
         self,
         ranks: Ranks,
-        inner: HostTree,
+        inner: HostTree | DeviceTree,
         whole: Floats,
         pos: DeviceArray,
         mass: DeviceArray,
+        stages: Stages,
     ) -> None:
         self.ranks, self._whole = ranks, whole
         self.inner, self.pos, self.mass = inner, pos, mass
-        self.order = inner.order if len(pos) else np.zeros(0, np.int32)
         self.done, self.bytes = (0, 0, 0), 0
-        self.seconds: dict[str, float] = dict.fromkeys(STAGES, 0.0)
+        self._stages = stages
 
     @property
     def xp(self) -> ArrayModule:
         """Of its arrays."""
         return module_of(self.pos)
 
-    @contextlib.contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds[stage] += time.perf_counter() - began
+    @property
+    def order(self) -> DeviceArray:
+        """Numbers of its particles in the order of their keys."""
+        return self.inner.order if len(self.pos) else self.xp.zeros(0, np.int32)
 
     def sum(
         self,
@@ -99,52 +95,59 @@ class DomainTree:
         vel: DeviceArray | None = None,
         number: DeviceArray | None = None,
         last_acc: DeviceArray | None = None,
+        few: bool | None = None,
     ) -> Found:
         """Forces of the particles of all ranks on some targets, or on the domain's particles.
 
-        `number` are those of the domain's particles that targets are, or -1.
+        `number` are those of the domain's particles that targets are, or -1. `few`: as in Octree.
         """
         if pos is None:
-            return self._sum(walk, self.pos[self.order], (None, None, None), last_acc, self.order)
-        by_key = module_of(pos).argsort(self.inner.keys(pos, self._whole), kind="stable")
-        targets = (None if a is None else a[by_key] for a in (pos, vel, number))
+            return self._sum(walk, len(self.pos), (None, None, None), last_acc)
+        xp = module_of(pos)
+        by_key = self.inner.keys(pos, self._whole).argsort(kind="stable")
+        targets = tuple(None if a is None else a[by_key] for a in (pos, vel, number))
         last = None if last_acc is None else last_acc[by_key]
-        found = self._sum(walk, pos[by_key], tuple(targets), last, slice(None))
-        back = module_of(pos).empty_like(by_key)
-        back[by_key] = module_of(pos).arange(len(by_key))
+        found = self._sum(walk, len(pos), targets, last, few)
+        back = xp.empty_like(by_key)
+        back[by_key] = xp.arange(len(by_key))
         acc, pot, jerk, warning = found
         return Found(acc[back], pot[back], None if jerk is None else jerk[back], warning)
 
     def _sum(
         self,
         walk: Walk,
-        in_order: DeviceArray,
+        ni: int,
         targets: tuple[DeviceArray, ...],
         last_acc: DeviceArray | None,
-        order: DeviceArray | slice,
+        few: bool | None = None,
     ) -> Found:
+        """Forces on targets in the order of their keys, or on the domain's particles."""
         ranks, bound = self.ranks, walk.bound
         last_acc = last_acc if bound else None
-        with self._timed("regions"):
-            least = None if last_acc is None else last_acc[order]
-            regions = ranks.gathered(_regions(in_order, least))
-        with self._timed("parts"), ranks.step("a sum"):
+        timed, like = self._stages.timed, self.pos
+        with timed("regions", like), ranks.step("a sum"):
+            if targets[0] is not None:
+                found = regions_of(targets[0], last_acc)
+            else:
+                found = self.inner.regions(self.pos, last_acc)
+        with timed("exchange", like, meets=True):
+            regions = ranks.gathered(found)
+        with timed("parts", like), ranks.step("a sum"):
             regions[ranks.rank] = regions[ranks.rank][:0]
             method, theta, order = walk.method, walk.theta, walk.order
             parts = self.inner.parts(regions, method=method, order=order, theta=theta, bound=bound)
-        with self._timed("exchange"):
+        with timed("exchange", like, meets=True):
             theirs = self._exchanged(parts)
-        with self._timed("sum"), ranks.step("a sum"):
-            ni = len(in_order)
+        with timed("sum", like), ranks.step("a sum"):
             call = theirs, ni, *targets, last_acc
-            *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict())
+            *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict(), few=few)
         acc, pot, jerk = arrays
         return Found(acc, pot, jerk, warning)
 
-    def _exchanged(self, parts: Sequence[UInt8s]) -> list[UInt8s]:
+    def _exchanged(self, parts: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The parts that are for this rank, of what each has made for all."""
         lengths = [len(part) // _ROW for part in parts]
-        sent = np.concatenate(parts).reshape(-1, _ROW)
+        sent = self.xp.concatenate(parts).reshape(-1, _ROW)
         got, begin = self.ranks.exchanged(sent, np.concatenate([[0], np.cumsum(lengths)]))
         pieces = [got[a:b].reshape(-1) for a, b in itertools.pairwise(begin)]
         del pieces[self.ranks.rank]
@@ -164,7 +167,7 @@ class DomainTree:
         return sample.bound(accuracy, estimated, None if estimated else last), last
 
     def _gathered(self, found: DeviceArray) -> DeviceArray:
-        return np.concatenate(self.ranks.gathered(on_host(found)))
+        return module_of(found).asarray(np.concatenate(self.ranks.gathered(on_host(found))))
 
     def forces(
         self,
@@ -175,22 +178,7 @@ class DomainTree:
         few: bool | None = None,
     ) -> tuple[DeviceArray, ...]:
         """As the tree of a GPU has it, for samples."""
-        del few
         method = "fmm" if setting.order else "bh"
         bound = setting.bound if last_acc is not None else 0.0
         walk = Walk(setting.eps2, method, setting.theta, setting.order or 5, bound)
-        return self.sum(walk, targets, None, self_index, last_acc)[:3]
-
-
-def _regions(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
-    """Regions of targets in the order of their keys: shape (m, 7), see g6lib.h."""
-    columns, first = np.ascontiguousarray(on_host(pos).T), np.arange(0, len(pos), _REGION)
-    found = np.zeros((len(first), 7))
-    if not len(first):
-        return found
-    found[:, :3] = np.minimum.reduceat(columns, first, axis=1).T
-    found[:, 3:6] = np.maximum.reduceat(columns, first, axis=1).T
-    if last_acc is not None:
-        least = np.minimum.reduceat(on_host(last_acc), first)
-        found[:, 6] = np.maximum(least, np.finfo(np.float64).tiny)  # 0 is that none are known
-    return found
+        return self.sum(walk, targets, None, self_index, last_acc, few)[:3]

@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, ArrayModule, DeviceArray, Floats, Int64s, UInt64s
+from grape6py._arrays.kinds import ArrayModule, DeviceArray, Floats, Int64s, UInt64s
+from grape6py._arrays.modules import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
-_SAMPLES = 1 << 16  # of keys of all ranks, by which ranges are cut; of a rank
-_LEAST_SAMPLES = 1024
-
-
-def module_of(array: DeviceArray) -> ArrayModule:
-    """NumPy or CuPy."""
-    if isinstance(array, np.ndarray):
-        return np
-    import cupy
-
-    return cupy
-
-
-def on_host(array: DeviceArray) -> AnyArray:
-    """NumPy's array of what may lie on a device."""
-    found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
-    return found
+_SAMPLE = 1 << 18  # of a rank's particles, by whose keys ranges are cut,
+_QUANTILES = 1 << 14  # and how many quantiles of these all ranks know, or each rank's at least
+_LEAST_QUANTILES = 1024
 
 
 class Way:
@@ -39,10 +26,8 @@ class Way:
 
     Parameters
     ----------
-    order : array of int, shape (n,)
-        Own rows in the order of the ranks that they go to.
-    cuts : ndarray of int64, shape (ranks + 1,)
-        Where those of each rank begin in that order.
+    rank : ndarray of int, shape (n,)
+        To which each row goes.
 
     Attributes
     ----------
@@ -50,67 +35,143 @@ class Way:
         Where the rows of each rank begin among those that came.
     """
 
-    def __init__(self, ranks: Ranks, order: DeviceArray, cuts: Int64s) -> None:
-        self._ranks, self._order, self._cuts = ranks, order, cuts
-        counts = np.empty(ranks.size, np.int64)
-        ranks.comm.Alltoall(np.diff(cuts), counts)
+    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
+        self._ranks = ranks
+        self._order, self._cuts = _by_rank(ranks, rank)
+        counts = ranks.swapped(np.diff(self._cuts))
         self.begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
-
-    @classmethod
-    def to(cls, ranks: Ranks, rank: DeviceArray) -> Way:
-        """The way of rows to the rank that each has."""
-        xp = module_of(rank)
-        order = xp.argsort(rank, kind="stable")
-        cuts = xp.searchsorted(rank[order], xp.arange(ranks.size + 1))
-        return cls(ranks, order, on_host(cuts).astype(np.int64))
 
     def there(self, rows: DeviceArray) -> DeviceArray:
         """What came: one rank's rows behind the other's."""
-        return self._moved(rows[self._order], self._cuts)
+        return self._ranks.exchanged(rows[self._order], self._cuts)[0]
 
     def back(self, rows: DeviceArray) -> DeviceArray:
         """Rows for those that came, at the ranks and in the order of those that went."""
-        got = self._moved(rows, self.begin)
+        got, _ = self._ranks.exchanged(rows, self.begin)
         found = module_of(got).empty_like(got)
         found[self._order] = got
         return found
 
-    def _moved(self, rows: DeviceArray, cuts: Int64s) -> DeviceArray:
-        got, _ = self._ranks.exchanged(on_host(rows), cuts)
-        return module_of(rows).asarray(got)
+
+class Moves:
+    """The way of rows to the ranks where they belong, on which most are already. These stay where
+    they are; what comes takes the places of what goes.
+
+    Parameters
+    ----------
+    rank : array of int, shape (n,)
+        To which each row belongs.
+    left : array of int, optional
+        Those that belong to others, ascending.
+
+    Attributes
+    ----------
+    count : int
+        How many rows there are afterwards.
+    """
+
+    def __init__(self, ranks: Ranks, rank: DeviceArray, left: DeviceArray | None = None) -> None:
+        xp, self._n = module_of(rank), len(rank)
+        self._ranks, self._rank = ranks, rank
+        left = xp.flatnonzero(rank != ranks.rank) if left is None else left
+        order, self._cuts = _by_rank(ranks, rank[left])
+        self._gone = left[order]
+        counts = ranks.swapped(np.diff(self._cuts))
+        self._begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
+        came = int(self._begin[-1])
+        self.count = count = self._n - len(left) + came
+        if came >= len(left):
+            self._slots = xp.concatenate([left, xp.arange(self._n, count)])
+            self._from = self._to = left[:0]  # of those that change their places
+        else:  # the last rows take places that nothing came for
+            holes = int(xp.searchsorted(left, count))
+            stays = xp.ones(self._n - count, bool)
+            stays[left[holes:] - count] = False
+            self._slots, self._to = left[:came], left[came:holes]
+            self._from = count + xp.flatnonzero(stays)
+        self._is_still = not len(left) and not came
+
+    def there(self, rows: DeviceArray) -> DeviceArray:
+        """The rows that belong here; None of None, on all ranks."""
+        if rows is None:
+            return None
+        got, _ = self._ranks.exchanged(rows[self._gone], self._cuts)
+        if self._is_still:
+            return rows
+        return self._placed(rows, self.count, self._from, self._to, self._slots, got)
+
+    def back(self, rows: DeviceArray) -> DeviceArray:
+        """Rows for those that belong here, where these came from; None of None, on all ranks."""
+        if rows is None:
+            return None
+        got, _ = self._ranks.exchanged(rows[self._slots], self._begin)
+        if self._is_still:
+            return rows
+        return self._placed(rows, self._n, self._to, self._from, self._gone, got)
+
+    def _placed(
+        self,
+        rows: DeviceArray,
+        count: int,
+        before: DeviceArray,
+        after: DeviceArray,
+        slots: DeviceArray,
+        got: DeviceArray,
+    ) -> DeviceArray:
+        found = module_of(rows).empty((count, *rows.shape[1:]), rows.dtype)
+        kept = min(self._n, self.count)
+        found[:kept] = rows[:kept]
+        found[after] = rows[before]
+        found[slots] = got
+        return found
 
     def places(self) -> tuple[DeviceArray, DeviceArray]:
-        """The rank that each own row goes to, and its place among those that came there."""
-        first = np.empty(self._ranks.size, np.int64)
-        self._ranks.comm.Alltoall(self.begin[:-1].copy(), first)
-        xp, n = module_of(self._order), len(self._order)
-        rank, place = np.empty(n, np.int64), np.empty(n, np.int64)
-        for r in range(self._ranks.size):
-            rows = slice(self._cuts[r], self._cuts[r + 1])
-            rank[rows], place[rows] = r, first[r] + np.arange(rows.stop - rows.start)
-        found = xp.empty((2, n), np.int64)
-        found[:, self._order] = xp.asarray(np.stack([rank, place]))
-        return found[0], found[1]
+        """The rank that each own row is on afterwards, and its place there."""
+        place = module_of(self._rank).arange(self._n)
+        place[self._from] = self._to
+        place[self._gone] = self._ranks.exchanged(self._slots.astype(np.int64), self._begin)[0]
+        return self._rank, place
 
 
-def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt64s:
+def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s]:
+    """Order of rows by the ranks that they go to, and where those of each begin in it."""
+    xp = module_of(rank)
+    rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
+    order = rank.argsort(kind="stable")
+    cuts = xp.searchsorted(rank[order], xp.arange(ranks.size + 1))
+    return order, on_host(cuts).astype(np.int64)
+
+
+def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:
+    """Particles of a rank, by whose keys ranges are cut: one of each run of them."""
+    if n <= _SAMPLE:
+        return slice(None)
+    run = xp.arange(_SAMPLE)  # some place in each
+    return ((run + (run * 2654435761 & 0xFFFFFFFF) / 2**32) * (n / _SAMPLE)).astype(np.int64)
+
+
+def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None, share: float) -> UInt64s:
     """The first key of each rank's range but the first one's.
 
     Parameters
     ----------
     keys : array of uint64, shape (n,)
-        Of own particles, ascending.
+        Of a sample of own particles.
     work : array, shape (n,), optional
         Of each of them.
+    share : float
+        How many particles each of them stands for.
     """
-    n = len(keys)
-    count = min(n, max(_SAMPLES // ranks.size, _LEAST_SAMPLES))
+    xp, n = module_of(keys), len(keys)
+    order = None if work is None else keys.argsort()
+    keys = xp.sort(keys) if order is None else keys[order]
+    count = min(n, max(_QUANTILES // ranks.size, _LEAST_QUANTILES))
     places = np.arange(count + 1) * n // max(count, 1)
-    weight = np.diff(places).astype(np.float64)
+    weight = np.diff(places) * share
     if work is not None and n:
-        sums = np.concatenate([[0.0], on_host(work.cumsum()[places[1:] - 1])])
-        weight = np.diff(sums)
-    mine = on_host(keys[places[:-1]])
+        sums = on_host(work[order].cumsum()[xp.asarray(places[1:] - 1)])
+        weight = np.diff(np.concatenate([[0.0], sums])) * share
+    mine = on_host(keys[xp.asarray(places[:-1])])
     all_keys, all_weights = (np.concatenate(ranks.gathered(a)) for a in (mine, weight))
     order = np.argsort(all_keys, kind="stable")
     before = np.cumsum(all_weights[order]) - all_weights[order]
@@ -119,26 +180,23 @@ def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt6
     return all_keys[order][at] if len(order) else np.zeros(ranks.size - 1, np.uint64)
 
 
-def owners(cut: UInt64s, keys: DeviceArray) -> DeviceArray:
-    """The ranks whose ranges have some keys."""
-    xp = module_of(keys)
-    return xp.searchsorted(xp.asarray(cut), keys, side="right")
-
-
 def whole_of(
-    ranks: Ranks, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray | None
+    ranks: Ranks, extent: Floats, mass: DeviceArray, vel: DeviceArray | None
 ) -> Floats | None:
-    """What describes the particles of all ranks (g6lib.h); None: there are none."""
-    xp, n = module_of(pos), len(pos)
+    """What describes the particles of all ranks (g6lib.h); None: there are none.
+
+    `extent` are the corners of the box of own particles, and their largest mass.
+    """
+    xp, n = module_of(mass), len(mass)
     most, sums = np.full(8, -np.inf), np.zeros(5)
+    sums[0] = n
     if n:
-        most[:3], most[3:6] = on_host(-pos.min(axis=0)), on_host(pos.max(axis=0))
+        most[:7] = [*-extent[:3], *extent[3:]]
+        most[7] = -1.0 if vel is None else float(xp.abs(vel).max())
+    if n and vel is not None:
         weight = xp.abs(mass)
-        most[6], most[7] = float(weight.max()), -1.0
-        sums[:2] = n, float(weight.sum())
-        if vel is not None:
-            most[7] = float(xp.abs(vel).max())
-            sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
+        sums[1] = float(weight.sum())
+        sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
     most, sums = ranks.largest(most), ranks.summed(sums)
     if not sums[0]:
         return None

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
+from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
+from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
+from grape6py.ranks import carriers
+from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -133,6 +136,7 @@ class Ranks:
             raise ArgumentError(f"comm = {comm!r} is no communicator of mpi4py, as MPI.COMM_WORLD")
         self.comm = comm
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
+        self._carrier: carriers.Carrier = carriers.ByMPI(self)
         self._is_alone = False
         self._calls: list[str] = []  # under way, one within the other
 
@@ -181,13 +185,11 @@ class Ranks:
         call = " in ".join(reversed(self._calls))
         failed = -float(self.rank) if error is not None else -float(self.size)
         same = np.concatenate([[zlib.crc32(call.encode())], said._packed()])
-        sent = np.concatenate([[failed], same, -same, said.most])
-        got = np.empty_like(sent)
-        self.comm.Allreduce(sent, got, self.MPI.MAX)
+        got = self.largest(np.concatenate([[failed], same, -same, said.most]))
         first = int(-got[0])
         if first < self.size:
             text = None if error is None else f"{type(error).__name__}: {error}"
-            text = self.comm.bcast(text, root=first)
+            text = self.told(text, first)
             if error is None:
                 raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
             _told(error)
@@ -206,6 +208,10 @@ class Ranks:
         found = np.empty(self.size, np.int64)
         self.comm.Allgather(np.array([n], np.int64), found)
         return found
+
+    def told(self, value: Untyped, rank: int = 0) -> Untyped:
+        """What that rank has."""
+        return self.comm.bcast(value, root=rank)
 
     def summed(self, array: AnyArray) -> AnyArray:
         """The sums over the ranks, element by element."""
@@ -234,12 +240,22 @@ class Ranks:
         """This rank's share of n rows that are the same on all."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
-    def gathered(self, rows: AnyArray) -> list[AnyArray]:
-        """The rows of each rank."""
+    def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
+        """The rows of each rank; those on its device, if they are CuPy's."""
+        xp = module_of(rows)
+        if xp is not np and self._carrier.between_devices:
+            return self._gathered_by_exchange(rows)
+        if xp is not np:  # as ranks without a device do
+            return [xp.asarray(theirs) for theirs in self.gathered(on_host(rows))]
         counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
         found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])
+
+    def _gathered_by_exchange(self, rows: DeviceArray) -> list[DeviceArray]:
+        to_all = module_of(rows).concatenate([rows] * self.size)
+        got, begin = self.exchanged(to_all, np.arange(self.size + 1) * len(rows))
+        return [got[a:b] for a, b in itertools.pairwise(begin)]
 
     def to_first(self, rows: AnyArray) -> AnyArray:
         """The rows of all ranks on the first one, one rank's behind the other's; else none."""
@@ -262,29 +278,29 @@ class Ranks:
     def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:
         """The rows of some numbers, which count through the rows of all ranks."""
         first = np.concatenate([[0], np.cumsum(self.counts(len(rows)))])
-        owner = np.searchsorted(first, number, side="right") - 1
-        order = np.argsort(owner, kind="stable")
-        cuts = np.searchsorted(owner[order], np.arange(self.size + 1))
-        requested, begin = self.exchanged(number[order], cuts)
-        got, _ = self.exchanged(rows[requested - first[self.rank]], begin)
-        found = np.empty_like(got)
-        found[order] = got
+        way = Way(self, np.searchsorted(first, number, side="right") - 1)
+        found: AnyArray = way.back(rows[way.there(number) - first[self.rank]])
         return found
 
-    def exchanged(self, rows: AnyArray, cuts: Int64s) -> tuple[AnyArray, Int64s]:
-        """Rows ``cuts[r]:cuts[r + 1]`` go to rank r; what came, and where each rank's begin."""
-        sent = np.diff(cuts)
-        got = np.empty(self.size, np.int64)
-        self.comm.Alltoall(np.ascontiguousarray(sent), got)
-        width = int(np.prod(rows.shape[1:], dtype=np.int64))
-        found = np.empty((int(got.sum()), *rows.shape[1:]), rows.dtype)
-        kind = self.MPI._typedict[rows.dtype.char].Create_contiguous(max(width, 1)).Commit()
-        begin = np.concatenate([[0], np.cumsum(got)])
-        try:
-            self.comm.Alltoallv(
-                [np.ascontiguousarray(rows), sent, cuts[:-1], kind],
-                [found, got, begin[:-1], kind],
-            )
-        finally:
-            kind.Free()
+    def swapped(self, numbers: Int64s) -> Int64s:
+        """Number r goes to rank r; what came."""
+        found = np.empty(self.size, np.int64)
+        self.comm.Alltoall(np.ascontiguousarray(numbers), found)
+        return found
+
+    def exchanged(self, rows: DeviceArray, cuts: Int64s) -> tuple[DeviceArray, Int64s]:
+        """Rows ``cuts[r]:cuts[r + 1]`` go to rank r; what came, and where each rank's begin.
+
+        Rows may be CuPy's on the device of this rank (:meth:`connect`); what came is there, too.
+        """
+        begin = np.concatenate([[0], np.cumsum(self.swapped(np.diff(cuts)))])
+        with self.step("an exchange"):
+            xp = module_of(rows)
+            rows = xp.ascontiguousarray(rows)
+            found = xp.empty((int(begin[-1]), *rows.shape[1:]), rows.dtype)
+        self._carrier(rows, cuts, found, begin)
         return found, begin
+
+    def connect(self, device: int | None) -> None:
+        """Say on which device, if on any, this rank's arrays may be."""
+        self._carrier = carriers.find(self, device)

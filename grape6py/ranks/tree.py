@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, Untyped
+from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.tree import HostTree
 from grape6py.errors import AddressError, ArgumentError, RangeError
 from grape6py.ranks.domain_tree import DomainTree, Found, Walk
-from grape6py.ranks.domains import Way, cut_keys, module_of, on_host, owners, whole_of
+from grape6py.ranks.domains import Moves, cut_keys, sample_of, whole_of
+from grape6py.ranks.stages import Stages
 from grape6py.ranks.tree_search import Searches
 
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
+    from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.ranks import Ranks, Together
 
 _NAMES = {"eps2": "eps^2", "bound": "the bound or accuracy"}  # of settings, in messages
@@ -31,10 +34,10 @@ class SharedTree:
     Parameters
     ----------
     ranks : Ranks
-    inner : HostTree
+    inner : HostTree or DeviceTree
         Of this rank's domain, still to be built.
     options : dict
-        With which it was made.
+        Of trees on the host.
 
     Attributes
     ----------
@@ -42,15 +45,23 @@ class SharedTree:
         Number of this rank's first particle among those of all ranks, and how many these are.
     """
 
-    def __init__(self, ranks: Ranks, inner: HostTree, options: dict[int, int]) -> None:
-        self.ranks, self._given, self._options = ranks, inner, options
+    def __init__(self, ranks: Ranks, inner: HostTree | DeviceTree, options: dict[int, int]) -> None:
+        self.ranks, self._inner, self._options = ranks, inner, options
         self.is_open, self._work = True, 0.0
         self._work_before: DeviceArray | None = None
+        self._replica: HostTree | None = None
+        self._stages = Stages(ranks)
+        ranks.connect(getattr(inner, "device", None))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each stage has taken, by its name (ranks/stages.py)."""
+        return self._stages.seconds
 
     @contextlib.contextmanager
     def using(self, given: Mapping[str, object]) -> Iterator[Place]:
         """As of this rank's own kind of tree; an error of one rank is one of all."""
-        with self.ranks.step("a call"), self._given.using(given) as place:
+        with self.ranks.step("a call"), self._inner.using(given) as place:
             yield place
 
     def work_before(self, work: Floats) -> None:
@@ -63,68 +74,82 @@ class SharedTree:
         self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray | None
     ) -> None:
         """Share out the particles, and make the trees."""
-        ranks, xp, work = self.ranks, module_of(pos), self._work_before
+        ranks, work, self._work_before = self.ranks, self._work_before, None
         with ranks.step("Tree()") as said:
             said.same("whether vel and work are given", vel is not None, work is not None)
-            place.check()
-        self._particles = pos, mass, vel
+            extent = self._inner.extent(pos, mass)
+            if not np.isfinite(extent).all():
+                place.check()
+        self._particles: tuple[DeviceArray, ...] = tuple(map(self._own_copy, (pos, mass, vel)))
         counts = ranks.counts(len(pos))
         self.first = int(counts[: ranks.rank].sum())
         self.n_all = int(counts.sum())
-        whole = whole_of(ranks, pos, mass, vel)
-        self._whole = whole
-        if whole is None:
-            return
-        keys = self._given.keys(pos, whole)
-        order = xp.argsort(keys, kind="stable")
-        keys = keys[order]
-        self._cut = cut_keys(ranks, keys, None if work is None else work[order])
-        cuts = np.searchsorted(on_host(owners(self._cut, keys)), np.arange(ranks.size + 1))
-        self._way = Way(ranks, order, cuts)
-        columns = [pos, mass[:, None]] + ([] if vel is None else [vel])
-        rows = self._way.there(xp.concatenate(columns, axis=1))
-        numbers = self._way.there(self.first + xp.arange(len(pos)))
-        self._domain, self._searches = None, None
-        pos, mass = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
-        vel = None if vel is None else xp.ascontiguousarray(rows[:, 4:])
-        with ranks.step("Tree()") as said:
+        timed = self._stages.timed
+        with timed("keys", pos, meets=True):
+            whole = whole_of(ranks, extent, mass, vel)
+            self._whole = whole
+            if whole is None:
+                return
+            some = sample_of(len(pos), module_of(pos))
+            keys = self._inner.keys(pos[some], whole)
+            share = len(pos) / max(len(keys), 1)
+            self._cut = cut_keys(ranks, keys, None if work is None else work[some], share)
+            self._way = Moves(ranks, *self._inner.owners(pos, whole, self._cut, ranks.rank))
+        with timed("particles", pos, meets=True):
+            pos, mass, vel = map(self._way.there, (pos, mass, vel))
+        self._domain: DomainTree | None = None
+        self._searches: Searches | None = None
+        with timed("build", pos), ranks.step("Tree()") as said:
             try:
-                self._given.build(place, pos, mass, vel, whole)
+                self._inner.build(place, pos, mass, vel, whole)
             except RangeError:  # particles too close for one box
                 said.most[0] = 1
         if said.most[0]:
-            self._replicate(place)
+            self._replicate()
             return
-        self._domain = DomainTree(ranks, self._given, whole, pos, mass)
-        self._searches = Searches(self._domain, numbers)
+        self._domain = DomainTree(ranks, self._inner, whole, pos, mass, self._stages)
 
-    def _replicate(self, place: Place) -> None:
-        """Where no one box resolves the particles, each rank has all of them."""
-        pos, mass, vel = self._particles
-        self._given = HostTree(self._options)
-        vel = None if vel is None else self._all(vel)
-        self._given.build(place, self._all(pos), self._all(mass), vel)
-        self._numbers = np.arange(self.first, self.first + len(pos), dtype=np.int32)
+    def _own_copy(self, array: DeviceArray) -> DeviceArray:
+        """What the caller may not change: arrays that came to a device are such."""
+        is_own = array is None or getattr(self._inner, "of_host", False)
+        return array if is_own else array.copy()
 
-    def _all(self, rows: DeviceArray) -> DeviceArray:
-        return module_of(rows).asarray(np.concatenate(self.ranks.gathered(on_host(rows))))
+    def _replicate(self) -> None:
+        """Where no one box resolves the particles, each rank has all of them, on the host."""
+        pos, mass, vel = map(self._all, self._particles)
+        self._replica = HostTree(self._options)
+        self._replica.build(None, pos, mass, vel)
 
-    def particles(self) -> tuple[DeviceArray, DeviceArray, DeviceArray | None]:
+    def _all(self, rows: DeviceArray) -> Untyped:
+        """Those of all ranks, on the host; None of None."""
+        return None if rows is None else np.concatenate(self.ranks.gathered(on_host(rows)))
+
+    def _by_replica(self, call: str, *arguments: object, **setting: object) -> tuple[Untyped, ...]:
+        """What the tree of all particles says."""
+        xp = module_of(self._particles[0])
+        given = (on_host(a) if hasattr(a, "shape") else a for a in arguments)
+        found = getattr(self._replica, call)(*given, **setting)
+        return tuple(xp.asarray(a) if isinstance(a, np.ndarray) else a for a in found)
+
+    def particles(self) -> tuple[DeviceArray, ...]:
         """Own positions, masses, and velocities or None, as they were given."""
-        return self._particles
+        if not getattr(self._inner, "of_host", False):
+            return self._particles
+        return tuple(None if a is None else on_host(a) for a in self._particles)
 
     def close(self) -> None:
         self.is_open = False
-        self._given.close()
+        self._inner.close()
+        if self._replica is not None:
+            self._replica.close()
 
-    @property
-    def work(self) -> Floats:
+    def work(self) -> DeviceArray:
         """What the last sum cost each of this rank's particles, in pairs."""
-        n = len(self._particles[0])
+        pos = self._particles[0]
+        xp = module_of(pos)
         if self._whole is None or self._domain is None:
-            return np.ones(n)
-        found: Floats = self._way.back(np.full(self._way.begin[-1], self._work))
-        return found
+            return xp.ones(len(pos))
+        return self._way.back(xp.full(self._way.count, self._work))
 
     # ---- forces ----------------------------------------------------------------------------------
 
@@ -174,7 +199,7 @@ class SharedTree:
         way, targets = self._way, (None, None, None)
         if pos is not None:
             way, targets = self._way_of_targets(pos, vel, number)
-        last = None if last_acc is None else way.there(last_acc)
+        last = way.there(last_acc)
         if walk.theta == 0.0:  # bound is the wanted median error
             own = last if pos is None else None
             bound, estimated = domain.bound(walk.bound, walk, own)
@@ -185,34 +210,28 @@ class SharedTree:
                 last = _lengths(domain.sum(first, *targets).acc)
             walk = walk._replace(theta=_WIDEST, bound=bound)
         found = domain.sum(walk, *targets, last)
-        xp = module_of(found.acc)
-        columns = [found.acc, found.pot[:, None]] + ([] if found.jerk is None else [found.jerk])
-        rows = way.back(xp.concatenate(columns, axis=1))
         if pos is None and len(domain.pos):
             pairs, points, locals_ = domain.done
             self._work = (pairs + _PER_POINT * points + _PER_LOCAL * locals_) / len(domain.pos)
-        jerk = None if found.jerk is None else xp.ascontiguousarray(rows[:, 4:])
-        acc, pot = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
-        return Found(acc, pot, jerk, found.warning)
+        with self._stages.timed("back", found.acc, meets=True):
+            acc, pot, jerk = map(way.back, found[:3])
+            return Found(acc, pot, jerk, found.warning)
 
     def _way_of_targets(
         self, pos: DeviceArray, vel: DeviceArray | None, number: DeviceArray | None
-    ) -> tuple[Way, tuple[DeviceArray, ...]]:
+    ) -> tuple[Moves, tuple[DeviceArray, ...]]:
         """Of targets to the domains in which they, or the particles that they are, lie."""
         assert self._whole is not None
         xp = module_of(pos)
-        rank = owners(self._cut, self._given.keys(pos, self._whole))
+        rank, left = self._inner.owners(pos, self._whole, self._cut, self.ranks.rank)
         place = xp.full(len(pos), -1, np.int64)
         if number is not None:
             ranks, places = self._way.places()
             own, known = number - self.first, number >= 0
             rank[known], place[known] = ranks[own[known]], places[own[known]]
-        way = Way.to(self.ranks, rank)
-        rows = way.there(pos if vel is None else xp.concatenate([pos, vel], axis=1))
-        theirs = way.there(place).astype(np.int32)
-        there = xp.ascontiguousarray(rows[:, :3])
-        vel = None if vel is None else xp.ascontiguousarray(rows[:, 3:])
-        return way, (there, vel, theirs)
+            left = None
+        way = Moves(self.ranks, rank, left)
+        return way, (way.there(pos), way.there(vel), way.there(place).astype(np.int32))
 
     def _check_numbers(self, number: DeviceArray | None) -> None:
         if number is None:
@@ -236,13 +255,13 @@ class SharedTree:
     ) -> Found:
         if pos is None:
             pos, _, vel = self._particles
-            number = module_of(pos).asarray(self._numbers)
+            number = np.arange(self.first, self.first + len(pos), dtype=np.int32)
+        targets = len(pos), pos, vel, number
         if last_acc is None and walk.theta == 0.0:
-            first = walk._replace(theta=1.0, bound=0.0)._asdict()
-            last_acc = _lengths(self._given.forces(len(pos), pos, vel, number, None, **first,
-                                                   momentum=False)[0])  # fmt: skip
-        call = len(pos), pos, vel, number, last_acc
-        return Found(*self._given.forces(*call, **walk._asdict(), momentum=False))
+            first = walk._replace(theta=1.0, bound=0.0)._asdict() | {"momentum": False}
+            last_acc = _lengths(self._by_replica("forces", *targets, None, **first)[0])
+        setting = walk._asdict() | {"momentum": False}
+        return Found(*self._by_replica("forces", *targets, last_acc, **setting))
 
     def _close_system(self, acc: DeviceArray) -> None:
         """Let forces add up to zero over all ranks: csrc/shared/tree_net_force.h."""
@@ -264,11 +283,10 @@ class SharedTree:
         if self._whole is None:
             return accuracy
         if self._domain is None:
-            last = None if last_acc is None else self._all(last_acc)
-            return self._given.bound(last, accuracy=accuracy, **setting)
-        last = None if last_acc is None else self._way.there(last_acc)
+            assert self._replica is not None
+            return self._replica.bound(self._all(last_acc), accuracy=accuracy, **setting)
         walk = Walk(theta=0.0, bound=accuracy, **setting)
-        return self._domain.bound(accuracy, walk, last)[0]
+        return self._domain.bound(accuracy, walk, self._way.there(last_acc))[0]
 
     # ---- searches --------------------------------------------------------------------------------
 
@@ -281,10 +299,11 @@ class SharedTree:
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
-            return np.zeros(ni + 1, np.int64), np.zeros(0, np.int32)
-        if self._searches is None:
-            return self._given.within(len(pos), pos, number, h2)
-        return self._searches.within(pos, self._placed(number), h2)
+            xp = module_of(pos)
+            return xp.zeros(ni + 1, np.int64), xp.zeros(0, np.int32)
+        if self._domain is None:
+            return self._by_replica("within", len(pos), pos, number, h2)
+        return self._searches_in(self._domain).within(pos, self._placed(number), h2)
 
     def nearest(
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, k: int
@@ -296,11 +315,19 @@ class SharedTree:
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
-            return np.full((ni, k), -1, np.int32), np.full((ni, k), np.inf)
+            xp = module_of(pos)
+            return xp.full((ni, k), -1, np.int32), xp.full((ni, k), np.inf)
+        if self._domain is None:
+            return self._by_replica("nearest", len(pos), pos, number, k)
+        home, _ = self._inner.owners(pos, self._whole, self._cut, self.ranks.rank)
+        return self._searches_in(self._domain).nearest(pos, self._placed(number), home, k)
+
+    def _searches_in(self, domain: DomainTree) -> Searches:
         if self._searches is None:
-            return self._given.nearest(len(pos), pos, number, k)
-        home = owners(self._cut, self._given.keys(pos, self._whole))
-        return self._searches.nearest(pos, self._placed(number), home, k)
+            xp, n = module_of(domain.pos), len(self._particles[0])
+            numbers = self._way.there(self.first + xp.arange(n))
+            self._searches = Searches(domain, numbers)
+        return self._searches
 
     def _own_if_none(
         self, pos: DeviceArray | None, number: DeviceArray | None

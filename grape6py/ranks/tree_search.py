@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, DeviceArray, Floats, Int32s, Int64s
+from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import merged
-from grape6py.ranks.domains import Way, module_of, on_host
+from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
     from grape6py.ranks.domain_tree import DomainTree
@@ -90,7 +91,7 @@ class Searches:
         if placed is not None:
             own = placed[0][target] == rank
             place[own] = placed[1][target[own]]
-        way = Way.to(self._ranks, rank)
+        way = Way(self._ranks, rank)
         rows = np.column_stack([at[target], radii[target], place])
         return (rank, target), way, way.there(rows)
 

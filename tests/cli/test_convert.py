@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 
@@ -151,6 +152,56 @@ def test_a_file_may_be_converted_to_its_own_name(here, capsys):
     assert read_snapshot("a.dat").format == "text"
     assert read_snapshot("a.dat.~1~").format == "nemo"
     assert bits(read_snapshot("a.dat")) == bits(read_snapshot("a.dat.~1~")) == bits(model)
+
+
+def test_numbered_files_are_written_kept_and_read(cluster, capsys):
+    """Under backup names they are one snapshot as well, and so are they without their number."""
+    model, source = cluster
+    for target, files in (("out.h5", 3), ("out.h5", 2), ("snap", 4)):
+        *before, last = said(capsys, source, target, "--files", files, "--format", "gadget-hdf5")
+        first, end = (
+            ("out.0.h5", f"out.{files - 1}.h5") if target == "out.h5" else ("snap.0", "snap.3")
+        )
+        assert last.startswith(f"written: {first} to {end}, Gadget HDF5: 100 bodies, time 0.375")
+        if files == 2:
+            assert before == ["grape6: out.0.h5 to out.2.h5 were there, and are out.0.h5.~1~ to "
+                              "out.2.h5.~1~ now"]  # fmt: skip
+    for name in ("out.h5", "out", "out.1.h5", "out.h5.~1~", "out.2.h5.~1~", "snap", "snap.3"):
+        said(capsys, name, "again.h5")
+        assert bits(read_snapshot("again.h5")) == bits(model)
+    assert run("snap", "--t-end", 0.0625, "--out", "run.h5") == 0
+    assert last_group("run.h5")[1]["mass"].shape == (100,)
+
+
+def test_a_run_and_a_file_without_a_number_make_place_for_numbered_ones(here, capsys):
+    write_snapshot("b.txt", plummer(20, seed=2))
+    assert run("--n", 40, "--t-end", 0.0625, "--out", "a.h5") == 0
+    lines = said(capsys, "b.txt", "a.h5", "--files", 2)
+    assert "grape6: a.h5 was there, and is a.h5.~1~ now" in lines
+    assert len(read_snapshot("a.h5").mass) == 20
+    assert len(read_snapshot("a.h5.~1~").mass) == 40
+
+
+@pytest.mark.parametrize(("target", "files", "complaint"), [
+    ("a.nemo", 2, "is one file"), ("a.h5", 0, "at least one"), ("a.h5", 99999, "too many"),
+])  # fmt: skip
+def test_files_that_cannot_be_are_refused(cluster, capsys, target, files, complaint):
+    _, source = cluster
+    assert complaint in refused(capsys, source, target, "--files", files)
+    assert not any(name.startswith("a.") for name in os.listdir())
+
+
+def test_damaged_and_missing_files_of_a_snapshot_end_with_one_line(cluster, capsys):
+    _, source = cluster
+    said(capsys, source, "out.h5", "--files", 3)
+    os.truncate("out.1.h5", 3000)
+    assert "out.1.h5 is damaged" in refused(capsys, "out", "a.txt")
+    os.unlink("out.1.h5")
+    assert refused(capsys, "out.2.h5", "a.txt").endswith(
+        "one of 3 files, and out.1.h5 is not there"
+    )
+    assert run("out", "--t-end", 0.0625) == 1
+    assert "out.1.h5 is not there" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_missing_is_made(cluster):

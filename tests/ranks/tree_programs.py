@@ -111,6 +111,10 @@ def others(n):
         found = case.tree.forces(case.pos[which], eps=EPS, self_index=case.tree.first + some,
                                  **options)  # fmt: skip
         assert np.all(errors(found.acc, case.exact().acc[which]) < 5e-3)
+    at_rest = np.where(np.arange(len(which)) % 5, size[which], 0)  # as where forces cancel
+    found = case.tree.forces(case.pos[which], eps=EPS, self_index=case.tree.first + some,
+                             bound=1e-5, last_acc=at_rest)  # fmt: skip
+    assert np.all(errors(found.acc, case.exact().acc[which]) < 5e-3)
     lists, right = case.tree.neighbours(0.1), case.one.neighbours(0.1)
     for row, i in zip(lists, case.mine, strict=True):
         assert np.sort(case.numbers[row]).tolist() == right[i].tolist()

@@ -6,6 +6,7 @@ methods are NumPy's. `install(monkeypatch)` puts the module in CuPy's place.
 
 import ctypes
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 def _memory(value):
     if isinstance(value, np.ndarray) and value.ndim:
         raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_memory, value))
     return value.memory if isinstance(value, Array) else value
 
 
@@ -38,8 +41,12 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, *_):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
-    def __array_ufunc__(self, ufunc, method, *inputs):
-        return self._like(ufunc(*map(_memory, inputs)))
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None):
+        found = ufunc(*map(_memory, inputs))
+        if out is None:
+            return self._like(found)
+        out[0].memory[...] = found
+        return out[0]
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -124,13 +131,15 @@ class Module:
     ndarray = Array
 
     def __init__(self):
-        self.stream = self.current = 0
+        self.stream, self._devices = 0, threading.local()  # whose current one is each thread's
         self.copies = 0  # of arrays to the host
         self.late, self.waits = [], []  # arrays, and what was waited for
         self.cuda = SimpleNamespace(
             Device=self._device,
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 2,
+                runtimeGetVersion=lambda: 13020,
+                deviceCanAccessPeer=lambda device, other: False,
                 getDeviceProperties=lambda number: {"name": b"stand-in"},
                 streamSynchronize=self._wait_for_stream,
             ),
@@ -142,10 +151,22 @@ class Module:
             ),
         )
 
+    @property
+    def current(self):
+        """The number of a device."""
+        return getattr(self._devices, "current", 0)
+
+    @current.setter
+    def current(self, number):
+        self._devices.current = number
+
     def _device(self, number):
         module = self
 
         class Device:
+            def use(self):
+                module.current = number
+
             def __enter__(self):
                 self._before, module.current = module.current, number
 
@@ -171,7 +192,8 @@ class Module:
 
     def asarray(self, values):
         if isinstance(values, Array):
-            return values
+            here = values.device.id == self.current
+            return values if here else self.on(self.current, values.memory)
         if not hasattr(values, "__cuda_array_interface__"):
             return self.on(self.current, values)
         told = values.__cuda_array_interface__
@@ -197,7 +219,8 @@ class Module:
         """A function of NumPy's of this name."""
 
         def computed(*given, **more):
-            device = next((a.device.id for a in given if isinstance(a, Array)), self.current)
+            arrays = given[0] if given and isinstance(given[0], list) else given
+            device = next((a.device.id for a in arrays if isinstance(a, Array)), self.current)
             return Array(np.asarray(getattr(np, name)(*map(_memory, given), **more)), device)
 
         return computed

@@ -4,6 +4,7 @@ the kernels from a C library (tests/c/fake_gpu.cc, or that of embedding.py)."""
 import contextlib
 import ctypes
 import sys
+import threading
 
 import numpy as np
 
@@ -97,6 +98,9 @@ class Device:
         self._tree.forget()
 
 
+_turn = threading.Lock()  # of threads that launch: the stand-in knows one kernel at a time
+
+
 class FakeGpu:
     """In the shape of launcher.TreeLauncher: kernels are those of the library, and arrays NumPy's
     or of fake_arrays.py."""
@@ -113,9 +117,10 @@ class FakeGpu:
         self.launched.append(name)
         kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_char.from_buffer(job)))
-        failed = self._library.fake_gpu_launch(
-            kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
-        )
+        with _turn:
+            failed = self._library.fake_gpu_launch(
+                kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
+            )
         if failed:
             raise RuntimeError(f"kernel {name}: error {failed}")
 

@@ -83,7 +83,8 @@ _BY_HAND = {
     "gadget": lambda: [hand_made.gadget(">", real="d", integer="Q"), hand_made.gadget()],
     "gadget2": lambda: [hand_made.gadget(">", labels=True), hand_made.gadget(labels=True)],
     "gadget-hdf5": lambda: [
-        hand_made.gadget_hdf5(), hand_made.gadget_hdf5(change=_units), _compressed()],
+        hand_made.gadget_hdf5(), hand_made.gadget_hdf5(change=_units), _compressed(),
+        hand_made.gadget_hdf5(of=(0, 1), NumFilesPerSnapshot=2)],
     "amuse": lambda: [hand_made.amuse(2, states=2), hand_made.amuse(1)],
     "nbody6": lambda: [
         hand_made.nbody6("nbody4", ">"),

@@ -209,10 +209,15 @@ def tipsy(order=">", header=32):
 # ---- Gadget binary ---------------------------------------------------------------------
 
 
-def gadget_header(order, counts, table, files=1, time=TIME, cosmology=(0.0, 0.0)):
+def numbers_of(bodies, types=6):
+    """Bodies of each type."""
+    return [sum(kind == k for kind, _ in bodies) for k in range(types)]
+
+
+def gadget_header(order, counts, table, total, files=1, time=TIME, cosmology=(0.0, 0.0)):
     omega, redshift = cosmology
     made = struct.pack(order + "6i6ddd", *counts, *table, time, redshift)
-    made += struct.pack(order + "2i6Iii", 0, 0, *counts, 0, files)
+    made += struct.pack(order + "2i6Iii", 0, 0, *total, 0, files)
     made += struct.pack(order + "4d", 0.0, omega, 0.7 * (omega > 0), 0.7)
     return made + bytes(256 - len(made))
 
@@ -225,17 +230,19 @@ def gadget(
     bodies=((0, 0.0), (1, 0.25), (4, 0.0)),
     of=(0, 1, 2),
     labelled_order=None,
+    total=None,
     **header,
 ):
-    """Body k of `of` is of the type and with the mass in the table of bodies[k]."""
+    """Body k of `of`, of a file, is of the type and with the mass in the table of bodies[k]."""
     counts, table = [0] * 6, [0.0] * 6
+    total = numbers_of(bodies) if total is None else total
     for k in of:
         kind, mass = bodies[k]
         counts[kind] += 1
         table[kind] = mass
     own = [MASS[k] for k in of if bodies[k][1] == 0]
     blocks = [
-        (b"HEAD", gadget_header(order, counts, table, **header)),
+        (b"HEAD", gadget_header(order, counts, table, total, **header)),
         (b"POS ", struct.pack(f"{order}{3 * len(of)}{real}", *flat(POS[k] for k in of))),
         (b"VEL ", struct.pack(f"{order}{3 * len(of)}{real}", *flat(VEL[k] for k in of))),
         (b"ID  ", struct.pack(f"{order}{len(of)}{integer}", *(IDS[k] for k in of))),
@@ -284,7 +291,8 @@ def gadget_hdf5(
 
     def fill(file):
         about = {"NumPart_ThisFile": np.array(counts, "i4"), "MassTable": table, "Time": TIME,
-                 "NumPart_Total": np.array(counts, "u4"), "NumFilesPerSnapshot": 1,
+                 "NumPart_Total": np.array(numbers_of(bodies, types), "u4"),
+                 "NumFilesPerSnapshot": 1,
                  "Redshift": 0.0, "BoxSize": 0.0}  # fmt: skip
         file.create_group("Header").attrs.update({**about, **header})
         for kind in range(types):

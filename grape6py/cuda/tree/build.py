@@ -31,7 +31,7 @@ class Unresolved(Exception):
     """No one box resolves the particles: the host's tree, which divides them, is to be taken."""
 
 
-def _double_of(bits: int) -> float:
+def double_of(bits: int) -> float:
     """The number whose bits a kernel has put in order."""
     bits = bits & ~(1 << 63) if bits >> 63 else ~bits & (1 << 64) - 1
     number: float = struct.unpack("d", struct.pack("Q", bits))[0]
@@ -125,7 +125,7 @@ class TreeCells(Job):
         if status.bad:
             raise errors.from_code("J_NAN", f"particle {n - status.bad} is not finite")
         self.cells = status.cells
-        corners = (map(_double_of, bits) for bits in (status.high, status.low))
+        corners = (map(double_of, bits) for bits in (status.high, status.low))
         if self._whole is not None:
             corners = (map(float, self._whole[at : at + 3]) for at in (3, 0))
         least = BARE_EPS * max(a - b for a, b in zip(*corners, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
-from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.accuracy import Sample
@@ -20,7 +20,7 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import WIDEST, Setting
-from grape6py.cuda.tree.share import keys_of
+from grape6py.cuda.tree.share import extent_of, keys_of, owners_of, regions_in
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ turn = threading.RLock()
 
 
 class DeviceTree:
-    """A tree on a device, which gives NumPy's arrays if it was made `of_host` arrays.
+    """A tree on a `device`, which gives NumPy's arrays if it was made `of_host` arrays.
 
     `counts` are the pairs, cells on targets and cells on groups of the last forces.
     """
@@ -42,7 +42,7 @@ class DeviceTree:
         self._tree: Octree | None = None
         self._divided: HostTree | None = None
         self._copies: list[DeviceArray] = []
-        self._cupy, self._device, self._of_host = cupy, device, of_host
+        self._cupy, self.device, self.of_host = cupy, device, of_host
         self._made: CuPy = None  # an event
         self._of_ranks = False
         self.counts = 0, 0, 0
@@ -55,10 +55,10 @@ class DeviceTree:
         When it is left the results are there, and no kernel reads the tree any more: any stream
         may go on. A tree that was made of CuPy's arrays need not be there yet: later calls wait.
         """
-        of_tree = given.get("targets") is None and not self._of_host
+        of_tree = given.get("targets") is None and not self.of_host
         there = of_tree or memory_space.first_on_device(given)
         kind = DevicePlace if there else ThroughDevice
-        place = kind(None, self._cupy, self._device, "the tree lies on")
+        place = kind(None, self._cupy, self.device, "the tree lies on")
         makes = not self._copies and self.is_open
         with turn, place, explained(self._cupy):
             stream = self._cupy.cuda.get_current_stream()
@@ -81,17 +81,19 @@ class DeviceTree:
     ) -> None:
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is.
 
-        `whole`: as in Octree. Raises RangeError if that box does not resolve the particles.
+        `whole`: as in Octree; arrays are then kept as they are. Raises RangeError if that box does
+        not resolve the particles.
         """
         self._n, self._moving = len(pos), vel is not None
         self._of_ranks = whole is not None
+        is_own = self.of_host or self._of_ranks
         self._copies = [
-            array if array is None or self._of_host else array.copy() for array in (pos, mass, vel)
+            array if array is None or is_own else array.copy() for array in (pos, mass, vel)
         ]
         try:
             if self._n or self._of_ranks:
                 pos, mass, vel = self._copies
-                self._tree = Octree(gpu_of(self._device), pos, mass, vel, whole)
+                self._tree = Octree(gpu_of(self.device), pos, mass, vel, whole)
         except NotFiniteError:
             place.check()  # which has the same words for all arrays
             raise
@@ -106,22 +108,38 @@ class DeviceTree:
 
     def keys(self, pos: DeviceArray, whole: Floats) -> DeviceArray:
         """Hilbert keys, uint64, of positions in the box of all ranks' particles."""
-        return keys_of(gpu_of(self._device), pos, whole)
+        return keys_of(gpu_of(self.device), pos, whole)
+
+    def owners(
+        self, pos: DeviceArray, whole: Floats, cut: UInt64s, rank: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """The ranks that have positions, and which of these are not on this one, ascending."""
+        return owners_of(gpu_of(self.device), pos, whole, cut, rank)
+
+    def extent(self, pos: DeviceArray, mass: DeviceArray) -> Floats:
+        """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
+        return extent_of(gpu_of(self.device), pos, mass)
+
+    def regions(self, _: DeviceArray, last_acc: DeviceArray) -> DeviceArray:
+        """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+        if self._tree is None or not self._n:
+            return self._cupy.zeros((0, 7))
+        return regions_in(self._tree, last_acc)
 
     def parts(
-        self, regions: Sequence[Floats], *, method: str, theta: float, order: int, bound: float
-    ) -> list[AnyArray]:
-        """What other ranks need of this tree, in NumPy's arrays: as in Octree."""
+        self, regions: Sequence[DeviceArray], *, method: str, theta: float, order: int, bound: float
+    ) -> list[DeviceArray]:
+        """What other ranks need of this tree: as in Octree."""
         if self._tree is None:
-            return [np.empty(0, np.uint8) for _ in regions]
+            return [self._cupy.empty(0, np.uint8) for _ in regions]
         setting = Setting(theta, order if method == "fmm" else 0, bound=bound)
         return self._tree.parts(setting, regions)
 
     def particles(self) -> list[DeviceArray]:
         """Positions, masses, and velocities or None, as they were given."""
-        with turn, self._cupy.cuda.Device(self._device):
+        with turn, self._cupy.cuda.Device(self.device):
             return [
-                self._cupy.asnumpy(array) if self._of_host and array is not None else array
+                self._cupy.asnumpy(array) if self.of_host and array is not None else array
                 for array in self._copies
             ]
 
@@ -166,11 +184,12 @@ class DeviceTree:
         bound: float,
         momentum: bool,
         imports: Sequence[AnyArray],
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
-        self._check_numbers(number)
+        check_numbers(number, self._n)
         self.counts = 0, 0, 0
         if bound > 0:
-            _check_last_acc(last_acc)
+            check_last_acc(last_acc)
         if self._tree is None or not (self._n or len(imports)):
             acc, pot = self._cupy.zeros((ni, 3)), self._cupy.zeros(ni)
             return acc, pot, self._cupy.zeros((ni, 3)) if self._moving else None, None
@@ -185,7 +204,7 @@ class DeviceTree:
                 bound = sample.bound(bound, estimated, own)
                 setting = Setting(WIDEST, setting.order, eps2, bound)
             acc, pot, jerk, counts = self._tree.forces(
-                setting, pos, number, last_acc, vel, momentum=momentum, imports=imports
+                setting, pos, number, last_acc, vel, few, momentum, imports
             )
         except Unresolved:
             if self._of_ranks:
@@ -216,16 +235,17 @@ class DeviceTree:
         theta: float,
         order: int,
         bound: float,
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None, tuple[int, int, int]]:
-        """As `forces`, with parts of other ranks' trees; and `counts`."""
+        """As `forces`, with parts of other ranks' trees; and `counts`. `few`: as in Octree."""
         targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
-        return *self._forces(*targets, *walk, False, parts), self.counts
+        return *self._forces(*targets, *walk, False, parts, few), self.counts
 
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
     ) -> float:
         """The bound that gives a median error; accelerations are those of the particles."""
-        _check_last_acc(last_acc)
+        check_last_acc(last_acc)
         if self._tree is None or not self._n:
             return accuracy
         setting = Setting(WIDEST, order if method == "fmm" else 0, eps2)
@@ -243,7 +263,7 @@ class DeviceTree:
         self, ni: int, pos: DeviceArray, number: DeviceArray, h2: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
-        self._check_numbers(number)
+        check_numbers(number, self._n)
         if self._tree is None or not self._n:
             return self._cupy.zeros(ni + 1, np.int64), self._cupy.empty(0, np.int32)
         if self._tree.unresolved:
@@ -254,7 +274,7 @@ class DeviceTree:
         self, ni: int, pos: DeviceArray, number: DeviceArray, k: int
     ) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
-        self._check_numbers(number)
+        check_numbers(number, self._n)
         if self._tree is None or not self._n:
             full = self._cupy.full
             return full((ni, k), -1, np.int32), full((ni, k), np.inf)
@@ -278,13 +298,6 @@ class DeviceTree:
         is_array = isinstance(argument, self._cupy.ndarray)
         return self._cupy.asnumpy(argument) if is_array else argument
 
-    def _check_numbers(self, number: DeviceArray) -> None:
-        """Of the particles that targets are."""
-        if number is None or (i := _first((number < -1) | (number >= self._n))) is None:
-            return
-        text = f"self[{i}] = {number[i]}: the tree has {self._n} particles"
-        raise errors.from_code("ADDRESS", text)
-
 
 def _of_no_use() -> errors.Grape6Error:
     return errors.from_code(
@@ -294,7 +307,15 @@ def _of_no_use() -> errors.Grape6Error:
     )
 
 
-def _check_last_acc(last_acc: DeviceArray) -> None:
+def check_numbers(number: DeviceArray, n: int) -> None:
+    """Of the particles that targets are, among n."""
+    if number is None or (i := _first((number < -1) | (number >= n))) is None:
+        return
+    text = f"self[{i}] = {number[i]}: the tree has {n} particles"
+    raise errors.from_code("ADDRESS", text)
+
+
+def check_last_acc(last_acc: DeviceArray) -> None:
     if last_acc is not None and (i := _first(last_acc < 0)) is not None:
         raise ArgumentError(f"last_acc[{i}] = {last_acc[i]} is negative")
 

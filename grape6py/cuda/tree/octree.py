@@ -6,7 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,38 +139,28 @@ class Octree(TreeCells):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 
-    def parts(self, setting: Setting, regions: Sequence[Floats]) -> list[AnyArray]:
-        """What other ranks need of this tree, for each of them the bytes of a part.
+    def parts(self, setting: Setting, regions: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """What other ranks need of this tree, for each of them the bytes of a part, on the device.
 
         `regions`, one array of shape (m, 7) for each, are its struct tree_region, where its targets
         are; of one without, an empty array. Raises Unresolved.
         """
-        return self._packed_for(setting, regions, self._gpu.take)
-
-    def device_parts(self, setting: Setting, regions: Sequence[Floats]) -> list[DeviceArray]:
-        """The same, left on the device."""
-        return self._packed_for(setting, regions, lambda part: part)
-
-    def _packed_for(
-        self, setting: Setting, regions: Sequence[Floats], take: Callable[[DeviceArray], AnyArray]
-    ) -> list[AnyArray]:
         job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
         job.theta, job.order_of_expansion, job.bound = setting.theta, setting.order, setting.bound
         self.launch("tree_begin", 1, 32)  # which makes the opening of it
         self._take_places()
-        place = self.arrays["place" if setting.order else "barnes_hut"]
         found = []
         for given in regions:
             count = len(given) if self.cells else 0
             if count:
                 self.set(opened=xp.zeros(self.cells, np.uint8))
-                self.set(region=self._gpu.put(np.array(given, np.float64)))
+                is_host = isinstance(given, np.ndarray)
+                self.set(region=self._gpu.put(np.array(given, np.float64)) if is_host else given)
                 job.region_count = count
                 self.launch("tree_mark", 32 * count)
-            part = share.packed(self, place) if count else xp.empty(0, np.uint8)
-            found.append(take(part))
+            found.append(share.packed(self) if count else xp.empty(0, np.uint8))
         self.drop("opened region barnes_hut")
         return found
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grape6py import errors
-from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats
-from grape6py.cuda.job import Job
-from grape6py.cuda.tree.build import ffi
+from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, UInt64s
+from grape6py.cuda.job import Job, pieces
+from grape6py.cuda.tree.build import double_of, ffi, numbers
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
@@ -48,62 +48,65 @@ def keys_of(gpu: TreeLauncher, pos: DeviceArray, whole: Floats) -> DeviceArray:
     return key
 
 
+def owners_of(
+    gpu: TreeLauncher, pos: DeviceArray, whole: Floats, cut: UInt64s, rank: int
+) -> tuple[DeviceArray, DeviceArray]:
+    """The ranks that have positions, int32, and which of these are not on this one, ascending.
+
+    `cut`: the first keys of all ranks but the first.
+    """
+    n, xp = len(pos), gpu.xp
+    job = Job(gpu, ffi, "tree_device_job", target_count=n, ranks=len(cut) + 1, own_rank=rank)
+    owner, left, count = xp.empty(n, np.int32), xp.empty(n, np.int32), xp.zeros(1, np.int32)
+    job.set(targets=pos, whole=gpu.put(np.array(whole, np.float64)), cut=gpu.put(cut))
+    job.set(owner=owner, left=left, left_count=count)
+    job.launch("tree_owners", n, 256)
+    found = int.from_bytes(gpu.read(count), "little")
+    return owner, xp.sort(left[:found])
+
+
+def extent_of(gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray) -> Floats:
+    """Corners of the box of some particles, and their largest |mass|: shape (7,). Not all finite if
+    a particle is not."""
+    n = len(mass)
+    if not n:
+        return np.zeros(7)
+    job = Job(gpu, ffi, "tree_device_job", n=n)
+    status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
+    job.set(x=pos, m=mass, status=gpu.put(np.frombuffer(ffi.buffer(status), np.uint8)))
+    job.launch("tree_extent", min(n, 1 << 18), 256)
+    found = ffi.from_buffer("struct tree_status *", gpu.read(job.arrays["status"]))
+    if found.bad:
+        return np.full(7, np.nan)
+    return np.array([*map(double_of, [*found.low, *found.high, found.mass])])
+
+
+def regions_in(tree: TreeCells, last_acc: DeviceArray) -> DeviceArray:
+    """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+    count = pieces(tree.n, numbers.IN_LEVEL1)
+    tree.set(region=tree.xp.empty((count, 7), np.float64), last=last_acc)
+    tree.launch("tree_regions", 128 * count)
+    found = tree.arrays["region"]
+    tree.drop("region last")
+    return found
+
+
 # ---- packing ----------------------------------------------------------------------------------
 
 
-def packed(tree: TreeCells, place: DeviceArray) -> DeviceArray:
-    """The bytes of a part: of the cells that are `opened`, and those in them.
-
-    `place` are the cells' centres and sizes as the walk takes them.
-    """
-    xp, moving = tree.xp, bool(tree.fields.v)
-    cell = tree.arrays["cell"].view(np.int32)
-    opened = tree.arrays["opened"] != 0
-    which = xp.flatnonzero(_in_part(tree, cell, opened))
-    number = xp.empty(len(cell), np.int32)  # in the part; of other cells, nothing is asked
-    number[which] = xp.arange(len(which), dtype=np.int32)
-    first, end, child, child_end = (cell[which][:, k] for k in range(4))
-    is_open, is_leaf = opened[which], child < 0
-    inner = is_open & ~is_leaf
-    count = xp.where(is_open & is_leaf, end - first, 0)
-    after = xp.cumsum(count, dtype=np.int64)
-    particles = int(after[-1])
-    to = xp.where(inner, number[xp.where(inner, child, 0)], -1)
-    rows = xp.zeros((len(which), 4), np.int32)
-    rows[:, 0] = xp.where(is_leaf & is_open, after - count, 0)
-    rows[:, 1] = xp.where(is_leaf & is_open, after, 0)
-    rows[:, 2] = to
-    rows[:, 3] = xp.where(inner, to + (child_end - child), 0)
-    if particles:
-        at = xp.arange(particles)
-        leaf = xp.searchsorted(after, at, side="right")
-        at = at - (after - count)[leaf] + first[leaf]
-    else:
-        at = xp.empty(0, np.int64)
-    low = tree.arrays["low"][at]
-    low[:, 3] = 0  # where the tree has digits of keys
-    wanted = [rows, tree.arrays["far"].view(np.float32)[which], place.view(np.float32)[which]]
-    wanted += [tree.arrays["motion"].view(np.float32)[which]] if moving else []
-    wanted += [tree.arrays["high"][at], low]
-    wanted += [tree.arrays["velocity"][at]] if moving else []
-    pieces = [xp.ascontiguousarray(piece).view(np.uint8).reshape(-1) for piece in wanted]
-    total = HEADER + sum(map(len, pieces))
-    header = np.array([len(which), particles, moving, total], np.int64)
-    return _together(tree, [tree._gpu.put(header.view(np.uint8)), *pieces])
-
-
-def _in_part(tree: TreeCells, cell: DeviceArray, opened: DeviceArray) -> DeviceArray:
-    """Of each cell, whether it is the root or in a cell that is opened."""
-    xp = tree.xp
-    edges = xp.zeros(len(cell) + 1, np.int32)
-    above = xp.flatnonzero(opened & (cell[:, 2] >= 0))
-    # No two cells' children begin, or end, with the same one; some begin where others end.
-    begin, end = (cell[above][:, k] for k in (2, 3))
-    edges[begin] = edges[begin] + 1
-    edges[end] = edges[end] - 1
-    inside = xp.cumsum(edges)[:-1] > 0
-    inside[0] = True
-    return inside
+def packed(tree: TreeCells) -> DeviceArray:
+    """The bytes of a part: of the cells that are `opened`, and those in them."""
+    xp, count = tree.xp, tree.cells
+    tree.set(in_part=xp.zeros(count, np.int32), in_leaf=xp.zeros(count, np.int32))
+    tree.launch("tree_part_cells", count, 256)
+    sums = [xp.cumsum(tree.arrays[name], dtype=np.int32) for name in ("in_part", "in_leaf")]
+    ends = tree._gpu.read(xp.concatenate([each[-1:] for each in sums]))
+    cells, particles = np.frombuffer(ends, np.int32).tolist()
+    part = xp.empty(_bytes_of(cells, particles, bool(tree.fields.v)), np.uint8)
+    tree.set(in_part=sums[0], in_leaf=sums[1], part=part)
+    tree.launch("tree_pack", count, 256)
+    tree.drop("in_part in_leaf part")
+    return part
 
 
 def _together(tree: TreeCells, arrays: Sequence[DeviceArray]) -> DeviceArray:

@@ -86,8 +86,13 @@ struct tree_device_job {
     int32_t *close;
 
     const struct tree_whole *whole;   /* of all ranks' particles; or NULL: there is one rank */
-    const struct tree_region *region; /* of another rank's targets (tree/share.cu) */
+    struct tree_region *region;       /* of targets, here or on another rank (tree/share.cu) */
     unsigned char *opened;            /* of cells: whether those targets may look into them */
+    int32_t *in_part, *in_leaf; /* of cells: whether they are in a part, and their particles there; before
+                                   and after summing up */
+    char *part;
+    const uint64_t *cut; /* [ranks - 1] */
+    int32_t *owner, *left, *left_count; /* of targets */
     const int32_t *roots;             /* cells with which walks begin, if there are parts of other ranks' trees */
 
     double *acc, *pot; /* results */
@@ -103,6 +108,7 @@ struct tree_device_job {
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t coarse;    /* as in csrc/tree/kernel.h */
     int32_t region_count;
+    int32_t ranks, own_rank;
     int32_t root_count; /* 0: walks begin with cell 0 */
     int32_t joined_n, joined_cells; /* particles and cells with those of other ranks behind them; or 0 */
 };

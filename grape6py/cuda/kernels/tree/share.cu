@@ -1,5 +1,5 @@
 /* share.cu - keys in the box of all ranks' particles, and which cells another rank's targets may
- * look into: see shared/tree_share.h. Parts are packed and joined by cuda/tree/share.py. */
+ * look into: see shared/tree_share.h. Parts are joined by cuda/tree/share.py. */
 
 KERNEL(tree_whole_keys, struct tree_device_job, 256, 1)
 {
@@ -11,6 +11,69 @@ KERNEL(tree_whole_keys, struct tree_device_job, 256, 1)
     float4 high, low;
     split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
     job.key[k] = key_of(&box, high, low);
+}
+
+/* The ranks that have the keys of the targets, and which of these are not on this one, in any
+ * order. `cut` are the first keys of all ranks but the first. */
+KERNEL(tree_owners, struct tree_device_job, 256, 1)
+{
+    __shared__ struct tree_box box;
+    if (threadIdx.x == 0) tree_whole_box(&box, job.whole);
+    __syncthreads();
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x), lane = (int)threadIdx.x % 32;
+    int rank = job.own_rank;
+    if (k < job.target_count) {
+        float4 high, low;
+        split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
+        const uint64_t key = key_of(&box, high, low);
+        int begin = 0, end = job.ranks - 1;
+        while (begin < end) {
+            const int middle = (begin + end) / 2;
+            if (job.cut[middle] <= key)
+                begin = middle + 1;
+            else
+                end = middle;
+        }
+        job.owner[k] = rank = begin;
+    }
+    const bool is_left = rank != job.own_rank;
+    const unsigned here = __ballot_sync(EVERY, is_left);
+    int first = 0;
+    if (lane == 0 && here) first = atomicAdd(job.left_count, __popc(here));
+    first = __shfl_sync(EVERY, first, 0);
+    if (is_left) job.left[first + __popc(here & ((1u << lane) - 1u))] = k;
+}
+
+/* Where runs of the particles, in the order of their keys, are: a block takes a run. */
+KERNEL(tree_regions, struct tree_device_job, 128, 1)
+{
+    __shared__ double column[7][128];
+    const int t = (int)threadIdx.x, begin = (int)blockIdx.x * IN_LEVEL1;
+    const double infinite = from_bits((uint64_t)0x7ff << 52);
+    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
+    double least = infinite;
+    for (int i = begin + t; i < job.n && i < begin + IN_LEVEL1; i += 128) {
+        const float4 a = job.high[i], b = job.low[i];
+        const double at[3] = {(double)a.x + (double)b.x, (double)a.y + (double)b.y,
+                              (double)a.z + (double)b.z};
+        for (int c = 0; c < 3; c++) low[c] = fmin(low[c], at[c]), high[c] = fmax(high[c], at[c]);
+        if (job.last) least = fmin(least, job.last[job.order[i]]);
+    }
+    for (int c = 0; c < 3; c++) column[c][t] = low[c], column[3 + c][t] = -high[c];
+    column[6][t] = least;
+    for (int half = 64; half; half /= 2) {
+        __syncthreads();
+        if (t < half)
+            for (int c = 0; c < 7; c++) column[c][t] = fmin(column[c][t], column[c][t + half]);
+    }
+    if (t || begin >= job.n) return;
+    const struct tree_box *box = job.box;
+    struct tree_region *region = &job.region[blockIdx.x];
+    for (int c = 0; c < 3; c++) { /* a little larger: coordinates were split into two floats */
+        region->low[c] = box->centre[c] + tree_scaled(column[c][0] - 0x1p-45, box->length);
+        region->high[c] = box->centre[c] - tree_scaled(column[3 + c][0] - 0x1p-45, box->length);
+    }
+    region->least_acc = job.last ? fmax(column[6][0], 2.3e-308) : 0.0; /* 0: none are known */
 }
 
 /* Marks inner cells, and leaves whose particles may act one by one. A warp takes a region, and
@@ -52,4 +115,58 @@ KERNEL(tree_mark, struct tree_device_job, 128, 8)
         }
         push<1>(opens && c.child >= 0, &c, stack, &top, tally);
     }
+}
+
+/* Which cells are in a part: the root, and those in cells that are opened; and how many particles
+ * are in those that are opened leaves. */
+KERNEL(tree_part_cells, struct tree_device_job, 256, 1)
+{
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.status->cells) return;
+    if (k == 0) job.in_part[0] = 1;
+    if (!job.opened[k]) return;
+    const struct tree_cell c = job.cell[k];
+    if (c.child < 0)
+        job.in_leaf[k] = c.end - c.first;
+    else
+        for (int child = c.child; child < c.child_end; child++) job.in_part[child] = 1;
+}
+
+/* Packs a part: see shared/tree_share.h. in_part and in_leaf are summed up. */
+KERNEL(tree_pack, struct tree_device_job, 256, 1)
+{
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x), all = job.status->cells;
+    if (k >= all) return;
+    const int number = job.in_part[k] - 1, before = k ? job.in_part[k - 1] : 0;
+    if (number < before) return; /* not in it */
+    const int64_t cells = job.in_part[all - 1], particles = job.in_leaf[all - 1];
+    const bool moving = job.v != 0;
+    const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
+    struct tree_part_header *header = (struct tree_part_header *)job.part;
+    struct tree_cell *cell = (struct tree_cell *)(header + 1);
+    struct tree_cell_multipole *far = (struct tree_cell_multipole *)(cell + cells);
+    struct tree_cell_centre *place = (struct tree_cell_centre *)(far + cells);
+    struct tree_motion *motion = (struct tree_motion *)(place + cells);
+    float4 *high = (float4 *)(motion + (moving ? cells : 0)), *low = high + particles;
+    float4 *velocity = low + particles, *end = velocity + (moving ? particles : 0);
+    if (k == 0) {
+        header->cells = cells, header->particles = particles, header->moving = moving;
+        header->bytes = (char *)end - (char *)header;
+    }
+    const struct tree_cell c = job.cell[k];
+    struct tree_cell as = {0, 0, -1, 0};
+    if (job.opened[k] && c.child >= 0) {
+        as.child = job.in_part[c.child] - 1;
+        as.child_end = as.child + c.child_end - c.child;
+    } else if (job.opened[k]) {
+        as.end = job.in_leaf[k], as.first = as.end - (c.end - c.first);
+        for (int i = 0; i < c.end - c.first; i++) {
+            float4 rest = job.low[c.first + i];
+            rest.w = 0.0f; /* where the tree has digits of keys */
+            high[as.first + i] = job.high[c.first + i], low[as.first + i] = rest;
+            if (moving) velocity[as.first + i] = job.velocity[c.first + i];
+        }
+    }
+    cell[number] = as, far[number] = job.far[k], place[number] = places[k];
+    if (moving) motion[number] = job.motion[k];
 }

@@ -1,0 +1,22 @@
+"""Arrays of which one does not care whether they are NumPy's or CuPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grape6py._arrays.kinds import AnyArray, ArrayModule, DeviceArray
+
+
+def module_of(array: DeviceArray) -> ArrayModule:
+    """NumPy or CuPy."""
+    if isinstance(array, np.ndarray):
+        return np
+    import cupy
+
+    return cupy
+
+
+def on_host(array: DeviceArray) -> AnyArray:
+    """NumPy's array of what may lie on a device."""
+    found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
+    return found

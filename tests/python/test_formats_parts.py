@@ -1,0 +1,401 @@
+"""Snapshots in numbered files: read as one, refused if they are not of one, whole or not there."""
+
+import errno
+import os
+import struct
+import warnings
+
+import h5py
+import numpy as np
+import pytest
+
+import fuzz_formats
+import hand_made
+from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
+from grape6py._io import atomic_files
+from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.formats import FORMATS, Source
+from hand_made import IDS, MASS, POS, VEL
+
+N = 100
+NAMES = {"gadget-hdf5": "snap_010.hdf5", "gadget": "snap_010", "gadget2": "snap_010"}
+UNITS = Units("5e4 Msun", "1.2 pc")
+OTHERS = [name for name in FORMATS if name not in NAMES]
+
+
+@pytest.fixture
+def model():
+    return plummer(N, seed=1)
+
+
+def part(name, number):
+    """As Gadget names the files of a snapshot."""
+    return f"snap_010.{number}.hdf5" if name == "gadget-hdf5" else f"snap_010.{number}"
+
+
+def written(name, content, files=3, **options):
+    write_snapshot(NAMES[name], content, format=name, files=files, **options)
+
+
+def contents(folder):
+    """All files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def bits(name, content):
+    """Those of bodies, as a format writes them."""
+    kind = FORMATS[name].digits
+    return [array.astype(kind).tobytes() for array in content]
+
+
+# ---- what is written, as others read it ------------------------------------------------
+
+
+def test_gadget_hdf5_in_files_is_what_the_layout_says(here, model):
+    """Read as a program reads it that knows the guide of GADGET-4 and nothing of this one."""
+    written("gadget-hdf5", model, files=3, time=0.5, units=UNITS)
+    assert sorted(os.listdir()) == [f"snap_010.{k}.hdf5" for k in range(3)]
+    found = {name: [] for name in ("Masses", "Coordinates", "Velocities", "ParticleIDs")}
+    for k in range(3):
+        with h5py.File(f"snap_010.{k}.hdf5") as file:
+            header = file["Header"].attrs
+            assert header["NumFilesPerSnapshot"] == 3
+            assert header["Time"] == 0.5
+            assert header["NumPart_Total"].tolist() == [0, N, 0, 0, 0, 0]
+            assert header["NumPart_Total_HighWord"].tolist() == [0] * 6
+            for name, arrays in found.items():
+                arrays.append(file[f"PartType1/{name}"][()])
+                assert len(arrays[-1]) == header["NumPart_ThisFile"][1]
+    joined = {name: np.concatenate(arrays) for name, arrays in found.items()}
+    assert joined["ParticleIDs"].tolist() == list(range(1, N + 1))
+    bodies = [joined[name] for name in ("Masses", "Coordinates", "Velocities")]
+    assert bits("gadget-hdf5", bodies) == bits("gadget-hdf5", model)
+
+
+def test_gadget_binary_in_files_is_what_the_layout_says(here, model):
+    ids = np.arange(N)
+    ids[70] = 2**40  # in one file; all must have ids of one size
+    written("gadget", model, files=3, time=0.5, ids=ids)
+    places, names = [], []
+    for k in range(3):
+        with open(f"snap_010.{k}", "rb") as file:
+            data = file.read()
+        _, *counts = struct.unpack("<7i", data[:28])
+        *total, _, files = struct.unpack("<8i", data[100:132])
+        assert (total, files) == ([0, N, 0, 0, 0, 0], 3)
+        assert struct.unpack("<d", data[76:84]) == (0.5,)
+        assert data[172:188] == bytes(16)  # flags of Gadget-3
+        n = counts[1]
+        assert struct.unpack("<i", data[264:268]) == (12 * n,)
+        places.append(np.frombuffer(data, "<f4", 3 * n, 268).reshape(n, 3))
+        offset = 264 + 2 * (12 * n + 8)
+        assert struct.unpack("<i", data[offset : offset + 4]) == (8 * n,)
+        names.append(np.frombuffer(data, "<u8", n, offset + 4))
+    assert np.array_equal(np.concatenate(places), model.pos.astype("<f4"))
+    assert np.array_equal(np.concatenate(names), ids)
+
+
+# ---- read ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("n", "files"), [(N, 2), (N, 11), (3, 5), (0, 2)])
+def test_any_name_of_a_snapshot_in_files_is_that_of_all(here, name, n, files):
+    model = plummer(max(n, 1), seed=1)
+    mass, pos, vel = (array[:n] for array in model)
+    ids = np.arange(n)[::-1] + 7
+    keeps_units = {"units": UNITS} if name == "gadget-hdf5" else {}
+    written(name, mass, files=files, pos=pos, vel=vel, time=0.25, ids=ids, **keeps_units)
+    for given in (*(part(name, k) for k in range(files)), NAMES[name], "snap_010"):
+        found = read_snapshot(given)
+        assert found.format == name
+        assert bits(name, found) == bits(name, (mass, pos, vel))
+        assert found.time == 0.25
+        assert found.ids is None if n == 0 else found.ids.tolist() == ids.tolist()
+        assert (found.units == UNITS) == bool(keeps_units)
+    with open(part(name, 1), "rb") as file:
+        assert len(read_snapshot(file).mass) == n
+
+
+@pytest.mark.parametrize("files", [None, 1])
+def test_one_file_has_no_number(here, model, files):
+    write_snapshot("a.hdf5", model, files=files)
+    assert os.listdir() == ["a.hdf5"]
+
+
+@pytest.mark.parametrize("name", ["gadget", "gadget2", "gadget-hdf5"])
+@pytest.mark.parametrize("masses", [(0.0, 0.25, 0.0), (0.5, 0.0, 0.125), (0.0, 0.0, 0.0)])
+def test_rows_of_files_of_others_are_those_of_the_whole(here, name, masses):
+    """Types of particles, masses of the header and of blocks: any cut gives the same bodies."""
+    bodies = list(zip((0, 1, 4), masses, strict=True))
+    for k, of in enumerate([(0, 2), (1,)]):
+        if name == "gadget-hdf5":
+            data = hand_made.gadget_hdf5(bodies, of, NumFilesPerSnapshot=2)
+        else:
+            data = hand_made.gadget(labels=name == "gadget2", bodies=bodies, of=of, files=2)
+        with open(part(name, k), "wb") as file:
+            file.write(data)
+    layout = FORMATS[name].layout
+    with open(part(name, 0), "rb") as file:
+        heads = layout.heads(Source(file, file.name))
+    order = [0, 2, 1]
+    for begin in range(4):
+        for end in range(begin, 4):
+            found, some = layout.between(heads, begin, end), order[begin:end]
+            assert found.mass.tolist() == [masses[k] or MASS[k] for k in some]
+            assert found.pos.tolist() == [POS[k] for k in some]
+            assert found.vel.tolist() == [VEL[k] for k in some]
+            assert found.ids.tolist() == [IDS[k] for k in some]
+
+
+def test_a_name_without_a_number_is_no_other_file(here, model):
+    """Of a series of snapshots none is the one that was not there."""
+    for number in (0, 1):
+        write_snapshot(f"galaxy.{number}.hdf5", model, time=number)
+        write_snapshot(f"dat.{number}", model, format="text")
+    for given in ("galaxy.hdf5", "galaxy", "dat", "nothing", "no/folder/galaxy"):
+        with pytest.raises(FileNotFoundError) as caught:
+            read_snapshot(given)
+        assert caught.value.filename == given
+    write_snapshot("galaxy.hdf5", model, time=7, files=2)
+    write_snapshot("galaxy.hdf5", model, time=9)
+    assert read_snapshot("galaxy.hdf5").time == 9
+    assert read_snapshot("galaxy.0.hdf5").time == 7
+
+
+# ---- refused ---------------------------------------------------------------------------
+
+
+def change_header(**attributes):
+    def change(name):
+        with h5py.File(name, "r+") as file:
+            file["Header"].attrs.update(attributes)
+
+    return change
+
+
+def change_bytes(at, form, value):
+    def change(name):
+        with open(name, "r+b") as file:
+            file.seek(at)
+            file.write(struct.pack(form, value))
+
+    return change
+
+
+def cut(name):
+    os.truncate(name, os.path.getsize(name) // 2)
+
+
+def no_number(name):
+    with h5py.File(name, "r+") as file:
+        file["PartType1/Coordinates"][5] = np.nan
+
+
+WRONG = [
+    ("gadget-hdf5", os.unlink, r"snap_010\.1\.hdf5 is not there"),
+    ("gadget-hdf5", cut, r"snap_010\.1\.hdf5 is damaged"),
+    ("gadget-hdf5", no_number, r"snap_010\.1\.hdf5: pos of body 5 is \[nan"),
+    ("gadget-hdf5", change_header(Time=2.0), r"1\.hdf5: .* another snapshot .*0\.hdf5: time 2\.0"),
+    ("gadget-hdf5", change_header(NumFilesPerSnapshot=2), "number of files 2 instead of 3"),
+    ("gadget-hdf5", change_header(NumFilesPerSnapshot=1), "number of files 1 instead of 3"),
+    ("gadget-hdf5", change_header(NumPart_Total=np.arange(6)), "numbers of particles in all"),
+    ("gadget-hdf5", change_header(NumPart_ThisFile=[0, 5, 0, 0, 0, 0]), r"should have \[0, 100"),
+    ("gadget-hdf5", change_header(NumPart_ThisFile=[0, 33]), "number of types of particles 2"),
+    ("gadget-hdf5", change_header(Time=np.nan), "its time is nan"),
+    ("gadget", os.unlink, r"snap_010\.1 is not there"),
+    ("gadget", cut, r"snap_010\.1: .* should end at byte"),
+    ("gadget", change_bytes(76, "<d", 2.0), r"snap_010\.1: .* another .*010\.0: time 2\.0"),
+    ("gadget", change_bytes(128, "<i", 9), "number of files 9 instead of 3"),
+    ("gadget", change_bytes(104, "<i", 9), "numbers of particles in all files"),
+    ("gadget", change_bytes(8, "<i", 9), r"should have \[0, 100"),
+    ("gadget", change_bytes(8, "<i", -9), r"snap_010\.1: the numbers of particles"),
+    ("gadget", change_bytes(268, "<f", np.inf), r"snap_010\.1: pos of body 0 is \[ *inf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "complaint"), WRONG)
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_missing_foreign_and_damaged_files_are_named(
+    here, model, name, change, complaint, is_marked
+):
+    """With and without the mark that files of this project have."""
+    written(name, model, time=0.5)
+    for k in range(3) if not is_marked else ():
+        if name == "gadget":
+            change_bytes(188, "<i", 0)(part(name, k))
+        else:
+            with h5py.File(part(name, k), "r+") as file:
+                del file.attrs["part of snapshot"]
+    assert read_snapshot(NAMES[name]).time == 0.5
+    change(part(name, 1))
+    for given in (part(name, 0), NAMES[name]):
+        with pytest.raises(SnapshotError, match=complaint):
+            read_snapshot(given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_two_snapshots_are_never_one(here, model, name):
+    """With times and numbers alike, as of two runs."""
+    written(name, model, time=0.5)
+    first = contents(here)
+    written(name, plummer(N, seed=2), time=0.5)
+    (here / part(name, 1)).write_bytes(first[part(name, 1)])
+    for given in (part(name, 0), part(name, 1), "snap_010"):
+        with pytest.raises(SnapshotError, match=r"of another snapshot than .*: digest"):
+            read_snapshot(given)
+    written(name, model, time=0.5)
+    assert contents(here) == first
+    (here / part(name, 1)).write_bytes(first[part(name, 2)])
+    with pytest.raises(
+        SnapshotError, match=r"snap_010\.1.*: it was written as file 2, and renamed"
+    ):
+        read_snapshot(part(name, 0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_that_are_replaced_while_they_are_read_are_refused(here, model, name):
+    written(name, model, time=0.5)
+    layout = FORMATS[name].layout
+    with open(part(name, 0), "rb") as file:
+        heads = layout.heads(Source(file, file.name))
+    written(name, plummer(N, seed=2), time=0.5)
+    with pytest.raises(SnapshotError, match=r"snap_010\.1.*has changed while it was read"):
+        layout.between(heads, 40, 60)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_with_a_number_that_it_cannot_have_is_refused(here, model, name):
+    written(name, model)
+    os.rename(part(name, 2), part(name, 7))
+    with pytest.raises(SnapshotError, match="one of 3 files, and has the number 7"):
+        read_snapshot(part(name, 7))
+    os.rename(part(name, 7), "elsewhere")
+    with pytest.raises(SnapshotError, match=r"elsewhere: it is one of 3 files, and not named"):
+        read_snapshot("elsewhere")
+
+
+@pytest.mark.parametrize("name", ["gadget", "gadget2"])
+def test_any_damage_of_one_of_the_files_is_a_sound_snapshot_or_a_typed_error(here, model, name):
+    written(name, model, time=0.5, ids=np.arange(N))
+    warnings.simplefilter("ignore", Grape6Warning)  # of cosmological runs
+    valid, names = contents(here)[part(name, 1)], (part(name, 0), part(name, 1))
+    for index in range(200):
+        data, _ = fuzz_formats.made(name, 7, index, [valid])
+        (here / part(name, 1)).write_bytes(data)
+        for given in names:
+            try:
+                found = read_snapshot(given)
+            except (SnapshotError, ArgumentError):
+                continue
+            assert fuzz_formats._unsound(found) is None, index
+
+
+# ---- whole, or not there ---------------------------------------------------------------
+
+
+class Failing:
+    """Stands for `os` in the module that writes: a call fails when it is made so often."""
+
+    def __init__(self, call, times):
+        self._call, self._left = call, times
+
+    def __getattr__(self, name):
+        if name != self._call:
+            return getattr(os, name)
+
+        def call(*arguments):
+            self._left -= 1
+            if self._left == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return getattr(os, name)(*arguments)
+
+        return call
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_full_disk_leaves_all_files_as_they_were(here, model, name, call, monkeypatch):
+    written(name, model, files=2, time=0.5)
+    before = contents(here)
+    for times in (1, 2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(atomic_files, "os", Failing(call, times))
+            with pytest.raises(OSError, match="No space left") as caught:
+                written(name, model, files=3, time=1.5)
+        assert caught.value.filename in [part(name, k) for k in range(3)]
+        assert contents(here) == before
+    written(name, model, files=3, time=1.5)
+    assert read_snapshot("snap_010").time == 1.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_files_of_which_some_have_their_new_names_are_refused(
+    here, model, name, times, monkeypatch
+):
+    """What a crash leaves; the first one to get its name may be any, with several ranks."""
+    written(name, model, time=0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic_files, "os", Failing("replace", times))
+        with pytest.raises(OSError, match="No space left"):
+            written(name, model, time=1.5)
+    assert sorted(os.listdir()) == sorted(part(name, k) for k in range(3))
+    if times == 1:
+        assert read_snapshot("snap_010").time == 0.5
+        return
+    for k in range(3):
+        with pytest.raises(SnapshotError, match="of another snapshot than"):
+            read_snapshot(part(name, k))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_new_files_take_the_place_of_the_old_snapshot_and_of_nothing_else(here, model, name):
+    written(name, model, files=5, time=0.5)
+    write_snapshot(NAMES[name], model, format=name, time=0.25)
+    others = {"snap_010x.3.hdf5", "snap_011.3", "snap_010.9.txt", "snap_010.8", "snap_010.8.hdf5"}
+    for other in others:
+        write_snapshot(other, model, format="gadget-hdf5")
+    written(name, model, files=2, time=1.5)
+    assert set(os.listdir()) == others | {part(name, 0), part(name, 1)}
+    assert read_snapshot(NAMES[name]).time == 1.5
+
+
+# ---- arguments -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("options", "complaint"), [
+    ({"files": 0}, "files = 0: at least one"), ({"files": 2.5}, "files"),
+    ({"files": 70000}, "70000 files are too many"), ({"files": 2, "format": "lost"}, "no format"),
+    *(({"files": 2, "format": other}, "is one file; in several there are the formats gadget-hdf5")
+      for other in OTHERS),
+])  # fmt: skip
+def test_files_that_a_format_has_not_are_refused(here, model, options, complaint):
+    with pytest.raises(ArgumentError, match=complaint):
+        write_snapshot("a.hdf5", model, **options)
+    assert os.listdir() == []
+
+
+def test_numbered_files_have_names(here, model):
+    with open("a", "wb") as file, pytest.raises(ArgumentError, match="need a path"):
+        write_snapshot(file, model, format="gadget", files=2)
+    with pytest.raises(ArgumentError, match="a device has no numbers"):
+        write_snapshot("/dev/null", model, format="gadget", files=2)
+
+
+def test_what_files_do_not_keep_is_named_once(here, model):
+    with pytest.warns(Grape6Warning, match="snap_010: .* no place for units, ids from -1") as said:
+        written("gadget", model, ids=np.arange(N) - 1, units=UNITS)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert read_snapshot("snap_010").ids.tolist() == list(range(1, N + 1))
+
+
+def test_ids_of_all_64_bits_are_of_one_type_in_all_files(here, model):
+    ids = np.arange(N, dtype=np.uint64)
+    ids[-1] = 2**64 - 1
+    written("gadget-hdf5", model, ids=ids)
+    for k in range(3):
+        with h5py.File(part("gadget-hdf5", k)) as file:
+            assert file["PartType1/ParticleIDs"].dtype == np.uint64
+    assert read_snapshot("snap_010").ids.tolist() == ids.tolist()
