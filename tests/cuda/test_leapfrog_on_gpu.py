@@ -63,6 +63,25 @@ def test_bodies_move_as_on_the_host(put, options):
     assert device.precision == "single"
 
 
+@pytest.mark.parametrize("options", [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01},
+                                     {"dt": 1 / 64, "accuracy": 1e-3}], ids=str)  # fmt: skip
+def test_bodies_of_ranks_move_on_the_device(put, monkeypatch, options):
+    mpi = pytest.importorskip("mpi4py.MPI", reason="SKIP: mpi4py")
+    monkeypatch.setenv("GRAPE6_TRANSFERS", "host")  # the stand-in has no NCCL
+    bodies = plummer(N, 1)
+    device = Leapfrog(*map(put, bodies), eps=EPS, **options, boundary=4.0, comm=mpi.COMM_SELF)
+    host = Leapfrog(*bodies, eps=EPS, backend="cpu-tree", **options, boundary=4.0)
+    for galaxy in (device, host):
+        galaxy.evolve(0.3)
+    assert device.n == host.n < N
+    assert isinstance(device.pos, fake_arrays.Array)
+    for ours, theirs in zip(device.particles(), host.particles(), strict=True):
+        assert np.median(np.abs(ours - theirs)) < 1e-4
+    assert device.energy().total == pytest.approx(host.energy().total, rel=1e-3)
+    assert isinstance(device.jerk, fake_arrays.Array)
+    assert device.backend == "cuda-tree stand-in"
+
+
 @pytest.fixture
 def arrays(cupy):
     return DeviceArrays(cupy, 0)
