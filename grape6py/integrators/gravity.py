@@ -125,7 +125,7 @@ def _find_shared(
         with Grape6(backend=backend, threads=threads) as session:
             session._board.prepare_for(0, n)
             device = _device_of(session)
-        _check_place(found, device, session.backend)
+            _check_place(found, device, session.backend)
         arrays = HostArrays() if device is None else DeviceArrays(*device)
         return SharedTrees(ranks, arrays, threads, eps, walk)
 
