@@ -510,7 +510,7 @@ def _nothing(_: object) -> None:
 
 
 def _described(given: AnyEvent | Sequence[AnyEvent]) -> str:
-    if not given:
+    if isinstance(given, Sequence) and not given:
         return ""
     from grape6py.events import described
 

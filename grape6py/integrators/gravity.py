@@ -2,7 +2,7 @@
 
 Bodies may be those of several ranks (`ranks`), each of which gives its own and gets their forces.
 
-Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
+Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_arrays.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None, known=None)`: accelerations of and
 potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
@@ -28,8 +28,8 @@ from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import WIDEST, Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
+from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
-from grape6py.integrators.leapfrog_steps import HostArrays
 from grape6py.tree import Tree
 
 if TYPE_CHECKING:
@@ -75,11 +75,7 @@ def find(
     if found is not None and walk is None and device is not None:
         session = _on_device(_device_under(*found)[1], session, options)
         device = _device_of(session)
-    if found is not None and device is None:
-        raise ArgumentError(
-            f"{found[0]} lies on a CUDA device, but {session.backend} computes on the CPU: give "
-            "NumPy's arrays, or another backend"
-        )
+    _check_place(found, device, session.backend)
     if walk is None:
         arrays = HostArrays() if device is None else DeviceArrays(*device)
         return DirectGravity(session, eps, arrays)
@@ -88,6 +84,16 @@ def find(
         return DeviceTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
+
+
+def _check_place(
+    found: tuple[str, DeviceArray] | None, device: tuple[CuPy, int] | None, backend: str
+) -> None:
+    if found is not None and device is None:
+        raise ArgumentError(
+            f"{found[0]} lies on a CUDA device, but {backend} computes on the CPU: give "
+            "NumPy's arrays, or another backend"
+        )
 
 
 def _find_shared(
@@ -114,9 +120,14 @@ def _find_shared(
             )
             session._board.prepare_for(max(n, 1), n)
             return DirectGravity(session, eps, HostArrays(), ranks)
-        # NumPy's arrays stay on the host, wherever their tree is.
-        arrays = HostArrays() if found is None else DeviceArrays(*_device_under(*found))
-        return SharedTrees(ranks, arrays, backend, threads, eps, walk)
+        if found is not None and backend in _TREES_OF_DEVICES:
+            return SharedTrees(ranks, DeviceArrays(*_device_under(*found)), threads, eps, walk)
+        with Grape6(backend=backend, threads=threads) as session:
+            session._board.prepare_for(0, n)
+            device = _device_of(session)
+        _check_place(found, device, session.backend)
+        arrays = HostArrays() if device is None else DeviceArrays(*device)
+        return SharedTrees(ranks, arrays, threads, eps, walk)
 
 
 def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
@@ -283,17 +294,17 @@ class SharedTrees(HostTrees):
         self,
         ranks: Ranks,
         arrays: HostArrays | DeviceArrays,
-        backend: str,
         threads: int | None,
         eps: float,
         walk: Attributes,
     ) -> None:
         with Grape6(backend="cpu-tree") as session:
             super().__init__(session.backend, threads, eps, walk)
+        self.arrays, self.ranks = arrays, ranks
+        self._options: Attributes = {"backend": "cpu", "threads": threads, "comm": ranks.comm}
         if isinstance(arrays, DeviceArrays):
             self.backend = f"cuda-tree {arrays.name}"
-        self.arrays, self.ranks = arrays, ranks
-        self._options: Attributes = {"backend": backend, "threads": threads, "comm": ranks.comm}
+            self._options["backend"] = "cuda"
         self._work: DeviceArray = None
 
     def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:

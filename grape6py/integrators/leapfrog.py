@@ -12,7 +12,8 @@ from grape6py.in_units import takes_quantities
 from grape6py.integrators import external, gravity
 from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
 from grape6py.integrators.blocks import power_of_two
-from grape6py.integrators.leapfrog_steps import STATE, Leaps
+from grape6py.integrators.leapfrog_arrays import STATE
+from grape6py.integrators.leapfrog_steps import Leaps
 from grape6py.tree import Tree, setting_for, walk_setting
 from grape6py.units import Units
 

@@ -14,13 +14,13 @@ from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
 
 if TYPE_CHECKING:
-    from grape6py.integrators.leapfrog_steps import Bodies, Rule
+    from grape6py.integrators.leapfrog_arrays import Bodies, Rule
 
 KERNELS = ("leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step")
 
 
 class DeviceArrays:
-    """CuPy's arrays on a device; see :class:`~.leapfrog_steps.HostArrays`, whose shape this is.
+    """CuPy's arrays on a device; see :class:`~.leapfrog_arrays.HostArrays`, whose shape this is.
 
     Its `gpu` launches kernels there; `name` is the device's.
     """

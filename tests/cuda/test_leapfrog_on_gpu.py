@@ -15,7 +15,7 @@ import nvrtc
 from fake_gpu import relative
 from grape6py import Leapfrog, errors, plummer, reference
 from grape6py.cuda import compiler
-from grape6py.integrators import leapfrog_steps
+from grape6py.integrators import leapfrog_arrays
 from grape6py.integrators.gravity import DeviceTrees, HostTrees
 from grape6py.integrators.leapfrog_device import KERNELS, DeviceArrays
 from test_hermite_use import same
@@ -63,6 +63,25 @@ def test_bodies_move_as_on_the_host(put, options):
     assert device.precision == "single"
 
 
+@pytest.mark.parametrize("options", [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01},
+                                     {"dt": 1 / 64, "accuracy": 1e-3}], ids=str)  # fmt: skip
+def test_bodies_of_ranks_move_on_the_device(put, monkeypatch, options):
+    mpi = pytest.importorskip("mpi4py.MPI", reason="SKIP: mpi4py")
+    monkeypatch.setenv("GRAPE6_TRANSFERS", "host")  # the stand-in has no NCCL
+    bodies = plummer(N, 1)
+    device = Leapfrog(*map(put, bodies), eps=EPS, **options, boundary=4.0, comm=mpi.COMM_SELF)
+    host = Leapfrog(*bodies, eps=EPS, backend="cpu-tree", **options, boundary=4.0)
+    for galaxy in (device, host):
+        galaxy.evolve(0.3)
+    assert device.n == host.n < N
+    assert isinstance(device.pos, fake_arrays.Array)
+    for ours, theirs in zip(device.particles(), host.particles(), strict=True):
+        assert np.median(np.abs(ours - theirs)) < 1e-4
+    assert device.energy().total == pytest.approx(host.energy().total, rel=1e-3)
+    assert isinstance(device.jerk, fake_arrays.Array)
+    assert device.backend == "cuda-tree stand-in"
+
+
 @pytest.fixture
 def arrays(cupy):
     return DeviceArrays(cupy, 0)
@@ -75,13 +94,13 @@ def bodies_of(arrays, shared):
     dt = 2.0 ** rng.integers(-8, -2, N)
     t = STATE["time"] - dt / 2
     own = {} if shared else {"t": arrays.put(t), "dt": arrays.put(dt)}
-    return leapfrog_steps.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
+    return leapfrog_arrays.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
                         vel=arrays.put(vel), acc=arrays.put(acc))  # fmt: skip
 
 
 @pytest.mark.backends("cuda gpu")
 def test_kernels_have_the_bits_of_the_host(arrays):
-    host, rule = leapfrog_steps.HostArrays(), leapfrog_steps.Rule(0.001, 2.0**-20, 0.25)
+    host, rule = leapfrog_arrays.HostArrays(), leapfrog_arrays.Rule(0.001, 2.0**-20, 0.25)
     acc = np.random.default_rng(6).standard_normal((N, 3)) * 10.0 ** np.linspace(-3, 3, N)[:, None]
     rows = np.arange(0, N, 3, dtype=np.int32)
     found = []

@@ -124,7 +124,8 @@ def calls():
 
 
 CALLS = {name: (make, arguments) for name, make, arguments in calls()}
-NOT_NUMBERS = "units comm field model callback particles first second potential method rows".split()
+NOT_NUMBERS = """units comm ranks field model callback particles first second potential method
+    rows""".split()
 
 
 @pytest.mark.parametrize("name", CALLS)

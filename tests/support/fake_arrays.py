@@ -164,6 +164,8 @@ class Module:
         module = self
 
         class Device:
+            pci_bus_id = f"stand-in {number}"
+
             def use(self):
                 module.current = number
 
