@@ -87,9 +87,11 @@ def sphere(xp, n, count, seed):
     return xp.full(count, 1 / n), pos
 
 
-def median_error(xp, comm, mass, pos, acc, targets=64):
+def median_error(xp, comm, mass, pos, acc, targets=256):
     """Of the accelerations of some of the first rank's bodies, beside direct sums."""
-    at = pos[:targets] if comm is None else xp.asarray(comm.bcast(pos[:targets]))
+    at = pos[:targets]
+    if comm is not None:
+        at = xp.asarray(comm.bcast(at if xp is np else at.get()))
     exact = np.zeros((targets, 3))
     for k in range(targets):
         d = pos - at[k]
@@ -127,7 +129,7 @@ def tree(comm, n, options):
         made = Tree(pos, mass, comm=comm, **backend)
     acc = made.forces(accuracy=options.accuracy, **walk).acc
     last = xp.sqrt((acc * acc).sum(axis=1))
-    bound = made.bound(options.accuracy, last_acc=last, **walk)
+    bound = options.bound or made.bound(options.accuracy, last_acc=last, **walk)
     took, builds = [], []
     for _ in range(options.times):
         more = {"work": made.work} if hasattr(made._tree, "work") else {}
@@ -165,6 +167,7 @@ def main():
     parser.add_argument("--settled", action="store_true",
                         help="bodies are on the ranks that have their domains")  # fmt: skip
     parser.add_argument("--profile", action="store_true", help="stages wait for each other")
+    parser.add_argument("--bound", type=float, help="the same for all numbers of ranks")
     parser.add_argument("--tree", type=int, nargs="*", default=[])
     parser.add_argument("--hermite", nargs="*", default=[], metavar="N:T")
     options = parser.parse_args()

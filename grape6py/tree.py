@@ -41,7 +41,7 @@ _METHODS = {"fmm": "fmm", "bh": "bh"}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
 # From such errors on: higher orders would give less than is asked for, or larger tails.
 _ORDERS = (5e-3, 2), (2e-3, 3), (5e-4, 4), (0.0, 5)
-_SHARE = 1 << 20  # particles of each of several GPUs: fewer are as soon done on one GPU less
+_SHARE = 1 << 27  # particles of each of several GPUs; with fewer one GPU less is as fast
 _MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cores
 _BACKENDS = {
     name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")

@@ -17,7 +17,7 @@
 
 /* Below SHARING_THRESHOLD pairs per device, one more device saves less than its launch and merge
  * cost. The prediction of a j particle counts as PAIRS_OF_PREDICTION pairs. */
-enum { SHARING_THRESHOLD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
+enum { SHARING_THRESHOLD = 1 << 28, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
                            struct error *err)
@@ -224,7 +224,9 @@ static int finish_some(struct shares *s)
     if (!at_work) return 1;
     for (int k = 0; k < m->sharing; k++)
         if (finish_share(s, k, &quiet)) return 1; /* the final wait reports the error */
-    threads_each(1, s->count - m->merged, MERGED_AT_ONCE, merge_results, m);
+    const int rows = s->count - m->merged, useful = rows / MERGED_AT_ONCE;
+    threads_each(options_threads_for(useful, m->device[0]->threads), rows, MERGED_AT_ONCE,
+                 merge_results, m);
     m->merged = s->count;
     return 0;
 }

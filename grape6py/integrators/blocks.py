@@ -114,6 +114,7 @@ class Blocks:
     _send: Callable[[], None]
     # Add a function's field to the forces of the block; read the first rows of its arrays by name.
     _add_function: Callable[[], None]
+    _call_function: Callable[[float, int], None]
     _block_rows: Callable[[str, int], Untyped]
     state: Callable[[], State]
     put: Callable[[Mapping[str, Floats]], None]

@@ -254,9 +254,9 @@ class Hermite(Integration):
 def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
     """Blocks of bodies that live where the session computes."""
     if setup.ranks is not None:
-        from grape6py.ranks.blocks import SharedBlocks
+        from grape6py.ranks.blocks import blocks_of_ranks
 
-        return SharedBlocks(setup)
+        return blocks_of_ranks(setup)
     if setup.board.option("DEVICE") >= 0:
         with contextlib.suppress(ImportError):
             return DeviceBlocks(setup)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ _CHUNK_ROWS = 2**20
 
 class DeviceBlocks(Blocks):
     """Bodies on the device of a session."""
+
+    HOST: ClassVar[type[HostBlocks]] = HostBlocks  # the same in NumPy's arrays
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -93,7 +95,7 @@ class DeviceBlocks(Blocks):
 
     def on_host(self) -> HostBlocks:
         """The same integration in NumPy's arrays."""
-        host = HostBlocks(self.setup)
+        host = self.HOST(self.setup)
         host.put(self.state())
         for name in KEPT:
             setattr(host, name, getattr(self, name))

@@ -8,12 +8,14 @@ which returns where the rows of a block are to be merged.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._lib.library import check, ffi, lib, pointer
-from grape6py.integrators.blocks import Moment, Setup
+from grape6py.integrators.blocks import Blocks, Moment, Setup
+from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
 from grape6py.ranks.share import Share
 from grape6py.ranks.sums import WORDS, merge_rows, words_pointer
@@ -23,22 +25,38 @@ if TYPE_CHECKING:
 
 _MERGE = 4  # of g6x_hermite_evolve: the rows of a block are to be merged
 _MOST = 32  # blocks between two looks at whether somebody wants to stop
+_MOST_OWN = 1 << 21  # bodies
 
 
-class SharedBlocks(HostBlocks):
-    """Bodies in NumPy arrays, the same on all ranks."""
+def blocks_of_ranks(setup: Setup) -> SharedBlocks | OwnBlocks:
+    """Blocks of bodies that all ranks have.
+
+    On GPUs each rank sums all forces by itself up to _MOST_OWN bodies: to bring rows of a block
+    together takes longer than half of their sum, and bodies stay on the device.
+    """
+    assert setup.ranks is not None
+    with setup.ranks.step("the bodies") as said:
+        said.most[0] = setup.board.option("DEVICE") < 0 or not _has_cupy()
+    if said.most[0] or len(setup.mass) > _MOST_OWN:
+        return SharedBlocks(setup)
+    return OwnBlocks(setup)
+
+
+def _has_cupy() -> bool:
+    with contextlib.suppress(ImportError):
+        import cupy  # noqa: F401
+
+        return True
+    return False
+
+
+class _InStep(Blocks):
+    """Blocks that all ranks move at the same time, and of which all move as many."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         assert setup.ranks is not None
-        self._ranks = setup.ranks
-        share = Share(self.acting, self._ranks.size).first
-        self._first, self._end = (int(a) for a in share[self._ranks.rank : self._ranks.rank + 2])
-        self._words = np.zeros((self.n, WORDS), np.int64)
-        self._hermite.words = words_pointer(self._words)
-        self._hermite.share_first, self._hermite.share_end = self._first, self._end
-        self._most = _MOST
-        self._looked: tuple[float, int, Moment] | None = None
+        self._ranks, self._most = setup.ranks, _MOST
 
     def advance(self, target: float, stop: CData | None, *, most: int = 0) -> int | None:
         """As of one rank; no clock ends it, which would be another one on each rank."""
@@ -53,20 +71,44 @@ class SharedBlocks(HostBlocks):
 
     def _evolve(self, evolution: CData) -> int:
         evolution.seconds = 0.0
-        with self._ranks.alone():  # an error here is told to those who wait for the rows
-            while (code := self._evolve_more(evolution)) == _MERGE:
-                self._merge(evolution.ni)
-                if evolution.closer:
-                    self._merge_nearest(evolution.ni, evolution.next)
-        return code
-
-    def _evolve_more(self, evolution: CData) -> int:
         evolution.most_blocks = max(self._most - evolution.blocks, 1)
-        return super()._evolve(evolution)
+        with self._ranks.alone():  # an error here is told to those who wait
+            return super()._evolve(evolution)
 
     def _call_function(self, time: float, ni: int) -> None:
         with self._ranks.step("a field"):  # before any rank moves a body
             super()._call_function(time, ni)
+
+
+class _OwnOnHost(_InStep, HostBlocks):
+    """The bodies of OwnBlocks in NumPy's arrays."""
+
+
+class OwnBlocks(_InStep, DeviceBlocks):
+    """Bodies on the device of each rank, which sums all forces: the bits are the same on all."""
+
+    HOST = _OwnOnHost
+
+
+class SharedBlocks(_InStep, HostBlocks):
+    """Bodies in NumPy arrays, the same on all ranks, each of which sums the forces of a share."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        share = Share(self.acting, self._ranks.size).first
+        self._first, self._end = (int(a) for a in share[self._ranks.rank : self._ranks.rank + 2])
+        self._words = np.zeros((self.n, WORDS), np.int64)
+        self._hermite.words = words_pointer(self._words)
+        self._hermite.share_first, self._hermite.share_end = self._first, self._end
+        self._looked: tuple[float, int, Moment] | None = None
+
+    def _evolve(self, evolution: CData) -> int:
+        with self._ranks.alone():
+            while (code := super()._evolve(evolution)) == _MERGE:
+                self._merge(evolution.ni)
+                if evolution.closer:
+                    self._merge_nearest(evolution.ni, evolution.next)
+        return code
 
     def _merge(self, ni: int) -> None:
         """The rows of all ranks, to acc, jerk and pot of the block."""

@@ -5,6 +5,7 @@ out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6
 import pytest
 
 import capi
+import on_ranks
 
 SCRIPT = """
 import hashlib
@@ -243,6 +244,40 @@ assert type(cluster._blocks).__name__ == "DeviceBlocks"
 print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
 """
     assert run(script, "0") == run(script, "0,1,2")
+
+
+def test_ranks_of_mpi_have_all_bodies_on_their_devices(run, fake_gpu, library_of):
+    """A run, a look at all bodies, a change, a field as function, an event, and a stop."""
+    script = f"""{ARRAYS}
+from mpi4py import MPI
+from grape6py import Hermite
+from grape6py.events import Escape
+comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
+rank = comm.rank if comm else 0
+cluster = Hermite(*plummer(1500, seed=3), eps=0.01, backend="cuda", comm=comm)
+assert type(cluster._blocks).__name__ == ("OwnBlocks" if comm else "DeviceBlocks")
+cluster.evolve(1 / 256)
+seen = [cluster.pos, cluster.energy().total]
+cluster.kick([3, 7], [[0.1, 0, 0], [0, 0.1, 0]])
+cluster.evolve(1 / 128, events=[Escape(5.0)])
+seen += [cluster.steps, cluster.n, cluster.pos, cluster.vel]
+def stops(cluster):
+    if rank == 0:
+        cluster.stop()
+cluster.evolve(1, stops, every=1 / 512)
+seen += [cluster.time]
+pull = lambda time, pos, vel: (-0.1 * pos, -0.1 * vel, 0 * pos[:, 0])
+other = Hermite(*plummer(300, seed=4), eps=0.01, field=pull, backend="cuda", comm=comm)
+other.evolve(1 / 64)
+seen += [other.pos, other.steps]
+if rank == 0:
+    print(hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in seen)).hexdigest())
+"""
+    alone = run(script, "0,1")[0]
+    environment = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_DEVICES": "0,1",
+                   "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}  # fmt: skip
+    done = on_ranks.run(2, "-c", capi.PRELUDE + SCRIPT + script, "ranks", environment=environment)
+    assert done.stdout.split() == [alone], done.stderr
 
 
 def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
