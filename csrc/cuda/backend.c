@@ -125,7 +125,7 @@ static int fetch(void *state, const struct fetched_targets *to, struct error *er
 
 static int shares(void *state, int ni, int nj)
 {
-    return cuda_multi_device_count(state, ni, nj) > 1;
+    return cuda_multi_device_count(state, ni, nj, 1) > 1;
 }
 
 static int to_host(void *state, void *to, const void *from, size_t bytes, void *stream,

@@ -21,8 +21,8 @@ struct cuda_multi_device {
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
                            struct error *err);
 void cuda_multi_device_close(struct cuda_multi_device *m);
-/* Number of devices for a force call, by its size. */
-int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj);
+/* Number of devices for a force call, by its size; its rows are on the host, or on a device. */
+int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj, int on_device);
 /* See struct backend. */
 int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err);
 int cuda_multi_device_submit(void *state, const struct targets *targets, struct error *err);
