@@ -28,8 +28,8 @@ _NAMES = {
     "units": "Units",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_SAME = """archive bound_pairs diagnostics errors events fields formats models movie paths picture
-    quantities reference snapshot tree units"""
+_SAME = """archive bound_pairs diagnostics errors events fields formats models movie partial paths
+    picture quantities reference snapshot tree units"""
 _MODULES = {
     **{name: name for name in _SAME.split()},
     "hermite": "integrators.hermite",

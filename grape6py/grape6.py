@@ -5,6 +5,7 @@ and C programs link. Nothing is computed here.
 """
 
 import contextlib
+import math
 import threading
 import warnings
 from typing import Self
@@ -13,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import libraries, memory_space, validate
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Int64s, Numbers, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py._lib.library import lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning
 from grape6py.in_units import takes_quantities
+from grape6py.partial import Scale
 from grape6py.ranks.ranks import ranks_of, together
 from grape6py.reference import usable_cpus
 from grape6py.units import Units
@@ -363,6 +365,71 @@ class Grape6:
             library = libraries.library_of(given.values()) or (self._library if itself else None)
             forces: Forces = libraries.all_given_to(library, found)
             return forces
+
+    def partial(
+        self,
+        pos: Numbers,
+        vel: Numbers | None = None,
+        index: Numbers | None = None,
+        *,
+        eps: float = 0.0,
+        time: float | None = None,
+    ) -> Int64s:
+        """Sums of this session's particles on some targets, as integers.
+
+        Rows of several sessions, each with a share of the particles, add up to the bits of one with
+        all: see :mod:`grape6py.partial`.
+
+        Parameters
+        ----------
+        pos, vel, index, eps, time
+            As in :meth:`forces`.
+
+        Returns
+        -------
+        ndarray of int64, shape (ni, 32)
+
+        Raises
+        ------
+        ArgumentError, NotFiniteError, NotOpenError
+            As :meth:`forces`; and if the session is one of several ranks.
+        """
+        self._check_alone("partial()")
+        _, eps2 = validate.softening(eps)
+        with self._lock:
+            self._time = self._time if time is None else validate.number("time", time)
+            self._board.set_time(self._time)
+            with memory_space.for_host({"pos": pos, "vel": vel, "index": index}) as place:
+                pos, vel, index = self._targets(place, pos, vel, index)
+            return self._board.partial(len(self._table), index, pos, vel, eps2)
+
+    @property
+    def scale(self) -> Scale:
+        """The :class:`~grape6py.partial.Scale` of the next sum: of the particles, if none is set.
+
+        Sessions whose partial sums are to be merged get the same one. None: that of the particles.
+        """
+        self._check_alone("scale")
+        return Scale(*self._board.scale(len(self._table)))
+
+    @scale.setter
+    def scale(self, value: Scale | None) -> None:
+        self._check_alone("scale")
+        nowhere = (math.nan,) * 3
+        scale = Scale(*3 * (lib.G6X_AUTO,), nowhere, nowhere) if value is None else value
+        for name, power in scale._asdict().items() if value is not None else ():
+            if name in ("length", "mass", "velocity") and not -1000 <= power <= 1000:
+                raise ArgumentError(f"scale: {name} = {power} is not from -1000 to 1000")
+        names = [f"scale_{name}" for name in ("length", "mass", "velocity")]
+        names += [f"{name}_{axis}" for name in ("origin", "drift") for axis in "xyz"]
+        numbers = [*map(int, scale[:3]), *map(float, [*scale.origin, *scale.drift])]
+        for name, number in zip(names, numbers, strict=True):
+            self._board.set_option(name, number)
+
+    def _check_alone(self, what: str) -> None:
+        self._board.check_open()
+        if self._shared is not None:
+            raise ArgumentError(f"{what} is of a session of its own: make it without comm=")
 
     def walks(
         self,

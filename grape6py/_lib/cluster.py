@@ -16,6 +16,7 @@ import numpy as np
 from grape6py._arrays.kinds import ArrayModule, Attributes, CData, Floats, Int32s, Int64s, Singles
 from grape6py._lib.library import check, ffi, lib, pointers, text
 from grape6py._lib.neighbours import Neighbours, joined
+from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.errors import NotOpenError
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
@@ -208,6 +209,26 @@ class Board:
             if lists:
                 found.append(self.lists(rows.stop - rows.start))
         return out._replace(neighbours=joined(found)) if lists else out
+
+    def partial(self, nj: int, index: Int32s, pos: Floats, vel: Floats, eps2: float) -> Int64s:
+        """Partial rows of addresses 0 to nj - 1 on targets, chunk by chunk."""
+        words, out = np.zeros((len(pos), WORDS), np.int64), empty_forces(len(pos))
+        for rows in self.chunks(len(pos), nj):
+            arrays = index[rows], pos[rows], vel[rows]
+            sums = pointers(*(None if array is None else array[rows] for array in out[:3]))
+            ni = rows.stop - rows.start
+            call = pointers(self.cluster, nj, ni, *arrays)
+            self.check(lib.g6calc_firsthalf(*call, *sums, eps2, *pointers(np.full(ni, -1.0))))
+            self.check(lib.g6x_get_partial(self.cluster, ni, words_pointer(words[rows])))
+        return words
+
+    def scale(self, nj: int) -> tuple[int, int, int, tuple[float, ...], tuple[float, ...]]:
+        """Exponents of length, mass and velocity, origin and drift that a force call would use."""
+        exponent, origin, drift = ffi.new("int[3]"), ffi.new("double[3]"), ffi.new("double[3]")
+        self.check(lib.g6x_get_scale(self.cluster, nj, exponent))
+        self.check(lib.g6x_get_origin(self.cluster, nj, origin, drift))
+        length, mass, velocity = exponent
+        return length, mass, velocity, tuple(origin), tuple(drift)
 
     def walks(
         self,

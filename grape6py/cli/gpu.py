@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grape6py import paths
@@ -15,13 +16,29 @@ if TYPE_CHECKING:
 
 
 def describe() -> Attributes:
-    """Dictionary for JSON: `gpu`, a line to read, and `devices`, names of those that count."""
+    """Dictionary for JSON: `gpu` and `mps`, lines to read, and `devices`, names of those that count.
+
+    `mps` is only there with a GPU.
+    """
     names, cuda, why = _names()
     why = why or _missing(cuda)
     line = ", ".join(names)
     if why:
         line = f"{line}: not used, {why}" if line else f"none: {why}"
-    return {"gpu": line, "devices": names}
+    return {"gpu": line} | ({"mps": mps()} if names else {}) | {"devices": names}
+
+
+def mps() -> str:
+    """Whether NVIDIA's multi-process service runs, with which processes share a GPU at once."""
+    folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps")
+    try:
+        daemon = int((folder / "nvidia-cuda-mps-control.pid").read_text())
+        os.kill(daemon, 0)
+    except PermissionError:  # of another user
+        return f"runs ({folder})"
+    except (OSError, ValueError):
+        return "does not run: processes that share a GPU take turns (docs/parallel.md)"
+    return f"runs ({folder})"
 
 
 def _names() -> tuple[list[str], int, str | None]:

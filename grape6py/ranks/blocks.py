@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.integrators.blocks import Blocks, Moment, Setup
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
 from grape6py.ranks.share import Share
-from grape6py.ranks.sums import WORDS, merge_rows, words_pointer
+from grape6py.ranks.sums import merge_rows
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CData

@@ -16,11 +16,12 @@ from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, Untyped
 from grape6py._lib.cluster import Board, Forces, empty_forces
 from grape6py._lib.library import check, ffi, lib, pointers
 from grape6py._lib.neighbours import joined
+from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.errors import ArgumentError
 from grape6py.ranks.ranks import Ranks
 
 _ROWS = 8192  # of targets that are summed, and then merged, at a time
-WORDS, _LIMB, _LIMBS = lib.G6X_PARTIAL_WORDS, lib.G6X_PARTIAL_LIMB, lib.G6X_PARTIAL_LIMBS
+_LIMB, _LIMBS = lib.G6X_PARTIAL_LIMB, lib.G6X_PARTIAL_LIMBS
 _MADE = [0, 1, 27]  # words that must be equal on all ranks: kind, scale and origin of the sum
 _FAR = np.float32(np.inf)
 
@@ -46,11 +47,6 @@ class Targets(NamedTuple):
         """From such an array."""
         parts = (rows[:, :3], rows[:, 3:6], rows[:, 6], rows[:, 7].astype(np.int32))
         return Targets._make(map(np.ascontiguousarray, parts))
-
-
-def words_pointer(rows: Int64s) -> CData:
-    """Partial rows as the library takes them."""
-    return ffi.cast("long long *", rows.ctypes.data)
 
 
 def _tops(rows: Int32s) -> CData:

@@ -186,6 +186,18 @@ def test_info_says_what_cupy_lacks(info, cupy, gpu):
     assert info(1, cupy)["gpu"] == gpu
 
 
+def test_info_says_whether_processes_share_a_gpu(info, tmp_path):
+    about = info(0, None)
+    assert "mps" not in about
+    folder = {"CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)}
+    assert "take turns" in info(1, None, **folder)["mps"]
+    daemon = tmp_path / "nvidia-cuda-mps-control.pid"
+    for running, told in ((f"{os.getpid()}\n", f"runs ({tmp_path})"), ("", "does not run"),
+                          ("99999999", "does not run")):  # fmt: skip
+        daemon.write_text(running)
+        assert info(1, None, **folder)["mps"].startswith(told)
+
+
 # ---- selftest ----------------------------------------------------------------------
 
 

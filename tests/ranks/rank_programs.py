@@ -12,8 +12,9 @@ import numpy as np
 from astropy import units
 from mpi4py import MPI
 
-from grape6py import Grape6, Hermite, fields, plummer, two_body
+from grape6py import Grape6, Hermite, fields, partial, plummer, two_body
 from grape6py.diagnostics import potential
+from grape6py.errors import Grape6Error
 from grape6py.events import Encounter, Escape, WallTime
 
 COMM = MPI.COMM_WORLD
@@ -317,6 +318,26 @@ def broken(path):
         each.kick(3, [0.5, 0, 0])
         each.evolve(0.02)
     assert of_cluster(cluster) == of_cluster(twin)
+
+
+def partials():
+    """Partial sums of a decomposition of its own."""
+    mass, pos, vel = plummer(3000, seed=8)
+    with Grape6(backend="cpu") as all_, Grape6(backend="cpu") as part:
+        all_.set_particles(mass, pos, vel)
+        mine = np.arange(3000) // 1024 % SIZE == RANK  # whole blocks; some ranks have none
+        part.set_particles(mass[mine], pos[mine], vel[mine])
+        part.scale = all_.scale
+        rows = partial.merged_over(COMM, part.partial(pos[:90] + 0.1, eps=0.01))
+        right = all_.forces(pos[:90] + 0.1, eps=0.01)
+        same = [np.array_equal(a, b) for a, b in zip(partial.forces(rows)[:3], right, strict=False)]
+        try:
+            partial.merged_over(COMM, rows[: 80 + (RANK == 0)])
+            text = None
+        except Grape6Error as error:
+            text = str(error)
+    COMM.Barrier()
+    say(same=same, text=text)
 
 
 if __name__ == "__main__":

@@ -62,3 +62,10 @@ def test_a_communicator_is_one_of_mpi4py():
 
     with pytest.raises(ArgumentError, match="communicator of mpi4py"):
         Grape6(comm=3)
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 5])
+def test_partial_sums_of_a_program_of_its_own(ranks):
+    (found,) = on_ranks.said(ranks, "partials")
+    assert found["same"] == [True] * 3
+    assert ranks == 1 or "the number of targets differs" in found["text"]
