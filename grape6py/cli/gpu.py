@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe() -> Attributes:
-    """Dictionary for JSON: `gpu` and `mps`, lines to read, and `devices`, names of those that count.
+    """Dictionary for JSON: `gpu` and `mps`, lines to read, and `devices`, names of those used.
 
     `mps` is only there with a GPU.
     """

@@ -135,7 +135,7 @@ def info(tmp_path):
         source.write_text(DRIVER.replace("COUNT", str(count)), encoding="ascii")
         gcc = [tools.need("gcc"), "-shared", "-fPIC", source, "-o", tmp_path / "libcuda.so.1"]
         subprocess.run(gcc, check=True)
-        compiler.parent.mkdir(parents=True)
+        compiler.parent.mkdir(parents=True, exist_ok=True)
         for folder in list(compiler.parents)[:3]:
             (folder / "__init__.py").touch()  # else the installed package comes first
         compiler.write_text(cupy or "")
