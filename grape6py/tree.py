@@ -209,6 +209,12 @@ class Tree:
             found: Untyped = place.give(shared.work())
         return found  # type: ignore[no-any-return]
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """With `comm`: how long each stage has taken on this rank; see docs/parallel.md."""
+        self._check_open()
+        return dict(self._shared_tree().seconds)
+
     def _shared_tree(self) -> SharedTree:
         if not hasattr(self._tree, "work_before"):
             raise ArgumentError("work is what ranks or GPUs share out: this tree is on one")

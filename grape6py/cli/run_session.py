@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
 import tqdm
 
 from grape6py import archive, diagnostics, formats, in_units, models, snapshot
@@ -26,6 +27,7 @@ from grape6py.cli import launched, run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.ranks import together
+from grape6py.ranks.stages import Stages
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps 
 def integrate(options: argparse.Namespace) -> int:
     """Do what the options of ``grape6 run`` say, and return the exit status."""
     ranks = launched.join()
+    Stages.exact = bool(options.profile)
     try:
         with Signals() as signals, contextlib.ExitStack() as open_files:
             open_files.enter_context(together(ranks, "grape6 run"))
@@ -334,7 +337,7 @@ class _Integration:
 
     def _finish(self) -> None:
         o, cluster = self._options, self.cluster
-        profile = self._profile()
+        profile, stages = self._profile(), self._stages()
         if o.plot and self._is_first:
             from grape6py import picture  # matplotlib takes its time
 
@@ -344,6 +347,7 @@ class _Integration:
         if o.json:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
+            report |= {"stages": stages} if stages else {}
             report["seconds"] = self._seconds
             report["events"] = [event._asdict() for event in cluster.events]
             print(json.dumps(_without_nan(report)))
@@ -355,6 +359,9 @@ class _Integration:
                 f"{100 * (1 - share):.1f} %, bookkeeping {100 * share:.1f} %; "
                 f"outputs {profile['outputs']:.3f} s"
             )
+            if stages:
+                each = (f"{name} {taken:.3f} s" for name, taken in stages.items())
+                self._say(f"stages of the sums, on the slowest rank: {', '.join(each)}")
         for path in [*(writer.path for writer in self._writers), *self._texts, *self._plots]:
             self._say(f"written: {path}")
         error = self._history[-1]["error"]
@@ -371,6 +378,14 @@ class _Integration:
         forces = self.cluster.force_seconds - forces - self._output_forces
         bookkeeping = integration - forces
         return {"integration": integration, "bookkeeping": bookkeeping, "outputs": outputs}
+
+    def _stages(self) -> dict[str, float]:
+        """Seconds of the stages of a tree of all ranks, each on the rank where it took longest."""
+        taken: dict[str, float] = getattr(self.cluster._forces, "seconds", {})
+        if self._ranks is None or not taken:
+            return {}
+        most = self._ranks.largest(np.array(list(taken.values())))
+        return dict(zip(taken, most.tolist(), strict=True))
 
     def _say(self, line: str) -> None:
         if not self._options.json:

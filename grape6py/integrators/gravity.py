@@ -268,8 +268,7 @@ class HostTrees(_Gravity):
             if rows is not None:
                 which |= {"targets": pos[rows], "self_index": tree.first + rows}
             found = tree.forces(**which, **setting, momentum=rows is None)
-            if rows is None:
-                self._learn(tree)
+            self._learn(tree, rows is None)
         return found.acc, found.pot
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
@@ -280,8 +279,8 @@ class HostTrees(_Gravity):
     def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
         return Tree(pos, mass, backend="cpu", threads=self._threads)
 
-    def _learn(self, tree: Tree) -> None:
-        """What a tree has to say when it has given forces on all bodies."""
+    def _learn(self, tree: Tree, is_of_all: bool) -> None:
+        """What a tree has to say when it has given forces, on all bodies or on some."""
 
 
 class SharedTrees(HostTrees):
@@ -306,6 +305,7 @@ class SharedTrees(HostTrees):
             self.backend = f"cuda-tree {arrays.name}"
             self._options["backend"] = "cuda"
         self._work: DeviceArray = None
+        self.seconds: dict[str, float] = {}  # of the stages of all sums: ranks/stages.py
 
     def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
         work = self._work
@@ -314,7 +314,11 @@ class SharedTrees(HostTrees):
             work = self.arrays.xp.full(len(mass), mean)
         return Tree(pos, mass, work=work, **self._options)
 
-    def _learn(self, tree: Tree) -> None:
+    def _learn(self, tree: Tree, is_of_all: bool) -> None:
+        for stage, taken in tree.seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + taken
+        if not is_of_all:
+            return
         # One group of targets with a gap in it may have a quarter of a rank's pairs, and in the
         # next tree there is none: the mean of old and new does not follow that.
         work, old = tree.work, self._work

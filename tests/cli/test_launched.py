@@ -168,3 +168,13 @@ def test_a_signal_to_one_rank_stops_all(here):
     done = on_ranks.run(2, "-c", code, *words, cwd=here)
     assert "go on with: grape6 run a.h5 --restart" in done.stderr
     assert 0 < read_snapshot("a.h5").time < 1000
+
+
+def test_profile_has_the_stages_of_a_tree_of_all_ranks(here):
+    words = "run plummer --n 300 --integrator leapfrog --dt 0.01 --eps 0.05 --t-end 0.02 --profile"
+    done = on_ranks.run(2, "-m", "grape6py", *words.split(), "--backend", "cpu-tree", "--json")
+    stages = json.loads(done.stdout)["stages"]
+    assert stages["sum"] > 0
+    assert all(stages[name] >= 0 for name in ("keys", "exchange", "wait", "back"))
+    done = on_ranks.run(2, "-m", "grape6py", *words.split(), "--backend", "cpu-tree", cwd=here)
+    assert "stages of the sums, on the slowest rank: keys " in done.stdout
