@@ -1,5 +1,6 @@
 """``grape6 run`` where a launcher of MPI programs has started it several times."""
 
+import json
 import os
 import re
 import shutil
