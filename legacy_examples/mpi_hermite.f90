@@ -5,7 +5,7 @@
 ! its share of them as j particles. A board gives the force of its share on a block of
 ! bodies, these are added over the ranks, and all ranks make the same step.
 !
-!   mpirun -n 3 mpi_hermite [FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f]
+!   mpirun -n 3 mpi_hermite [FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]
 !
 ! FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
 ! data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1.
@@ -14,6 +14,7 @@
 !   -d  adds doubles, as phiGRAPE does; good for any GRAPE library, but the last bits depend
 !       on the number of ranks
 !   -f  prints the first forces on all bodies, not only on five
+!   -w  prints the seconds that the steps have taken by the clock, and the whole program
 ! Energies are printed every quarter of a time unit, and at the end a number made of all
 ! bits of the state. g6lib.f90 is compiled in front of this file, and g6x_mpi.h, in C, beside it.
 module cluster
@@ -28,7 +29,7 @@ module cluster
    real(dp), parameter :: dt_min = 2.0_dp**(-40), dt_out = 0.25_dp
 
    integer :: n, rank, ranks, npipes, n_local      ! n_local: j addresses in use here
-   logical :: partial = .true., print_all = .false.
+   logical :: partial = .true., print_all = .false., wall = .false.
    real(dp) :: now = 0, eps = -1, eps2, eta = 0.02_dp, tend = 1, dt_max = 0.125_dp
    real(dp), allocatable, target :: x(:, :), v(:, :)
    real(dp), allocatable :: m(:), t(:), dt(:), pot(:), a(:, :), j(:, :) ! j: da/dt
@@ -316,6 +317,8 @@ contains
             partial = word == '-p'
          case ('-f')
             print_all = .true.
+         case ('-w')
+            wall = .true.
          case ('-e')
             eps = value_of(k)
          case ('-a')
@@ -323,7 +326,7 @@ contains
          case ('-t')
             tend = value_of(k)
          case default
-            if (word(1:1) == '-') call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f]')
+            if (word(1:1) == '-') call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]')
             name = word
          end select
          k = k + 1
@@ -347,11 +350,12 @@ end module cluster
 program mpi_hermite
    use cluster
    implicit none
-   real(dp) :: e0, e1, p0, p1
+   real(dp) :: e0, e1, p0, p1, began, outputs, seconds ! of the steps
    integer(int64) :: bits
    integer :: code
 
    call MPI_Init(code)
+   began = MPI_Wtime()
    call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
    call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
    call read_options
@@ -370,9 +374,14 @@ program mpi_hermite
       '   eta =', eta, '   t_end =', tend
    call start
    call output(e0, p0)
+   outputs = MPI_Wtime()
+   seconds = 0
    do while (now < tend)
       call block_step
-      if (mod(now, dt_out) == 0 .or. now >= tend) call output(e1, p1)
+      if (.not. (mod(now, dt_out) == 0 .or. now >= tend)) cycle
+      seconds = seconds + MPI_Wtime() - outputs
+      call output(e1, p1)
+      outputs = MPI_Wtime()
    end do
    bits = state_bits()
    if (rank == 0) then
@@ -381,6 +390,8 @@ program mpi_hermite
       print '(a, es12.3)', ' relative energy error by pot', abs((p1 - p0)/p0), &
          ' relative energy error', abs((e1 - e0)/e0)
    end if
+   if (rank == 0 .and. wall) print '(2(a, f11.4))', ' seconds of the steps', seconds, &
+      '   of all', MPI_Wtime() - began
    if (.not. (abs(e1) < 1e30_dp .and. abs(p1) < 1e30_dp)) call fail('energy is lost')
    call check(g6_close(rank))
    call MPI_Finalize(code)
