@@ -65,10 +65,9 @@ def measured(options):
             bits = {}
             for ranks in options.ranks:
                 taken = [take(program, file, ranks, options) for _ in range(options.times)]
-                seconds, total = (
-                    statistics.median(each) for each in list(zip(*taken, strict=True))[:2]
-                )
-                bits[ranks] = {each[2] for each in taken}
+                steps, totals, states = zip(*taken, strict=True)
+                seconds, total = statistics.median(steps), statistics.median(totals)
+                bits[ranks] = set(states)
                 figure = {"n": n, "ranks": ranks, "seconds": seconds, "total": total}
                 figure["equal"] = bits[ranks] == bits[options.ranks[0]]
                 if n in THESIS and ranks <= 2:

@@ -326,7 +326,8 @@ contains
          case ('-t')
             tend = value_of(k)
          case default
-            if (word(1:1) == '-') call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]')
+            if (word(1:1) == '-') &
+               call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]')
             name = word
          end select
          k = k + 1
