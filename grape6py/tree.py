@@ -29,6 +29,7 @@ from grape6py.ranks.ranks import ranks_of, together
 from grape6py.units import Units
 
 if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CuPy
     from grape6py._arrays.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.devices import DevicesTree
@@ -600,10 +601,19 @@ def _tree_for(
     from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.devices import DevicesTree
 
-    devices = usable.beside(device, cupy.cuda.runtime.getDeviceCount())[: n // _SHARE]
+    devices = devices_for(cupy, device, n)
     if may_share and len(devices) > 1:
         return DevicesTree(cupy, devices, of_host=found is None)
     return DeviceTree(cupy, device, of_host=found is None)
+
+
+def devices_for(cupy: CuPy, first: int, n: int) -> list[int]:
+    """Numbers of the devices among which a tree of n particles is shared out, `first` of them
+    first."""
+    count = max(n // _SHARE, 1)
+    return (
+        [first] if count == 1 else usable.beside(first, cupy.cuda.runtime.getDeviceCount())[:count]
+    )
 
 
 @functools.cache  # by all that it may depend on: to look takes longer than many a sum

@@ -8,10 +8,11 @@ import pytest
 
 import fake_arrays
 from fake_gpu import relative
-from grape6py import Tree, plummer, reference
+from grape6py import Leapfrog, Tree, plummer, reference
 from grape6py.cuda import usable
 from grape6py.cuda.tree import device_tree
 from grape6py.errors import AddressError, ArgumentError, NotFiniteError
+from grape6py.integrators.gravity import SharedTrees
 from grape6py.ranks.devices import DevicesTree
 
 N, EPS = 3000, 1e-3
@@ -146,3 +147,19 @@ def test_particles_that_no_box_resolves(several):
 def test_few_particles_stay_on_one_device(several, cupy):
     few = several(POS[: N - 1], MASS[: N - 1])
     assert not isinstance(few._tree, DevicesTree)
+
+
+@pytest.mark.parametrize("several", ["of CuPy"], indirect=True)
+def test_a_leapfrog_has_the_help_of_all(several, monkeypatch):
+    options = {"eps": 0.05, "dt": 1 / 64, "theta": 0.7, "backend": "cuda-tree"}
+    galaxy = Leapfrog(*map(several.kind, (MASS, POS, VEL)), **options)
+    assert isinstance(galaxy._forces, SharedTrees)
+    start = galaxy.energy().total
+    galaxy.evolve(0.125)
+    assert abs(galaxy.energy().total / start - 1) < 1e-3
+    assert np.abs(galaxy.momentum() - MASS @ VEL).max() < 1e-14
+    monkeypatch.setenv("GRAPE6_DEVICES", "0")
+    one = Leapfrog(*map(several.kind, (MASS, POS, VEL)), **options)
+    assert not isinstance(one._forces, SharedTrees)
+    one.evolve(0.125)
+    assert np.median(relative(host(galaxy.pos), host(one.pos))) < 1e-5
