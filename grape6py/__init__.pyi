@@ -10,6 +10,7 @@ from grape6py import formats as formats
 from grape6py import grape6 as session
 from grape6py import models as models
 from grape6py import movie as movie
+from grape6py import partial as partial
 from grape6py import paths as paths
 from grape6py import picture as picture
 from grape6py import quantities as quantities
@@ -82,6 +83,7 @@ __all__ = [
     "merger",
     "models",
     "movie",
+    "partial",
     "paths",
     "picture",
     "plummer",

@@ -30,7 +30,8 @@ from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
-from grape6py.tree import Tree, devices_for
+from grape6py.tree import Tree
+from grape6py.tree_backends import devices_for
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats

@@ -24,8 +24,8 @@ EXACT = reference.direct_sum(MASS, POS, VEL, eps2=EPS * EPS)
 def several(request, cupy, monkeypatch):
     """Makes trees on two devices, of arrays of a kind."""
     monkeypatch.setenv("GRAPE6_DEVICES", "all")
-    monkeypatch.setattr("grape6py.tree._SHARE", N // 2)
-    monkeypatch.setattr("grape6py.tree._device_of", lambda *_: 0)
+    monkeypatch.setattr("grape6py.tree_backends._SHARE", N // 2)
+    monkeypatch.setattr("grape6py.tree_backends._device_of", lambda *_: 0)
     for name in usable.LOCAL_RANKS:
         monkeypatch.delenv(name, raising=False)
     for device in range(2):

@@ -51,6 +51,11 @@ def errors_of_sum(cluster: Particles) -> NDArray[np.float64]:
             print(found.jerk.shape, len(lists), int(found.nearest[0]), grape.index[0], grape.n)
         acc, pot = grape.walks([0, 1], [[0.0, 0.0, 0.0]], [0, 1], cluster.pos, cluster.mass, [0])
         print(acc + found.acc[:1], pot.sum())
+        rows: NDArray[np.int64] = grape.partial(cluster.pos[:3], eps=0.01)
+        scale: grape6py.partial.Scale = grape.scale
+        grape.scale = scale._replace(length=scale.length)
+        parts: Forces = grape6py.partial.forces(grape6py.partial.merged([rows]))
+        print(parts.acc[0])
     exact = grape6py.reference.direct_sum(*cluster, eps2=1e-4, h2=0.25)
     return found.acc - exact.acc.astype(np.float64)
 
