@@ -183,8 +183,8 @@ def balance(name, n):
     forces, largest = galaxy._forces, []
     learn = forces._learn
 
-    def learned(tree):
-        learn(tree)
+    def learned(tree, is_of_all):
+        learn(tree, is_of_all)
         own = tree._tree._work * len(tree._tree._domain.pos)
         work = np.array(COMM.allgather(own))
         largest.append(float(work.max() / work.mean()))
