@@ -534,6 +534,23 @@ module g6lib
          type(c_ptr), value :: h2, acc, jerk, pot, nearest, distance, stream
       end function
 
+      integer(c_int) function g6x_force_part_device(clusterid, nj, ni, index, x, v, eps2, &
+                                                    nearest, share, shares, part, bytes, stream) &
+                                                    bind(c)
+         import :: c_int, c_long_long, c_double, c_ptr
+         integer(c_int), value :: clusterid, nj, ni, nearest, share, shares
+         type(c_ptr), value :: index, x, v, part, stream
+         real(c_double), value :: eps2
+         integer(c_long_long), intent(out) :: bytes
+      end function
+
+      integer(c_int) function g6x_merge_parts_device(clusterid, ni, parts, shares, acc, jerk, &
+                                                     pot, nearest, distance, stream) bind(c)
+         import :: c_int, c_ptr
+         integer(c_int), value :: clusterid, ni, shares
+         type(c_ptr), value :: parts, acc, jerk, pot, nearest, distance, stream
+      end function
+
       integer(c_int) function g6x_hermite_predict(ni, address, time, t, x, v, a, j, xi, vi) &
          bind(c)
          import :: c_int, c_double

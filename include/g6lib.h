@@ -331,6 +331,21 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
                       const double (*v)[3], double eps2, const double h2[], double (*acc)[3],
                       double (*jerk)[3], double pot[], int nearest[], float distance[],
                       void *stream);
+/* The same by several clusters, as ranks with a GPU each, that all have the nj particles. Each sums
+ * share number `share` of `shares`, in whole blocks of 1024, and writes a part of *bytes, at most
+ * G6X_PART_BYTES for each i particle, to `part` in device memory; nearest: not 0 if it is wanted,
+ * too. Bring the parts of all to each, one behind the other, and merge: the bits are those of
+ * g6x_forces_device. shares is at least 2, and at most the number of blocks. part may still be
+ * written when the call returns, in `stream`. 0, or a code. */
+enum { G6X_PART_BYTES = 192 };
+int g6x_force_part_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
+                          const double (*v)[3], double eps2, int nearest, int share, int shares,
+                          void *part, long long *bytes, void *stream);
+/* parts: of all shares, in device memory. No particle may have been written in between; ni as
+ * there. */
+int g6x_merge_parts_device(int clusterid, int ni, void *parts, int shares, double (*acc)[3],
+                           double (*jerk)[3], double pot[], int nearest[], float distance[],
+                           void *stream);
 
 /* Block steps on the host: what a fourth-order Hermite integrator does besides forces (Makino
  * and Aarseth 1992). Particle p of the caller has its own time t[p], its step dt[p], and x, v,
@@ -421,6 +436,13 @@ struct g6x_hermite {
      * share_end alone, as g6x_share_particles gives them; acc, jerk and pot are the caller's. */
     long long *words;
     int share_first, share_end;
+    /* For g6x_hermite_evolve_device, or NULL: the cluster has all particles, but sums the share
+     * number `share` of `shares` of them alone, in blocks of particles that give share_pairs pairs
+     * or more. part, in device memory: part_rows G6X_PART_BYTES bytes, part_rows at least 64;
+     * parts: shares times as many. */
+    void *part, *parts;
+    int part_rows, share, shares;
+    long long share_pairs;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {
@@ -445,6 +467,7 @@ struct g6x_evolution {
                               * particles are unchanged, but not the cluster's */
     int stage; /* of the current block: 1 after a return of 4, 2 after one of 2, then 3 if watched
                 */
+    long long part_bytes; /* after a return of 4: of h->part */
 };
 /* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
  * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be
@@ -454,6 +477,8 @@ struct g6x_evolution {
  * write a field of yours to h->field_acc and h->field_jerk, which are added, and repeat the call.
  * 4 (h->words): the sums of the e->ni particles are in h->words. Merge those of all shares, write
  * h->acc, h->jerk and h->pot, and repeat the call.
+ * On a device (h->part) bring the first part_bytes bytes of `part` of all shares to `parts`, one's
+ * behind the other's in the order of their numbers, on the call's stream, and repeat the call.
  * 3: h->close and h->left have the first time in the step of each at which it was closer or
  * farther, or infinity. Repeat the call to end the block all the same, or abandon it. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);

@@ -37,6 +37,30 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
     return ON_SESSION(clusterid, session_force_device, nj, &targets, &to);
 }
 
+int g6x_force_part_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
+                          const double (*v)[3], double eps2, int nearest, int share, int shares,
+                          void *part, long long *bytes, void *stream)
+{
+    const struct targets targets = {.ni = ni,
+                                    .index = index,
+                                    .x = x,
+                                    .v = v,
+                                    .eps2 = &eps2,
+                                    .on_device = 1,
+                                    .stream = stream,
+                                    .share = share,
+                                    .shares = shares};
+    return ON_SESSION(clusterid, session_force_device_part, nj, &targets, nearest, part, bytes);
+}
+
+int g6x_merge_parts_device(int clusterid, int ni, void *parts, int shares, double (*acc)[3],
+                           double (*jerk)[3], double pot[], int nearest[], float distance[],
+                           void *stream)
+{
+    const struct device_forces to = {ni, acc, jerk, pot, nearest, distance};
+    return ON_SESSION(clusterid, session_force_device_merge, parts, shares, &to, stream);
+}
+
 /* ---- integrations ------------------------------------------------------------------------ */
 
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream)

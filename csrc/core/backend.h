@@ -48,6 +48,9 @@ struct targets {
     unsigned want;
     const double *h2;
     void *stream;
+    /* If shares > 1, with on_device: sum only share number `share` of the j particles, in whole
+     * blocks of 1024 addresses. The results are a part: see struct device_arrays. */
+    int share, shares;
 };
 
 enum want {

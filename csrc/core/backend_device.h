@@ -45,6 +45,12 @@ struct fetched_targets {
     unsigned char *invalid;
 };
 
+/* Bytes of a part of a force call (parts.cu): per row limbs, r^2, tops and an address. */
+static inline int64_t part_bytes(int mode, int rows)
+{
+    return (int64_t)rows * (NSUM * limbs_of(mode) * 8 + 8 + NWINDOW * 4 + 4);
+}
+
 struct field;
 struct g6x_hermite;
 struct g6x_evolution;
@@ -85,6 +91,13 @@ struct device_arrays {
     /* Writes the results of the last submit, for all its rows, to the arrays of `to`. */
     int (*write_outputs)(void *state, const struct device_forces *to, struct device_found *found,
                          struct error *f);
+    /* Writes the sums of the last submit, which had shares, to device memory: a part of part_bytes.
+     * It may still be written when the call returns, in `stream`. *left: nothing is written, since
+     * pairs are left to the host: fetch, collect, and call again. */
+    int (*give_part)(void *state, void *part, void *stream, int *left, struct error *f);
+    /* Makes results of the last submit from `count` parts, one behind the other, of all shares;
+     * write_outputs comes next. */
+    int (*merge_parts)(void *state, void *parts, int count, void *stream, struct error *f);
     /* Fills the outputs of a failed call with NaN, if the device still works. */
     void (*fill_nan)(void *state, const struct device_forces *to, void *stream);
     /* Copies targets and results of a submit with on_device to the host. From then on the call is

@@ -19,6 +19,10 @@ int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_se
 int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
                             struct error *err);
 
+/* ---- parts.c: see core/backend_device.h */
+int cuda_parts_give(struct cuda *c, void *part, void *stream, int *left, struct error *err);
+int cuda_parts_merge(struct cuda *c, void *parts, int count, void *stream, struct error *err);
+
 /* ---- hermite.c */
 int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
                       struct device_block *found, struct error *err);

@@ -110,6 +110,18 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     return c ? leave(c, cuda_arrays_write_outputs(c, to, found, err)) : err->code;
 }
 
+static int give_part(void *state, void *part, void *stream, int *left, struct error *err)
+{
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_parts_give(c, part, stream, left, err)) : err->code;
+}
+
+static int merge_parts(void *state, void *parts, int count, void *stream, struct error *err)
+{
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_parts_merge(c, parts, count, stream, err)) : err->code;
+}
+
 static void fill_nan(void *state, const struct device_forces *to, void *stream)
 {
     struct error quiet = {.quiet = 1};
@@ -199,6 +211,8 @@ static const struct device_arrays ARRAYS = {
     .receive = receive,
     .predicted = predicted,
     .write_outputs = write_outputs,
+    .give_part = give_part,
+    .merge_parts = merge_parts,
     .fill_nan = fill_nan,
     .fetch = fetch,
     .shares = shares,

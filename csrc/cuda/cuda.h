@@ -29,9 +29,10 @@
         KERNEL(NEXT_COUNT, next_count), KERNEL(NEXT_LIST, next_list),                              \
         KERNEL(HERMITE_PREDICT, hermite_predict), KERNEL(HERMITE_CORRECT, hermite_correct),        \
         KERNEL(HERMITE_WATCH, hermite_watch), KERNEL(TURN, turn), KERNEL(WALKS, walks),            \
-        KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some),                          \
-        KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk),    \
-        KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),      \
+        KERNEL(GIVE_PART, give_part), KERNEL(MERGE_PARTS, merge_parts), KERNEL(FEW, few),          \
+        KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk),              \
+        KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain),        \
+        KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),                                \
         KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
         KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
         KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
@@ -111,6 +112,8 @@ struct cuda {
     int sum_kernel;                        /* kernel of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
     struct cuda_memory partial, left_count, left;
+    struct cuda_memory device_partial; /* in place of `partial` for a share of a sum */
+    int rows_on_device;                /* the last call's partial sums are in it */
     struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];
     int64_t stride; /* of the results */
     struct partial_row *rows;
@@ -174,6 +177,8 @@ int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, 
 /* Copies host memory to the device, on stream 0, and waits. */
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
                         struct error *err);
+/* Makes stream 0 wait for the work so far on a caller's stream. */
+int cuda_device_follow_caller(struct cuda *c, void *stream, struct error *err);
 /* Waits until a caller's stream has finished its work. */
 int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err);
 /* Resets the notes; no running kernel may use them. */

@@ -117,6 +117,14 @@ int cuda_device_follow(struct cuda *c, int stream, int other, struct error *err)
     return cuda_device_check(c, error, "event", err);
 }
 
+int cuda_device_follow_caller(struct cuda *c, void *stream, struct error *err)
+{
+    const struct driver *d = &c->device.driver;
+    int error = d->record(c->device.event, stream);
+    if (!error) error = d->follow(c->device.stream[0], c->device.event, 0);
+    return cuda_device_check(c, error, "event", err);
+}
+
 /* Polls, because the driver's own wait keeps a CPU core busy. */
 static int wait_for(const struct cuda *c, void *stream)
 {

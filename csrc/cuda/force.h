@@ -59,13 +59,15 @@ size_t cuda_results_bytes(const struct cuda *c);
 int cuda_results_reserve(struct cuda *c, int ni, struct error *err);
 /* Sets the results of a call without j particles. */
 void cuda_results_clear(const struct cuda *c);
-/* Partial sums as the kernels write them, in pinned memory. */
+/* Partial sums as the kernels write them, in pinned memory, or of a share in device memory. */
 struct cuda_rows {
     long long *limbs;
     int32_t *tops;
 };
 struct cuda_rows cuda_results_rows(const struct cuda *c);
 int cuda_results_reserve_rows(struct cuda *c, struct error *err);
+/* Copies them to pinned memory, if they are in device memory. */
+int cuda_results_fetch_rows(struct cuda *c, struct error *err);
 /* Sets the pointers to the results in a launch's job. */
 void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job);
 /* Rounds a row's partial sums to its results. */

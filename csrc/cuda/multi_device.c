@@ -147,7 +147,8 @@ static int start_share(struct shares *s, int k, struct error *err)
 static int start_alone(struct cuda_multi_device *m, const struct targets *targets,
                        struct error *err)
 {
-    return cuda_force_start(m->device[0], &m->upload, targets, 0, 1, err);
+    const int shares = targets->shares > 1 ? targets->shares : 1;
+    return cuda_force_start(m->device[0], &m->upload, targets, targets->share, shares, err);
 }
 
 int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err)

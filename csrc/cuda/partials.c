@@ -131,6 +131,7 @@ int cuda_partials_settle(struct cuda *c, struct error *err)
         if (!again) break;
     }
     if (!code && again && c->nj) code = cuda_device_check(c, INT_MAX, "repeated sum", err);
+    if (!code && c->nj) code = cuda_results_fetch_rows(c, err);
     if (code) return code;
     cuda_partials_read(c, 0, c->targets.ni, c->rows);
     add_left(c, left);

@@ -60,15 +60,34 @@ int cuda_results_reserve(struct cuda *c, int ni, struct error *err)
                                 : 0;
 }
 
+static uint64_t row_bytes(const struct cuda *c)
+{
+    return (uint64_t)c->stride * ((uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4);
+}
+
 int cuda_results_reserve_rows(struct cuda *c, struct error *err)
 {
-    const uint64_t row_bytes = (uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4;
-    return cuda_device_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, err);
+    c->rows_on_device = c->targets.on_device && c->targets.shares > 1;
+    return c->rows_on_device
+               ? cuda_device_reserve(c, &c->device_partial, MEMORY_DEVICE, row_bytes(c), err)
+               : cuda_device_reserve(c, &c->partial, MEMORY_PINNED, row_bytes(c), err);
+}
+
+int cuda_results_fetch_rows(struct cuda *c, struct error *err)
+{
+    if (!c->rows_on_device) return 0;
+    int code = cuda_device_reserve(c, &c->partial, MEMORY_PINNED, row_bytes(c), err);
+    if (!code)
+        code = cuda_device_copy_out(c, cuda_pointer(&c->partial), c->device_partial.address,
+                                    row_bytes(c), err);
+    c->rows_on_device = 0;
+    return code;
 }
 
 struct cuda_rows cuda_results_rows(const struct cuda *c)
 {
-    struct cuda_rows rows = {.limbs = cuda_pointer(&c->partial)};
+    struct cuda_rows rows = {
+        .limbs = cuda_pointer(c->rows_on_device ? &c->device_partial : &c->partial)};
     rows.tops = (int32_t *)(void *)(rows.limbs + NSUM * limbs_of(MODE_DOUBLE) * c->stride);
     return rows;
 }

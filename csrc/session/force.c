@@ -350,6 +350,7 @@ int session_force_complete(struct session *s, unsigned want)
 void session_force_before_write(struct session *s)
 {
     struct force_call *c = &s->call;
+    c->part = 0;
     if (!c->made || c->outdated) return;
     if (!c->done && !c->code) (void)session_force_complete(s, WANT_NEAREST | WANT_DISTANCE);
     c->outdated = 1;

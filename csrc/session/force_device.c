@@ -33,35 +33,49 @@ static unsigned requested(const struct force_call *c, const struct device_forces
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
 }
 
-/* Copies the call to the host, where its sums are completed and verified. */
-static int complete_on_host(struct session *s, const struct device_forces *to)
+/* Copies the call to the host, where its sums are completed. */
+static int sum_on_host(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
+    int code = session_force_reserve(s, c->ni);
     const struct fetched_targets host = {c->index, c->x, c->v, c->eps2, c->h2, c->invalid};
-    const unsigned want = requested(c, to);
-    int code = s->backend->arrays->fetch(s->state, &host, &s->error);
+    if (!code) code = s->backend->arrays->fetch(s->state, &host, &s->error);
     if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->error);
-    if (code) return code;
-    const int64_t zero_distances = s->backend->zero_distances(s->state);
+    const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
     if (zero_distances) session_force_warn(s, zero_distances);
-    c->done = DONE_SUMS | want;
+    return code;
+}
+
+/* The same, and verifies them. */
+static int complete_on_host(struct session *s, const struct device_forces *to)
+{
+    const unsigned want = requested(&s->call, to);
+    const int code = sum_on_host(s, want);
+    if (code) return code;
+    s->call.done = DONE_SUMS | want;
     return session_force_verify(s, want);
+}
+
+/* Writes the results of a call; `lists` will be read after it. */
+static int write(struct session *s, const struct device_forces *to, int lists,
+                 struct device_found *found)
+{
+    const struct device_arrays *arrays = s->backend->arrays;
+    int code = arrays->write_outputs(s->state, to, found, &s->error);
+    const int64_t zero_distances = code || found->left ? 0 : s->backend->zero_distances(s->state);
+    if (zero_distances) session_force_warn(s, zero_distances);
+    if (code || (!found->left && !lists && !(s->options.verify > 0.0))) return code;
+    code = complete_on_host(s, to);
+    return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
 }
 
 static int compute(struct session *s, int nj, const struct targets *t,
                    const struct device_forces *to, struct device_found *found)
 {
-    const struct device_arrays *arrays = s->backend->arrays;
     struct targets targets = *t;
     targets.want = requested(&s->call, to);
-    int code = session_force_start(s, nj, &targets);
-    if (!code) code = arrays->write_outputs(s->state, to, found, &s->error);
-    const int64_t zero_distances = code || found->left ? 0 : s->backend->zero_distances(s->state);
-    if (zero_distances) session_force_warn(s, zero_distances);
-    if (code || (!found->left && !t->h2 && !(s->options.verify > 0.0))) return code;
-    code = session_force_reserve(s, t->ni);
-    if (!code) code = complete_on_host(s, to);
-    return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
+    const int code = session_force_start(s, nj, &targets);
+    return code ? code : write(s, to, t->h2 != NULL, found);
 }
 
 /* Sets the same errors as force.c. */
@@ -199,6 +213,80 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     c->made = targets->h2 != NULL;
     c->invalid_rows = !code && found.invalid.row >= 0;
     c->code = code;
+    return code ? code : verdict(s, &found);
+}
+
+/* ---- shares of a call -------------------------------------------------------------------- */
+
+static int sum_share(struct session *s, int nj, const struct targets *t, void *part)
+{
+    const struct device_arrays *arrays = s->backend->arrays;
+    int left = 0, code = session_force_start(s, nj, t);
+    if (!code) code = arrays->give_part(s->state, part, t->stream, &left, &s->error);
+    if (!code && left) code = sum_on_host(s, t->want);
+    if (!code && left) code = arrays->give_part(s->state, part, t->stream, &left, &s->error);
+    const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
+    if (zero_distances) session_force_warn(s, zero_distances);
+    return code;
+}
+
+int session_force_device_part(struct session *s, int nj, const struct targets *targets, int nearest,
+                              void *part, long long *bytes)
+{
+    static const char call[] = "g6x_force_part_device";
+    session_choice_want_gpu(s);
+    struct targets t = *targets;
+    struct fpenv host;
+    s->call.part = 0;
+    int code = session_force_check(s, nj, t.ni, !t.index || !t.x || !t.v || !part || !bytes);
+    if (!code) code = session_force_check_softening(s, 0, t.eps2[0]);
+    if (!code && (t.shares < 2 || t.share < 0 || t.share >= t.shares))
+        code = error_set(&s->error, G6X_E_ARGUMENT, "%s: share %d of %d", call, t.share, t.shares);
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    if (!code && t.shares > ceil_div(present, BLOCK))
+        code = error_set(&s->error, G6X_E_ARGUMENT,
+                         "%s: %d shares of %lld j particles: one needs a block of %d", call,
+                         t.shares, (long long)present, BLOCK);
+    if (!code && !s->backend->arrays) code = session_force_device_missing(s, call);
+    if (code) return code;
+    session_force_new(s, nj, t.ni);
+    s->call.made = 0;
+    session_force_freeze(s, nj);
+    t.want = (s->call.jerk ? WANT_JERK : 0) | (nearest ? WANT_NEAREST : 0);
+    fpenv_enter(&host);
+    if (t.ni) code = sum_share(s, nj, &t, part);
+    if (code) (void)session_force_fall_back(s, code);
+    fpenv_leave(&host);
+    s->calls++;
+    s->rows += t.ni;
+    s->call.part = !code;
+    *bytes = part_bytes(s->call.precision, t.ni);
+    return code;
+}
+
+int session_force_device_merge(struct session *s, void *parts, int shares,
+                               const struct device_forces *to, void *stream)
+{
+    static const char call[] = "g6x_merge_parts_device";
+    const struct device_arrays *arrays = s->backend->arrays;
+    struct device_found found = {{-1, -1}, {-1, -1}, 0};
+    struct fpenv host;
+    if (!arrays) return session_force_device_missing(s, call);
+    if (!s->call.part)
+        return error_set(&s->error, G6X_E_NO_FIRSTHALF, "%s without g6x_force_part_device", call);
+    if (to->ni != s->call.ni || shares < 1)
+        return error_set(&s->error, G6X_E_MISMATCH, "%s: ni = %d of %d parts, but that had %d",
+                         call, to->ni, shares, s->call.ni);
+    if (to->ni && (!parts || !to->acc || !to->jerk || !to->pot))
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
+    s->call.part = 0;
+    if (!to->ni) return 0;
+    fpenv_enter(&host);
+    int code = arrays->merge_parts(s->state, parts, shares, stream, &s->error);
+    if (!code) code = write(s, to, 0, &found);
+    if (code) arrays->fill_nan(s->state, to, stream);
+    if (code) (void)session_force_fall_back(s, code);
+    fpenv_leave(&host);
     return code ? code : verdict(s, &found);
 }
 

@@ -13,6 +13,13 @@ int session_force_device_missing(struct session *s, const char *call);
  * the call used like any other afterwards. */
 int session_force_device(struct session *s, int nj, const struct targets *targets,
                          const struct device_forces *to);
+/* The sum of share targets->share of targets->shares as a part of *bytes, in device memory; with
+ * `nearest`, also of the nearest neighbours. */
+int session_force_device_part(struct session *s, int nj, const struct targets *targets, int nearest,
+                              void *part, long long *bytes);
+/* The results of that call from the parts of all shares, one behind the other. */
+int session_force_device_merge(struct session *s, void *parts, int shares,
+                               const struct device_forces *to, void *stream);
 int session_force_device_receive(struct session *s, const struct device_particles *from);
 /* Predicts j particles 0 .. nj - 1. Ends the last force call, as a firsthalf does. */
 int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],

@@ -75,6 +75,9 @@ int session_hermite_check_evolution(struct session *s, const char *call,
     if (h->words && (h->share_first < 0 || h->share_first > h->share_end || h->share_end > acting ||
                      (acting && (!s->whole || s->whole_nj != acting))))
         return argument(s, call, "the share is not that of g6x_share_particles");
+    if (h->part && (!h->parts || h->part_rows < LEAST_ROWS || h->share < 0 ||
+                    h->share >= h->shares || h->share_pairs < 0))
+        return argument(s, call, "parts, part_rows, share or share_pairs is out of range");
     if (e->passes < 1 || e->most_blocks < 0 || !(e->seconds >= 0.0))
         return argument(s, call, "passes, most_blocks or seconds is out of range");
     if (is_no_counter(e->blocks) || is_no_counter(e->steps) || is_no_counter(e->clamped))
@@ -263,20 +266,46 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     return parts->predict(s, h, e, stream);
 }
 
+enum { MERGED = 1, PAUSED = 2, WATCHED = 3 }; /* stages of a block */
+
+int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
+{
+    const int64_t acting = session_hermite_acting(h);
+    return h->part && h->shares > 1 && ceil_div(acting, BLOCK) >= h->shares &&
+           ni * acting >= h->share_pairs;
+}
+
+/* The sum on some rows by shares: 4, for the caller to gather the parts; then 0. */
+static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                      const struct session_hermite_parts *parts, int count, void *stream)
+{
+    if (e->stage == MERGED) {
+        e->stage = 0;
+        return parts->merge(s, h, e, e->row, count, stream);
+    }
+    const int code = parts->sum_share(s, h, e, e->row, count, stream);
+    if (code) return code;
+    e->stage = MERGED;
+    return 4;
+}
+
 /* Computes the forces on the next rows of the block. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                  const struct session_hermite_parts *parts, void *stream)
 {
     const double began = clock_seconds();
     const int nj = summed(h);
-    const int64_t fitting = parts->pairs_at_once / (nj ? nj : 1),
-                  rows = fitting < LEAST_ROWS         ? LEAST_ROWS
-                         : fitting > parts->most_rows ? parts->most_rows
-                                                      : fitting;
+    const int shared = parts->sum_share && session_hermite_is_shared(h, e->ni);
+    const int most = shared && h->part_rows < parts->most_rows ? h->part_rows : parts->most_rows;
+    const int64_t fitting = parts->pairs_at_once / (nj ? nj : 1), rows = fitting > most ? most
+                                                                         : fitting < LEAST_ROWS
+                                                                             ? LEAST_ROWS
+                                                                             : fitting;
     const int count = (int)(e->ni - e->row < rows ? e->ni - e->row : rows);
     s->time = e->next;
     s->time_bad = 0;
-    const int code = parts->sum(s, h, e, e->row, count, stream);
+    const int code = shared ? sum_shared(s, h, e, parts, count, stream)
+                            : parts->sum(s, h, e, e->row, count, stream);
     if (!code) e->row += count;
     e->force_seconds += clock_seconds() - began;
     return code;
@@ -291,8 +320,6 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
     e->time = e->next;
     e->ni = 0;
 }
-
-enum { MERGED = 1, PAUSED = 2, WATCHED = 3 }; /* stages of a block */
 
 /* Ends a pass, when all its forces are computed; 2, 3 or 4 if the caller is to look at them before.
  */

@@ -27,6 +27,12 @@ struct session_hermite_parts {
                    void *stream);
     int (*sum)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int first, int count, void *stream);
+    /* The same with shares: sums a part, to be gathered by the caller; then merges the parts of
+     * all. NULL: not on this side. */
+    int (*sum_share)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                     int first, int count, void *stream);
+    int (*merge)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 int first, int count, void *stream);
     /* Sets h->close and h->left of the block. Returns whether any is set, or a code. */
     int (*watch)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                  void *stream);
@@ -40,6 +46,8 @@ struct session_hermite_parts {
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                          const struct session_hermite_parts *parts, void *stream);
+/* Whether the sum on a block of ni particles is shared: h->part. */
+int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 /* The particles that act: j particles 0 .. n - 1. */
 int session_hermite_acting(const struct g6x_hermite *h);
 /* Whether particles of a block are watched. */

@@ -116,22 +116,51 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
     return session_hermite_device_predict(s, h, e->ni, e->next, stream);
 }
 
+static struct targets targets_of(const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
+                                 int count, void *stream)
+{
+    return (struct targets){.ni = count,
+                            .index = h->address + k,
+                            .x = (const double (*)[3])h->xi + k,
+                            .v = (const double (*)[3])h->vi + k,
+                            .eps2 = &e->eps2,
+                            .on_device = 1,
+                            .stream = stream};
+}
+
+static struct device_forces forces_of(const struct g6x_hermite *h, const struct g6x_evolution *e,
+                                      int k, int count)
+{
+    return (struct device_forces){.ni = count,
+                                  .acc = h->acc + k,
+                                  .jerk = h->jerk + k,
+                                  .pot = h->pot + k,
+                                  .nearest = e->closer > 0.0 ? h->nearest + k : NULL};
+}
+
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count, void *stream)
 {
-    const struct targets targets = {.ni = count,
-                                    .index = h->address + k,
-                                    .x = (const double (*)[3])h->xi + k,
-                                    .v = (const double (*)[3])h->vi + k,
-                                    .eps2 = &e->eps2,
-                                    .on_device = 1,
-                                    .stream = stream};
-    const struct device_forces to = {.ni = count,
-                                     .acc = h->acc + k,
-                                     .jerk = h->jerk + k,
-                                     .pot = h->pot + k,
-                                     .nearest = e->closer > 0.0 ? h->nearest + k : NULL};
+    const struct targets targets = targets_of(h, e, k, count, stream);
+    const struct device_forces to = forces_of(h, e, k, count);
     return session_force_device(s, session_hermite_acting(h), &targets, &to);
+}
+
+static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e, int k,
+                     int count, void *stream)
+{
+    struct targets targets = targets_of(h, e, k, count, stream);
+    targets.share = h->share;
+    targets.shares = h->shares;
+    return session_force_device_part(s, session_hermite_acting(h), &targets, e->closer > 0.0,
+                                     h->part, &e->part_bytes);
+}
+
+static int merge(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 int k, int count, void *stream)
+{
+    const struct device_forces to = forces_of(h, e, k, count);
+    return session_force_device_merge(s, h->parts, h->shares, &to, stream);
 }
 
 static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -171,7 +200,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     const struct device_arrays *arrays = s->backend->arrays;
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || e->pause || session_hermite_watches(e) || s->options.verify > 0.0 ||
-        !s->options.jerk || s->by_parts-- > 0)
+        !s->options.jerk || session_hermite_is_shared(h, h->n) || s->by_parts-- > 0)
         return 2;
     s->by_parts = 0;
     session_call_rows_forget(s); /* its i particles and results are overwritten */
@@ -215,6 +244,8 @@ static const struct session_hermite_parts DEVICE = {
     .next = next,
     .predict = predict,
     .sum = sum,
+    .sum_share = sum_share,
+    .merge = merge,
     .watch = watch,
     .end = end,
 };

@@ -245,6 +245,31 @@ struct cuda_write_forces_job {
     int32_t failed; /* no results: write NaN */
 };
 
+/* The number of the top bin where a NaN or Inf was added. */
+enum { CUDA_TOP_INVALID = 0x7fffffff };
+/* Kernel give_part: writes the rows of partial.h of a call, in device memory, as a part (parts.cu).
+ */
+struct cuda_give_part_job {
+    const long long *limbs; /* [sum][limb][stride] */
+    const int32_t *tops;    /* [window][stride] */
+    const double *r2;       /* [stride]; NULL: no nearest neighbours */
+    const int32_t *address; /* [stride] */
+    int64_t stride;
+    void *part;
+    int32_t rows, unused;
+};
+/* Kernel merge_parts: the results of a call from `count` parts. */
+struct cuda_merge_parts_job {
+    char *parts; /* one behind the other */
+    int64_t part_bytes;
+    const int32_t *index; /* by address */
+    double *sum;          /* [sum][stride] */
+    double *nearest_r2;
+    int32_t *nearest_address, *nearest_index;
+    int64_t stride;
+    int32_t rows, count;
+};
+
 /* Kernels examine and collect: read j particles. All pointers except mass and x may be NULL. */
 struct cuda_collect_job {
     struct cuda_store store; /* body NULL: do not write it */

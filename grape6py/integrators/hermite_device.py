@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import CuPy
 
 # A force call of the device takes part of a second at most: then Ctrl-C works.
-_CHUNK_PAIRS = 2**37
-_CHUNK_ROWS = 2**20
+_CHUNK_PAIRS, _CHUNK_ROWS = 2**37, 2**20
 
 
 class DeviceBlocks(Blocks):
@@ -61,7 +60,7 @@ class DeviceBlocks(Blocks):
         self._at = ffi.new("struct g6x_hermite *", rule | pointers)
         pointers["address"] = cuda_pointer(self._everybody)
         self._at_everybody = ffi.new("struct g6x_hermite *", rule | pointers)
-        self._latest = 0.0
+        self._latest, self._most_rows = 0.0, _CHUNK_ROWS
 
     def state(self) -> State:
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
@@ -170,14 +169,17 @@ class DeviceBlocks(Blocks):
         return self._fetch(self._block[name][:ni])
 
     def _force_all(self, time: float) -> None:
-        began, n, at = clock.perf_counter(), self.n, self._at_everybody
+        began, n = clock.perf_counter(), self.n
         self._board.set_time(time)
-        for rows in chunks(n, self.acting, _CHUNK_PAIRS, _CHUNK_ROWS):
-            k, none = rows.start, ffi.NULL
-            targets = self.acting, rows.stop - k, at.address + k, at.xi + k, at.vi + k
-            sums = at.acc + k, at.jerk + k, at.pot + k
-            self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
+        for rows in chunks(n, self.acting, _CHUNK_PAIRS, self._most_rows):
+            self._force_rows(rows)
         self.force_seconds += clock.perf_counter() - began
+
+    def _force_rows(self, rows: slice) -> None:
+        at, k, none = self._at_everybody, rows.start, ffi.NULL
+        targets = self.acting, rows.stop - k, at.address + k, at.xi + k, at.vi + k
+        sums = at.acc + k, at.jerk + k, at.pot + k
+        self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
 
     def _send(self) -> None:
         own, at, nj = self._own, self._at, self.acting

@@ -18,7 +18,7 @@ from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.integrators.blocks import Blocks, Moment, Setup
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
-from grape6py.ranks.share import Share
+from grape6py.ranks.share import BLOCK, Share
 from grape6py.ranks.sums import merge_rows
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 _MERGE = 4  # of g6x_hermite_evolve: the rows of a block are to be merged
 _MOST = 32  # blocks between two looks at whether somebody wants to stop
-_MOST_OWN = 1 << 21  # bodies
+# Fewest pairs of a block whose sum devices share: one alone takes as long for half of them as two
+# need to bring their parts together (0.1 ms, H200 with NVLink).
+_PAIRS = 1 << 27
+_ROWS = 1 << 17  # of a block that are summed, and their parts brought together, at a time
 
 
-def blocks_of_ranks(setup: Setup) -> SharedBlocks | OwnBlocks:
-    """Blocks of bodies that all ranks have.
-
-    On GPUs each rank sums all forces by itself up to _MOST_OWN bodies: to bring rows of a block
-    together takes longer than half of their sum, and bodies stay on the device.
-    """
+def blocks_of_ranks(setup: Setup) -> SharedBlocks | SharedDeviceBlocks:
+    """Blocks of bodies that all ranks have, on the host or on the device of each."""
     assert setup.ranks is not None
+    device = setup.board.option("DEVICE") if _has_cupy() else -1
     with setup.ranks.step("the bodies") as said:
-        said.most[0] = setup.board.option("DEVICE") < 0 or not _has_cupy()
-    if said.most[0] or len(setup.mass) > _MOST_OWN:
+        said.most[0] = device < 0
+    if said.most[0]:
         return SharedBlocks(setup)
-    return OwnBlocks(setup)
+    return SharedDeviceBlocks(setup)
 
 
 def _has_cupy() -> bool:
@@ -81,14 +81,62 @@ class _InStep(Blocks):
             super()._call_function(time, ni)
 
 
-class _OwnOnHost(_InStep, HostBlocks):
-    """The bodies of OwnBlocks in NumPy's arrays."""
+class _OnHost(_InStep, HostBlocks):
+    """The bodies of SharedDeviceBlocks in NumPy's arrays."""
 
 
-class OwnBlocks(_InStep, DeviceBlocks):
-    """Bodies on the device of each rank, which sums all forces: the bits are the same on all."""
+class SharedDeviceBlocks(_InStep, DeviceBlocks):
+    """Bodies on the device of each rank, the same on all, which share the sums of large blocks.
 
-    HOST = _OwnOnHost
+    Each sums the forces of a share of the j particles, as rows of partial sums. These parts go to
+    all ranks, which merge them on their devices: the bits are those of one rank.
+    """
+
+    HOST = _OnHost
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        ranks, at = self._ranks, self._at
+        ranks.connect(self._board.option("DEVICE"))
+        self._most_rows = rows = max(min(self.n, _ROWS), 64)
+        with self._device:
+            self._part = self._cupy.empty(rows * lib.G6X_PART_BYTES, np.uint8)
+            self._parts = self._cupy.empty(ranks.size * len(self._part), np.uint8)
+        at.part, at.parts = (ffi.cast("void *", a.data.ptr) for a in (self._part, self._parts))
+        at.part_rows, at.share, at.shares = rows, ranks.rank, ranks.size
+        at.share_pairs = _PAIRS
+
+    def _evolve(self, evolution: CData) -> int:
+        with self._ranks.alone():
+            while (code := super()._evolve(evolution)) == _MERGE:
+                self._gather(evolution.part_bytes)
+        return code
+
+    def _gather(self, size: int) -> None:
+        """The parts of all ranks, on each."""
+        with self._ranks.step("a sum"):  # a RankError if one has failed on its way
+            pass
+        with self._device:
+            self._ranks.gather(self._part[:size], self._parts[: size * self._ranks.size])
+
+    def _force_rows(self, rows: slice) -> None:
+        none = ffi.NULL
+        ranks, at, k, ni = self._ranks, self._at_everybody, rows.start, rows.stop - rows.start
+        shares = self.acting * ni >= _PAIRS and self.acting >= BLOCK * ranks.size
+        if not shares:
+            super()._force_rows(rows)
+            return
+        size = ffi.new("long long *")
+        targets = self.acting, ni, at.address + k, at.xi + k, at.vi + k, self._eps2
+        self._call(lib.g6x_force_part_device, *targets, 0, ranks.rank, ranks.size,
+                   self._at.part, size)  # fmt: skip
+        self._gather(size[0])
+        self._call(lib.g6x_merge_parts_device, ni, self._at.parts, ranks.size,
+                   at.acc + k, at.jerk + k, at.pot + k, none, none)  # fmt: skip
+
+    def _force_all(self, time: float) -> None:
+        with self._ranks.alone():
+            super()._force_all(time)
 
 
 class SharedBlocks(_InStep, HostBlocks):

@@ -130,6 +130,19 @@ class ByMPI:
         found.set(came)
         stream.synchronize()  # before the memory is written again
 
+    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
+        """Bytes of all ranks, as many of each."""
+        stream = module_of(part).cuda.get_current_stream()
+        stream.synchronize()
+        if self.between_devices:
+            self._ranks.comm.Allgather(part, parts)
+            return
+        staged, came = self._stage("sent", part), self._stage("came", parts)
+        part.get(out=staged)
+        self._ranks.comm.Allgather(staged, came)
+        parts.set(came)
+        stream.synchronize()  # before the memory is written again
+
     def _move(self, rows: DeviceArray, cuts: Int64s, found: DeviceArray, begin: Int64s) -> None:
         width = int(np.prod(rows.shape[1:], dtype=np.int64))
         kind = self._ranks.MPI._typedict[rows.dtype.char].Create_contiguous(max(width, 1)).Commit()
@@ -188,3 +201,8 @@ class ByNCCL:
                         move(address, count, nccl.NCCL_CHAR, rank, stream.ptr)
         finally:
             nccl.groupEnd()
+
+    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
+        """As ByMPI's."""
+        at, to, stream = part.data.ptr, parts.data.ptr, self._cupy.cuda.get_current_stream()
+        self._link.allGather(at, to, part.nbytes, self._nccl.NCCL_CHAR, stream.ptr)

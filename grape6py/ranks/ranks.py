@@ -301,6 +301,10 @@ class Ranks:
         self._carrier(rows, cuts, found, begin)
         return found, begin
 
+    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
+        """The parts of all ranks, of one size, one behind the other in `parts`."""
+        self._carrier.gather(part, parts)
+
     def connect(self, device: int | None) -> None:
         """Say on which device, if on any, this rank's arrays may be."""
         self._carrier = carriers.find(self, device)

@@ -219,6 +219,8 @@ class Module:
 
     def __getattr__(self, name):
         """A function of NumPy's of this name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
 
         def computed(*given, **more):
             arrays = given[0] if given and isinstance(given[0], list) else given

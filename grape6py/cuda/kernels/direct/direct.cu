@@ -11,5 +11,6 @@
 #include "direct/few.cu"
 #include "direct/neighbours.cu"
 #include "direct/arrays.cu"
+#include "direct/parts.cu"
 #include "direct/hermite.cu"
 #include "direct/walks.cu"

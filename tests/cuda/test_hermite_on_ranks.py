@@ -1,0 +1,138 @@
+"""``Hermite(comm=...)`` with the bodies on a GPU for each rank, which share the sums of large blocks:
+the bits are those of one rank. On the stand-in of tests/c/fake_gpu.h.
+"""
+
+import pytest
+
+import capi
+import on_ranks
+
+SCRIPT = """
+import hashlib, json
+import fake_arrays
+cupy = sys.modules["cupy"] = fake_arrays.Module()
+from mpi4py import MPI
+from grape6py import Hermite, errors, plummer
+from grape6py.events import Encounter
+from grape6py.ranks import blocks
+comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
+rank = comm.rank if comm else 0
+blocks._PAIRS = 4200 * 40  # small blocks are summed by each rank alone
+blocks._ROWS = 1000
+gathered = [0]
+def count(of):
+    def gather(self, *arrays):
+        gathered[0] += 1
+        of(self, *arrays)
+    return gather
+blocks.SharedDeviceBlocks._gather = count(blocks.SharedDeviceBlocks._gather)
+FAKE_GPU = ctypes.CDLL(os.environ["GRAPE6_TEST_FAKE_GPU"])
+MASS, POS, VEL = plummer(3300, seed=5)
+
+def made(**options):
+    return Hermite(MASS, POS, VEL, backend="cuda", comm=comm, **({"eps": 0.01} | options))
+
+def say(*arrays):
+    seen = hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in arrays)).hexdigest()
+    if rank == 0:
+        print(json.dumps({"bits": seen, "gathered": gathered[0]}))
+
+def of(cluster):
+    state = cluster._blocks.state()
+    return [state[name] for name in sorted(state)] + [cluster.steps]
+"""
+
+ALL = """
+cluster = made(precision={mode!r})
+cluster.evolve(1 / 512)
+say(*of(cluster), cluster.energy().total, cluster.pos)
+"""
+
+CLOSE = """
+POS[3077] = POS[5] + 1e-15          # a pair left to the host, on one share
+VEL[3077] = VEL[5]
+cluster = made(precision={mode!r}, eps=0, dt=2.0**-40)
+cluster.evolve(2.0**-39)
+say(*of(cluster))
+"""
+
+MORE = """
+MASS[::7] = 0                       # these do not act
+pull = lambda time, pos, vel: (-0.1 * pos, -0.1 * vel, 0 * pos[:, 0])
+cluster = made(passes=2, field=pull, dt=1 / 256)
+cluster.evolve(1 / 128, events=[Encounter(1e-3)])
+say(*of(cluster), [e.time for e in cluster.events] if hasattr(cluster, "events") else 0)
+cluster.kick([3, 7], [[0.1, 0, 0], [0, 0.1, 0]])
+cluster.evolve(3 / 256)
+say(*of(cluster))
+"""
+
+
+@pytest.fixture(scope="module")
+def run(fake_gpu, library_of):
+    """What a script says on some ranks, 0 without MPI."""
+    environment = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_DEVICES": "0,1,2",
+                   "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}  # fmt: skip
+
+    def run(script, ranks, **env):
+        script = capi.PRELUDE + SCRIPT + script
+        done = on_ranks.run(max(ranks, 1), "-c", script, *(["ranks"] if ranks else []),
+                            environment=environment | env, timeout=300)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return [on_ranks.json.loads(line) for line in done.stdout.splitlines()]
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("mode", capi.MODES)
+@pytest.mark.parametrize("script", [ALL, CLOSE], ids=["all", "close pair"])
+def test_bits_are_those_of_one_rank(run, script, mode, ranks):
+    alone, shared = (run(script.format(mode=mode), k) for k in (0, ranks))
+    assert [each["bits"] for each in shared] == [each["bits"] for each in alone]
+    assert shared[0]["gathered"] > 0
+
+
+def test_bits_with_all_that_a_run_may_have(run):
+    alone, shared = (run(MORE, k) for k in (0, 2))
+    assert [each["bits"] for each in shared] == [each["bits"] for each in alone]
+    assert shared[0]["gathered"] > 0
+
+
+def test_sums_are_verified(run):
+    verified, plain = (run(ALL.format(mode="grape"), 2, GRAPE6_VERIFY=v) for v in ("0.1", "0"))
+    assert verified == plain
+
+
+def test_more_ranks_than_blocks_of_particles_sum_alone(run):
+    script = "MASS, POS, VEL = plummer(1500, seed=5)\n" + ALL.format(mode="grape")
+    alone, shared = (run(script, k) for k in (0, 3))
+    assert [each["bits"] for each in shared] == [each["bits"] for each in alone]
+    assert shared[0]["gathered"] == 0
+
+
+def test_row02_a_device_that_fails_ends_all_ranks(run):
+    """Whichever call of the driver fails, and on whichever rank: nobody waits for ever."""
+    found = run(
+        """
+outcomes = set()
+for call in range(1, 80, 3):
+    cluster = made()
+    if rank == call % 2:
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
+    try:
+        cluster.evolve(1 / 512)
+        outcomes.add("done")
+    except errors.BackendError as error:
+        outcomes.add("failed")
+    except errors.RankError as error:
+        outcomes.add("told")
+    FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
+    cluster.close()
+all_ = comm.allgather(outcomes)
+if rank == 0:
+    print(json.dumps(sorted(set.union(*all_))))
+""",
+        2,
+    )
+    assert found[0] == ["failed", "told"] or found[0] == ["done", "failed", "told"]
