@@ -126,6 +126,10 @@ void jmemory_commit_queue(struct jmemory *j);
 /* Writes a particle without NaN, Inf or k18 over a settled one of the same index, and settles it:
  * faster than jmemory_set and jmemory_settle. Returns 0 if there is no such settled particle. */
 int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);
+/* The same by several threads at once, at different addresses, after jmemory_commit: 0, and nothing
+ * is done, if the particle's exponents change. jmemory_rewritten comes after it, by one thread. */
+int jmemory_rewrite(struct jmemory *j, int64_t address, const struct jparticle *p);
+void jmemory_rewritten(struct jmemory *j, int64_t address);
 /* Starts the dirty list of a mirror; returns 0 or G6X_E_MEMORY. */
 int jmemory_follow(struct jmemory *j, int mirror);
 /* Settles the changed slots, many of them with several threads, and updates the histograms and the

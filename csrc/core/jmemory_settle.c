@@ -435,6 +435,22 @@ int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
     return 1;
 }
 
+int jmemory_rewrite(struct jmemory *j, int64_t a, const struct jparticle *p)
+{
+    if (a >= j->capacity) return 0;
+    const struct slot_note now = note_of(j, p);
+    if (memcmp(&now, &j->note[a], sizeof now) != 0) return 0;
+    memcpy(&j->body[a], p, sizeof *p);
+    if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
+    return 1;
+}
+
+void jmemory_rewritten(struct jmemory *j, int64_t a)
+{
+    j->sample_moved |= is_sampled(j, a);
+    tell_of(j, a);
+}
+
 void jmemory_settle(struct jmemory *j, int64_t nj, int threads)
 {
     const int64_t end = nj < j->capacity ? nj : j->capacity;

@@ -6,6 +6,7 @@
 #include "cuda/arrays.h"
 #include "cuda/jparticles.h"
 #include "util/memory.h"
+#include "util/threads.h"
 
 enum { THREADS = 256, LANES = 16 };
 
@@ -100,13 +101,45 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-enum { AHEAD = 8 }; /* rows whose slots are prefetched */
+enum { AHEAD = 8 };                       /* rows whose slots are prefetched */
+enum { MANY = 1024, ROWS_AT_ONCE = 256 }; /* rows that several threads write, and those of one */
 
-static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound)
+struct mirrored {
+    struct jmemory *j;
+    const struct cuda_sent *sent;
+    int32_t *written; /* address of each row that is written, or -1 */
+};
+
+static void mirror_task(void *mirrored, int64_t first, int64_t end)
+{
+    const struct mirrored *m = mirrored;
+    for (int64_t k = first; k < end; k++) {
+        const int32_t address = m->sent[k].address;
+        m->written[k] = jmemory_rewrite(m->j, address, &m->sent[k].body) ? address : -1;
+    }
+}
+
+/* Many rows whose addresses differ, by several threads: the memory answers each late. */
+static int32_t *mirror_many(struct jmemory *j, const struct cuda_sent *sent, int count, int threads)
+{
+    struct mirrored m = {j, sent, memory_zeroed((size_t)count * sizeof *m.written)};
+    if (!m.written) return NULL;
+    jmemory_commit(j);
+    threads_each(threads, count, ROWS_AT_ONCE, mirror_task, &m);
+    return m.written;
+}
+
+static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound,
+                        int threads)
 {
     int code = 0;
+    int32_t *written = sound && count >= MANY ? mirror_many(j, sent, count, threads) : NULL;
     for (int k = 0; k < count && !code; k++) {
         const struct jparticle *p = &sent[k].body;
+        if (written && written[k] >= 0) {
+            jmemory_rewritten(j, written[k]);
+            continue;
+        }
         if (sound && k + AHEAD < count) {
             __builtin_prefetch(&j->body[sent[k + AHEAD].address], 1);
             __builtin_prefetch(j->body[sent[k + AHEAD].address].a2, 1);
@@ -116,6 +149,7 @@ static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int cou
             code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
                                p->a2, p->v, p->x);
     }
+    memory_free(written);
     return code;
 }
 
@@ -133,7 +167,8 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
         code = cuda_device_launch(c, 0, KERNEL_COLLECT,
                                   ceil_div((int64_t)LANES * job.count, THREADS), 1, &job, err);
         if (!code) code = wait(c, err);
-        if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
+        if (!code &&
+            write_mirror(j, job.sent, job.count, from->below > 0, options_threads(c->threads)))
             code = error_set(err, G6X_E_MEMORY, "out of memory for j particles");
     }
     return code;
@@ -225,7 +260,7 @@ int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_se
                          struct error *err)
 {
     const struct dirty_list before = begin_direct(c, j);
-    if (write_mirror(j, sent, count, 1))
+    if (write_mirror(j, sent, count, 1, options_threads(c->threads)))
         return error_set(err, G6X_E_MEMORY, "out of memory for j particles");
     end_direct(c, j, &before);
     return 0;

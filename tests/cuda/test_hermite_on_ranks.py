@@ -1,4 +1,4 @@
-"""``Hermite(comm=...)`` with the bodies on a GPU for each rank, which share the sums of large blocks:
+"""``Hermite(comm=...)``, each rank with all bodies on a GPU, which share the sums of large blocks:
 the bits are those of one rank. On the stand-in of tests/c/fake_gpu.h.
 """
 
