@@ -106,10 +106,10 @@ def run(text, parts, *, prefix="", gpu=lambda part, options: False,
             write(options.out / f"{prefix}{part}-{options.name}.json", result)
 
 
-def compile_c(source, folder, *flags, name=None, library=paths.LIBRARY.parent):
+def compile_c(source, folder, *flags, name=None, library=paths.LIBRARY.parent, compiler="gcc"):
     """A program, linked with a build of the library, which environment() lets it find."""
     program = Path(folder, name or Path(source).stem)
-    subprocess.run(["gcc", "-O2", *flags, source, "-o", program, f"-I{ROOT / 'include'}",
+    subprocess.run([compiler, "-O2", *flags, source, "-o", program, f"-I{paths.INCLUDE_DIR}",
                     f"-L{library}", "-lgrape6", "-lm"], check=True)  # fmt: skip
     return program
 

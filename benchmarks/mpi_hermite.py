@@ -1,29 +1,22 @@
-"""Times legacy_examples/mpi_hermite.f90 on ranks of MPI, as table 5.1 of the thesis (kirin 2007).
+"""Times legacy_examples/mpi_hermite.f90 on ranks of MPI, a GPU each: table 5.1 of the thesis.
 
     python benchmarks/mpi_hermite.py [--name NAME] [--n 8192 16384 ...] [--ranks 1 2] [--times 3]
                                      [--backend cuda] [--program PATH]
 
 Builds the program by the Makefile of the examples with the library that Python finds, and runs it
-over a Plummer sphere to t = 0.25 with eps = 1/256 and eta = 0.02. Seconds are those of the steps on
-rank 0, "total" those of the program with its start and the energies on the host; medians. On a
-machine without gfortran --program names one that was linked elsewhere, against the library's name:
+over Plummer spheres to t = 0.25 with eps = 1/256 and eta = 0.02, in calls of 16384 pipes as kirin
+had. `seconds` are those of the steps on rank 0, `wall` those of the whole run: mpirun, reading the
+file, opening the GPU, the energies, and up to N = 65536 those that the host sums. On a machine
+without gfortran --program names one that was linked elsewhere, against the library's name:
 make -C legacy_examples LDFLAGS=-static-libgfortran.
 """
 
-import os
 import re
-import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
-from harness import ROOT, run
-from treecode_mpi import MPI
+from harness import run
+from mpi_programs import ARGUMENTS, by_ranks
 
-import grape6py
-
-EPS, ETA, END = 1 / 256, 0.02, 0.25
+EPS, ETA, END, PIPES = 1 / 256, 0.02, 0.25, 16384
 THESIS = {  # N: total on one machine and two, integration on one and two
     8192: (5.11, 6.15, 4.19, 5.22), 16384: (16.9, 17.3, 13.0, 13.4),
     32768: (62.9, 57.4, 45.7, 40.2), 65536: (206, 169, 134, 97.8),
@@ -32,55 +25,22 @@ THESIS = {  # N: total on one machine and two, integration on one and two
 }  # fmt: skip
 
 
-def build(folder):
-    program = Path(folder, "mpi_hermite")
-    place = Path(grape6py.__file__).parent.parent
-    subprocess.run(
-        ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
-         f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
-        check=True,
-    )  # fmt: skip
-    return program
-
-
-def take(program, file, ranks, options):
-    """Seconds of the steps and of all, and the bits of the state."""
-    command = ["mpirun", "-n", ranks, program, file, "-e", EPS, "-a", ETA, "-t", END, "-w"]
-    library = str(Path(grape6py.paths.LIBRARY).parent)
-    env = os.environ | MPI | {"GRAPE6_BACKEND": options.backend, "LD_LIBRARY_PATH": library}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env)
-    if done.returncode:
-        sys.exit(f"{ranks} ranks: {done.stderr.strip()}")
-    seconds, total = re.search(
-        r"seconds of the steps\s+(\S+)\s+of all\s+(\S+)", done.stdout
-    ).groups()
-    return float(seconds), float(total), re.search(r"state (\w+)", done.stdout)[1]
+def read(text):
+    steps, blocks = re.search(r"steps\s+(\d+)\s+blocks\s+(\d+)", text).groups()
+    figure = {"steps": int(steps), "blocks": int(blocks),
+              "seconds": float(re.search(r"seconds of the steps\s+(\S+)", text)[1]),
+              "error": float(re.search(r"error by pot\s+(\S+)", text)[1])}  # fmt: skip
+    return figure, re.search(r"state (\w+)", text)[1]
 
 
 def measured(options):
-    with tempfile.TemporaryDirectory() as folder:
-        program, file = options.program or build(folder), Path(folder, "plummer.dat")
-        for n in options.n:
-            grape6py.write_snapshot(file, *grape6py.plummer(n, seed=1))
-            bits = {}
-            for ranks in options.ranks:
-                taken = [take(program, file, ranks, options) for _ in range(options.times)]
-                steps, totals, states = zip(*taken, strict=True)
-                seconds, total = statistics.median(steps), statistics.median(totals)
-                bits[ranks] = set(states)
-                figure = {"n": n, "ranks": ranks, "seconds": seconds, "total": total}
-                figure["equal"] = bits[ranks] == bits[options.ranks[0]]
-                if n in THESIS and ranks <= 2:
-                    figure["thesis"] = THESIS[n][ranks + 1]
-                    figure["thesis_total"] = THESIS[n][ranks - 1]
-                yield figure
+    thesis = {n: {"thesis_wall": row[:2], "thesis": row[2:]} for n, row in THESIS.items()}
+    arguments = "-e", EPS, "-a", ETA, "-t", END, "-w"
+    return by_ranks("mpi_hermite", arguments, read, options, thesis, GRAPE6_NPIPES=PIPES)
 
 
 if __name__ == "__main__":
     run(__doc__, {"mpi-hermite": measured}, gpu=lambda part, options: options.backend == "cuda",
-        about=lambda options: {"backend": options.backend, "eps": EPS, "eta": ETA, "t_end": END},
-        n={"type": int, "nargs": "+", "default": list(THESIS)},
-        ranks={"type": int, "nargs": "+", "default": [1, 2], "help": "first: to compare with"},
-        times={"type": int, "default": 3},
-        program={"help": "one that is linked already"},
-        backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip
+        about=lambda options: {"backend": options.backend, "eps": EPS, "eta": ETA, "t_end": END,
+                               "pipes": PIPES},
+        n={"type": int, "nargs": "+", "default": list(THESIS)}, **ARGUMENTS)  # fmt: skip

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import tables_merger
 import tables_programs
+import tables_ranks
 import tables_runs
 import tables_thesis
 import tables_tree
@@ -129,7 +130,7 @@ def forces_on_all(figures):
 MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations,
           "steps": steps}  # fmt: skip
 MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
-MAKERS |= tables_thesis.MAKERS | tables_tree.MAKERS
+MAKERS |= tables_ranks.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS
 
 
 def maker_of(name):

@@ -237,19 +237,6 @@ def active(result):
     return lines
 
 
-def treecode_mpi(result):
-    parts = "tree", "walks", "forces", "exchange"
-    lines = head("bodies a list", "mean length", "ranks", "GPUs", "s", *parts, "times one rank",
-                 "same bits", "energy error")  # fmt: skip
-    for f in result["figures"]:
-        seconds = [number(f[name]) for name in ("seconds", *parts)]
-        lines += row([f["most"], f"{f['mean_length']:.0f}", f["ranks"],
-                      min(f["ranks"], result["machine"].get("gpus", 0)), *seconds,
-                      f"{f['speedup']:.2f}", "yes" if f["equal"] else "no",
-                      f"{f['error']:.1e}"])  # fmt: skip
-    return lines
-
-
 def shapes(result):
     """Median and 99.9th percentile as multiples of the accuracy that was asked for, and times."""
     found, sizes = defaultdict(dict), sorted({f["n"] for f in result["figures"]})
@@ -346,5 +333,4 @@ MAKERS = {
     "tree-plot": time_against_error,
     "tree-active": active,
     "tree-cpu": cpu,
-    "treecode-mpi": treecode_mpi,
 }

@@ -1,89 +1,47 @@
-"""Times legacy_examples/treecode.c on ranks of MPI, a GPU each.
+"""Times legacy_examples/treecode.c on ranks of MPI, a GPU each: table 5.2 of the thesis.
 
-    python benchmarks/treecode_mpi.py [--name NAME] [--n 1048576] [--ranks 1 2 4] [--most 512 2048]
-                                      [--t-end 1] [--backend cuda]
+    python benchmarks/treecode_mpi.py [--name NAME] [--n 256 512 ...] [--ranks 1 2] [--times 3]
+                                      [--most 2048] [--backend cuda] [--program PATH]
 
 Builds treecode_mpi by the Makefile of the examples with the library that Python finds, and runs it
-over a Plummer sphere with eps = 1/256 and dt = 1/64, for each number of bodies that may share a
-list. A rank has as many threads on one rank as on the most of them. Seconds are those of the steps
-on rank 0, without the energies; whether all numbers of ranks print the same is kept beside.
+over Plummer spheres for one time unit in 64 steps with eps = 1/256 and theta = 0.5, --most bodies
+sharing a list. `seconds` are those of the steps on rank 0, without the energies, `wall` those of
+the whole run: mpirun, reading the file, opening the GPU, the energies. --program names one that was
+linked elsewhere.
 """
 
-import os
 import re
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
 
-from harness import ROOT, run
+from harness import run
+from mpi_programs import ARGUMENTS, by_ranks
 from programs import times_of
 
-import grape6py
-
-EPS, STEP = 1 / 256, 1 / 64
-MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-}
-
-
-def build(folder):
-    program = Path(folder, "treecode_mpi")
-    place = Path(grape6py.__file__).parent.parent
-    subprocess.run(
-        ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
-         f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
-        check=True,
-    )  # fmt: skip
-    return program
-
-
-def take(program, file, ranks, most, threads, options):
-    """A figure, and the program's output without its times."""
-    command = ["mpirun", "-n", ranks, program, file, "-e", EPS, "-d", STEP, "-t", options.t_end,
-               "-g", most, "-w"]  # fmt: skip
-    env = os.environ | MPI | {"GRAPE6_BACKEND": options.backend, "GRAPE6_THREADS": str(threads)}
-    began = time.perf_counter()
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env)
-    if done.returncode:
-        sys.exit(f"{ranks} ranks: {done.stderr.strip()}")
-    line, times = times_of(done.stdout)
-    steps, lists, length = re.search(
-        r"steps (\d+)\s+lists (\d+)\s+mean length (\S+)", done.stdout
-    ).groups()
-    figure = {"n": options.n, "ranks": ranks, "most": most, "threads": threads,
-              "steps": int(steps), "lists": int(lists), "mean_length": float(length),
-              **times,
-              "error": float(done.stdout.split()[-1]),
-              "wall": time.perf_counter() - began}  # fmt: skip
-    return figure, done.stdout.replace(line, "")
+EPS, STEP, END, THETA = 1 / 256, 1 / 64, 1.0, 0.5
+THESIS = {  # N: whole run on one machine and two
+    256: (0.48, 0.53), 512: (0.55, 0.62), 1024: (0.67, 0.64), 2048: (0.89, 0.83),
+    4096: (1.34, 1.22), 8192: (2.69, 1.99), 16384: (5.66, 3.38), 32768: (12.3, 8.24),
+    65536: (26.1, 15.9), 131072: (60.1, 33.8), 262144: (169, 90), 524288: (373, 195),
+    1048576: (709, 380),
+}  # fmt: skip
 
 
 def measured(options):
-    threads = max(1, len(os.sched_getaffinity(0)) // max(options.ranks))
-    with tempfile.TemporaryDirectory() as folder:
-        program, file = build(folder), Path(folder, "plummer.dat")
-        grape6py.write_snapshot(file, *grape6py.plummer(options.n, seed=1))
-        for most in options.most:
-            one = text = None
-            for ranks in options.ranks:
-                figure, printed = take(program, file, ranks, most, threads, options)
-                one, text = one or figure, text or printed
-                figure["speedup"] = one["seconds"] / figure["seconds"]
-                figure["equal"] = printed == text
-                yield figure
+    def read(text):
+        line, times = times_of(text)
+        lists, length = re.search(r"lists (\d+)\s+mean length (\S+)", text).groups()
+        figure = {"most": options.most, "lists": int(lists), "mean_length": float(length), **times,
+                  "error": float(text.split()[-1])}  # fmt: skip
+        return figure, text.replace(line, "")
+
+    thesis = {n: {"thesis_wall": row} for n, row in THESIS.items()}
+    arguments = "-e", EPS, "-o", THETA, "-d", STEP, "-t", END, "-g", options.most, "-w"
+    return by_ranks("treecode_mpi", arguments, read, options, thesis)
 
 
 if __name__ == "__main__":
     run(__doc__, {"treecode-mpi": measured}, gpu=lambda part, options: options.backend == "cuda",
-        about=lambda options: {"backend": options.backend, "eps": EPS, "step": STEP,
-                               "t_end": options.t_end, "theta": 0.5},
-        n={"type": int, "default": 1 << 20},
-        ranks={"type": int, "nargs": "+", "default": [1, 2, 4], "help": "first: to compare with"},
-        most={"type": int, "nargs": "+", "default": [512, 2048], "help": "of a group"},
-        t_end={"type": float, "default": 1.0},
-        backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip
+        about=lambda options: {"backend": options.backend, "eps": EPS, "step": STEP, "t_end": END,
+                               "theta": THETA},
+        n={"type": int, "nargs": "+", "default": list(THESIS)},
+        most={"type": int, "default": 2048, "help": "bodies that share a list"},
+        **ARGUMENTS)  # fmt: skip

@@ -1,0 +1,76 @@
+"""The benchmarks of several ranks, small and on the CPU: treecode_mpi, mpi_hermite, shared_gpu."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import capi
+import tools
+
+HERE = capi.ROOT / "benchmarks"
+SERVICE = """#!/bin/sh
+[ "$1" = -d ] && echo "$CUDA_MPS_PIPE_DIRECTORY" >> "{log}" && exit 0
+read command && echo "$command" >> "{log}"
+[ "$command" != get_server_list ] || echo "{server}"
+"""
+
+
+def figures(script, part, folder, *arguments, **environment):
+    tools.need("mpirun")
+    subprocess.run(
+        [sys.executable, HERE / script, "--backend", "cpu", "--out", folder, "--name", "here",
+         *map(str, arguments)],
+        check=True, capture_output=True, text=True, timeout=300, env=os.environ | environment,
+    )  # fmt: skip
+    return json.loads((folder / f"{part}-here.json").read_text())
+
+
+@pytest.fixture
+def makers(monkeypatch):
+    """Of the tables."""
+    monkeypatch.syspath_prepend(HERE)
+    import tables_ranks
+
+    return tables_ranks.MAKERS
+
+
+@pytest.mark.parametrize(("part", "tool", "kirin"), [
+    ("treecode-mpi", "mpicc", "| 0.48, 0.53 | 0.91 |"), ("mpi-hermite", "gfortran", "|  |  |"),
+])  # fmt: skip
+def test_ranks_are_compared_with_one_and_have_its_bits(part, tool, kirin, tmp_path, makers):
+    tools.need(tool)
+    result = figures(f"{part.replace('-', '_')}.py", part, tmp_path, "--n", 256, "--times", 1)
+    one, two = result["figures"]
+    assert (one["ranks"], two["ranks"]) == (1, 2)
+    assert one["equal"]
+    assert two["equal"]
+    assert two["wall_speedup"] == one["wall"] / two["wall"]
+    assert two["wall"] > two["seconds"] > 0
+    table = makers[part](result)
+    assert "their bits are equal" in table
+    assert kirin in table
+
+
+@pytest.mark.parametrize(("server", "quits"), [("77", 1), ("", 1), (None, 0)])
+def test_the_service_of_a_shared_gpu_is_ended_by_who_started_it(server, quits, tmp_path, makers):
+    tools.need("mpicc")
+    log, service = tmp_path / "log", tmp_path / "nvidia-cuda-mps-control"
+    if server is not None:
+        service.write_text(SERVICE.format(log=log, server=server))
+        service.chmod(0o755)
+    words = "--ranks", 1, 2, "--n", 512, "--seconds", 0.01
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    result = figures("shared_gpu.py", "shared-gpu", tmp_path, *words, PATH=path)
+    served = [f for f in result["figures"] if f["case"] == "GPU, MPS"]
+    if server:
+        assert [f["ranks"] for f in served] == [1, 2]
+    else:
+        assert len(served) == 1
+        assert served[0]["failed"]
+    assert (log.read_text().count("quit -t 10") if log.exists() else 0) == quits
+    for f in result["figures"]:
+        assert "failed" in f or len(f["us"]) == len(f["backends"]) == f["ranks"]
+    assert "| first on the GPU |" in makers["shared-gpu"](result)
