@@ -7,7 +7,8 @@ and `rows` (by their first cells), all if it names none, and says one of these:
 * where our figure is: `file` in results/; `where`: the fields that select the figure, and `match`:
   the field that equals the row's first cell; `ours`: an expression of the fields, in the unit of
   the column, of which the mean counts if several figures are selected; `with`: others, by name;
-* "not measured": what has to be;
+  `more`: that more is better, if the unit does not say so;
+* "not measured": what is to be measured;
 * "not comparable": why.
 
 `by` tells the ways of the library apart, each of which is compared by itself. A row counts as lost
@@ -54,9 +55,13 @@ def selected(file, where):
     found = [f for f in result(file)["figures"] if all(f.get(k) == v for k, v in where.items())]
     if not found:
         raise LookupError(f"{file}.json has no figure with {where}")
-    for f in (f for f in found if "curves" in f):
-        f |= {k: v for k, v in np.load(RESULTS / f["curves"]).items() if k not in f}
-    return found
+    return [f | beside(f) for f in found]
+
+
+def beside(figure):
+    """The arrays that a figure names, if they are there."""
+    path = RESULTS / figure.get("curves", "none")
+    return dict(np.load(path)) if path.exists() else {}
 
 
 def our_figure(entry, key):

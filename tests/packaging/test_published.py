@@ -10,6 +10,7 @@ import capi
 HERE = capi.ROOT / "benchmarks"
 sys.path.insert(0, str(HERE))
 import published  # noqa: E402
+import tables  # noqa: E402
 
 TABLES = pytest.mark.parametrize("found", published.DATA["tables"], ids=published.name_of)
 
@@ -71,3 +72,8 @@ def test_a_sum_of_rows_is_printed():
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("all "))
     total, *states = map(int, line.split()[1:])
     assert total == rows == sum(states)
+
+
+def test_tables_of_the_document_are_made_of_the_data():
+    page = tables.PAGE.read_text()
+    assert tables.made_anew(page) == page, "python benchmarks/tables.py"
