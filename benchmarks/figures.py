@@ -9,7 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from harness import ROOT, read
 from matplotlib.figure import Figure
-from tables_thesis import HERMITE_THEN, mean_errors
+from published import column
+from tables_thesis import THESIS, mean_errors
 
 PICTURES = ROOT / "docs/figures"
 COLOURS = {"single": "#e07a1f", "grape": "#1f4e79", "double": "#2a9d8f"}  # of modes
@@ -89,9 +90,8 @@ def hermite(result):
     for what in ("grape6 run", "hermite.c"):
         seconds = [(f["n"], f["seconds"]) for f in result["figures"] if f["what"] == what]
         axes.plot(*zip(*seconds, strict=True), "o-", label=what)
-    for column, what in enumerate(("kirin, GeForce 8800GTX (2007)", "GRAPE-6Af")):
-        then = [(n, both[column]) for n, both in HERMITE_THEN.items() if both[column]]
-        axes.plot(*zip(*then, strict=True), "s--", label=what)
+    for title, what in (("kirin improved", "kirin, GeForce 8800GTX (2007)"), 2 * ("GRAPE-6Af",)):
+        axes.plot(*zip(*column(THESIS, "4.2", title).items(), strict=True), "s--", label=what)
     axes.legend(frameon=False, fontsize="small")
     yield "thesis-hermite", figure
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from published import column
 from tables_tree import STAGES
 
 METHODS = {4: "fmm, order 4", 5: "fmm, order 5", 6: "fmm, order 6", 0: "bh"}
@@ -97,8 +98,10 @@ def lattice(result):
         for some, line, label in ((ordered, "o-", "in order"), (shuffled, "x:", "shuffled")):
             right.plot([f["theta"] for f in some], [direct["ms"] / f["ms"] for f in some], line,
                        color=f"C{k}", label=f"{METHODS[order]}, {label}")  # fmt: skip
-    left.plot([0.5], [5.3e-4], "k*", label="GASPHiA, mean")
-    left.plot([0.5], [7e-2], "kx", label="GASPHiA, largest")
+    for axes, title, line in ((left, "mean error", "k*:"), (left, "largest error", "kx:"),
+                              (right, "speed-up", "k*:")):  # fmt: skip
+        axes.plot(*zip(*column("GASPHiA", "theta", title).items(), strict=True), line, ms=4,
+                  label=f"GASPHiA, {title}")  # fmt: skip
     left.set(ylabel="relative error", xscale="linear")
     right.set(ylabel="times faster than the direct sum", xscale="linear")
     right.legend(frameon=False, fontsize="small")

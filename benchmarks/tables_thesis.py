@@ -3,23 +3,30 @@
 import statistics
 from collections import defaultdict
 
+from published import column, table
 from tables_markdown import head, number, row
 
-# Seconds of block-step Hermite from t = 0.25 to 0.5: kirin on a GeForce 8800GTX, GRAPE-6Af.
-HERMITE_THEN = {
-    1024: (0.297, 0.333), 16384: (14.28, 16.32), 65536: (129.8, 178.2), 1048576: (19975, None),
-}  # fmt: skip
-# Seconds of a time unit by treecode: kirin on a GeForce 8800GTX, GRAPE-6Af.
-TREE_THEN = {65536: (25.4, 109), 1048576: (733, 2004)}
-# Relative energy error over 0.25 time units at accuracy 0.1, mean over N = 256 to 65536.
-ERRORS_THEN = {"1/256": (1.6e-8, 1.45e-9), "0": (1.0e-8, 1.1e-9)}
+THESIS = "kirin 2007"
+
+
+def then(name, ours):
+    """What the thesis printed: headings, and {N: cells} for its N and ours."""
+    found = table(THESIS, name)
+    printed = {n: cells for n, *cells in found["rows"]}
+    nothing = [None] * len(found["columns"])
+    titles = [f"{title}, {unit}" for title, unit in found["columns"].items()]
+    return titles, {n: printed.get(n, nothing) for n in sorted({*ours, *printed})}
 
 
 def all_pairs(result):
-    lines = head("N", "ms a call", "G pairs/s", "W", "G pairs/J")
+    kirin = {who: column(THESIS, "4.1", who) for who in ("base", "improved")}
+    lines = head("N", "ms a call", "G pairs/s", "W", "G pairs/J",
+                 *(f"kirin {who}, kernel alone, ms" for who in kirin))  # fmt: skip
     for f in result["figures"]:
+        printed = (of.get(f["n"]) for of in kirin.values())
         lines += row([f["n"], number(1e3 * f["seconds"], 4), number(f["gpairs_per_s"], 4),
-                      number(f.get("watts")), number(f.get("gpairs_per_joule"))])  # fmt: skip
+                      number(f.get("watts")), number(f.get("gpairs_per_joule")),
+                      *(number(s and 1e3 * s, 5) for s in printed)])  # fmt: skip
     return lines
 
 
@@ -41,15 +48,19 @@ def steps(result):
 
 def hermite(result):
     names = "grape6 run", "hermite.c"
-    lines = head("N", "`grape6 run`, s", "`hermite.c`, s", "steps", "blocks", "energy error",
-                 "kirin, s", "GRAPE-6Af, s")  # fmt: skip
-    table = defaultdict(dict)
+    made = defaultdict(dict)
     for f in result["figures"]:
-        table[f["n"]][f["what"]] = f
-    for n, found in sorted(table.items()):
-        run, then = found[names[0]], HERMITE_THEN.get(n, (None, None))
+        made[f["n"]][f["what"]] = f
+    titles, printed = then("4.2", made)
+    lines = head(
+        "N", "`grape6 run`, s", "`hermite.c`, s", "steps", "blocks", "energy error", *titles
+    )
+    for n, cells in printed.items():
+        found = made[n]
         seconds = [number(found[name]["seconds"]) if name in found else None for name in names]
-        lines += row([n, *seconds, run["steps"], run["blocks"], f"{run['error']:.1e}", *then])
+        run = found.get(names[0])
+        about = [run["steps"], run["blocks"], f"{run['error']:.1e}"] if run else [None] * 3
+        lines += row([n, *seconds, *about, *cells])
     return lines
 
 
@@ -60,10 +71,10 @@ def tree_leapfrog(result):
     machines = [r["machine"] for r in result["results"]]
     names = [m.get("gpu", m["cpu"]) for m in machines]
     columns = (text for name in names for text in (f"{name}, s", "energy error"))
-    lines = head("N", *columns, "kirin, s", "GRAPE-6Af, s")
-    for n in sorted({n for by_n in made for n in by_n}):
-        cells = [cell for by_n in made for cell in by_n.get(n, (None, None))]
-        lines += row([n, *cells, *TREE_THEN.get(n, (None, None))])
+    titles, printed = then("4.4", {n for by_n in made for n in by_n})
+    lines = head("N", *columns, *titles)
+    for n, cells in printed.items():
+        lines += row([n, *(cell for by_n in made for cell in by_n.get(n, (None, None))), *cells])
     return lines
 
 
@@ -83,15 +94,22 @@ def mean_errors(result):
 
 
 def errors(result):
-    found = mean_errors(result)
-    sizes = sorted(next(iter(found["0"].values())))
-    lines = head("eps", "accuracy", *(f"N = {n}" for n in sizes), "mean", "kirin", "GRAPE-6Af")
-    for eps, by_accuracy in found.items():
+    """Rows of this library, kirin and the GRAPE-6Af for each softening and accuracy."""
+    rows = {}
+    for eps, by_accuracy in mean_errors(result).items():
         for accuracy, by_n in by_accuracy.items():
-            then = ERRORS_THEN[eps] if accuracy == 0.1 else (None, None)
-            mean = statistics.mean(by_n[n][0] for n in sizes)
-            each = [f"{by_n[n][0]:.1e}" for n in sizes]
-            lines += row([eps, accuracy, *each, f"{mean:.1e}", *then])
+            of = {n: error for n, (error, _) in by_n.items()}
+            rows[eps, accuracy, "here"] = of | {"Average": statistics.mean(of.values())}
+    for name, eps in (("4.5", "1/256"), ("4.6", "0")):
+        for title, unit in table(THESIS, name)["columns"].items():
+            who, accuracy = title.split(", a = ")
+            of = column(THESIS, name, title)
+            rows[eps, float(accuracy), who] = {n: float(unit) * error for n, error in of.items()}
+    sizes = list(column(THESIS, "4.5", "kirin, a = 0.1"))
+    lines = head("eps", "accuracy", "errors of", *(f"N = {n}" for n in sizes[:-1]), "mean")
+    for case in sorted(rows, key=lambda case: (case[0] == "0", case[1], case[2] != "here")):
+        of = rows[case]
+        lines += row([*case, *(f"{of[n]:.1e}" if n in of else None for n in sizes)])
     return lines
 
 

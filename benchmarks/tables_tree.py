@@ -8,6 +8,7 @@ import itertools
 import math
 from collections import defaultdict
 
+from published import column
 from tables_markdown import bold, head, number, row
 
 STAGES = {  # columns of stages.py's names; what is left lies between kernels
@@ -146,13 +147,17 @@ def lattice(result):
             case = found[f["theta"]].setdefault(f["order"], {})
             case["ordered" if f["seed"] is None else "shuffled"] = f
     orders = list(dict.fromkeys(order for by_order in found.values() for order in by_order))
+    theirs = [column("GASPHiA", "theta", title)
+              for title in ("time", "speed-up", "mean error", "largest error")]  # fmt: skip
     lines += head("theta", *(f"{method_of(o)}: {name}" if name == "ms" else name
-                             for o in orders for name in names))  # fmt: skip
+                             for o in orders for name in names),
+                  "GASPHiA: ms", "times faster", "mean / largest error")  # fmt: skip
     for theta, by_order in found.items():
         cells = [f"{theta:g}"]
         for order in orders:
             cells += in_two_orders(by_order.get(order, {}), direct) or [None] * len(names)
-        lines += row(cells)
+        ms, gain, mean, largest = (of[theta] for of in theirs)
+        lines += row([*cells, number(ms), number(gain), f"{mean:.1e} / {largest:.1e}"])
     return lines + picture("Errors and speed-up on a lattice", "lattice")
 
 
@@ -198,6 +203,9 @@ def flat(result):
             lines += row([*about, f["failed"], "", ""])
             continue
         lines += row([*about, number(f["ms"], 4), three(f["error"]), number(f.get("bytes"))])
+    for of in "GPU", "CPU":
+        ms = column("Chiu 2020", "table 1", f"{of} total")[10**8]
+        lines += row(["square in two dimensions", f"Chiu 2020, {of}", f"{ms:.0f}", None, None])
     return lines
 
 

@@ -1,0 +1,190 @@
+"""What the literature measured beside what this library does: python benchmarks/published.py
+
+published.json has the published figures as printed ("?": doubtful there), a row a line, and for
+each table, under "ours", entries that say how the library compares. An entry is for some `columns`
+and `rows` (by their first cells), all if it names none, and says one of these:
+
+* where our figure is: `file` in results/; `where`: the fields that select the figure, and `match`:
+  the field that equals the row's first cell; `ours`: an expression of the fields, in the unit of
+  the column, of which the mean counts if several figures are selected; `with`: others, by name;
+  `more`: that more is better, if the unit does not say so;
+* "not measured": what is to be measured;
+* "not comparable": why.
+
+`by` tells the ways of the library apart, each of which is compared by itself. A row counts as lost
+if one of its figures loses; `why` it does and what it `needs` stand in the entry.
+"""
+
+import functools
+import json
+import math
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from harness import HERE, RESULTS
+
+DATA = json.loads((HERE / "published.json").read_text())
+STATES = "lost", "won", "not measured", "not comparable"  # of a row: the first that one cell has
+FUNCTIONS = vars(math) | {"__builtins__": {}, "abs": abs, "float": float, "sum": sum}
+
+
+def number(printed):
+    return float(str(printed).rstrip("?"))
+
+
+def table(source, name):
+    return next(t for t in DATA["tables"] if (t["source"], t["table"]) == (source, name))
+
+
+def column(source, name, title):
+    """{first cell: number} of the rows that have one."""
+    found = table(source, name)
+    place = 1 + list(found["columns"]).index(title)
+    return {r[0]: number(r[place]) for r in found["rows"] if r[place] is not None}
+
+
+@functools.cache
+def result(file):
+    return json.loads((RESULTS / f"{file}.json").read_text())
+
+
+def selected(file, where):
+    """Figures whose fields are those, with the arrays that are kept beside them."""
+    found = [f for f in result(file)["figures"] if all(f.get(k) == v for k, v in where.items())]
+    if not found:
+        raise LookupError(f"{file}.json has no figure with {where}")
+    return [f | beside(f) for f in found]
+
+
+def beside(figure):
+    """The arrays that a figure names, if they are there."""
+    path = RESULTS / figure.get("curves", "none")
+    return dict(np.load(path)) if path.exists() else {}
+
+
+def our_figure(entry, key):
+    where = entry.get("where", {}) | ({entry["match"]: key} if "match" in entry else {})
+    others = {k: selected(entry["file"], w)[0] for k, w in entry.get("with", {}).items()}
+    found = selected(entry["file"], where)
+    return statistics.mean(float(eval(entry["ours"], FUNCTIONS, f | others)) for f in found)
+
+
+@dataclass
+class Cell:
+    """A published figure, and how one way of the library compares."""
+
+    table: dict
+    row: str | int | float  # its first cell
+    column: str
+    printed: str | int | float
+    entry: dict
+
+    @functools.cached_property
+    def ours(self):
+        return our_figure(self.entry, self.row) if "file" in self.entry else None
+
+    @property
+    def gain(self):
+        """How many times better ours is; an energy error counts without its sign."""
+        more = self.entry.get("more", self.table["columns"][self.column] in DATA["more is better"])
+        theirs, ours = abs(number(self.printed)), abs(self.ours)
+        return ours / theirs if more else theirs / ours
+
+    @property
+    def state(self):
+        if "file" in self.entry:
+            return "won" if self.gain >= 1 else "lost"
+        return next(state for state in STATES[2:] if state in self.entry)
+
+
+def covers(entry, row, title):
+    return row in entry.get("rows", [row]) and title in entry.get("columns", [title])
+
+
+def cells_of(found):
+    """Of a table, by rows: {first cell: cells}."""
+    return {
+        row: [Cell(found, row, title, printed, entry)
+              for title, printed in zip(found["columns"], printed_row, strict=True)
+              if printed is not None
+              for entry in found["ours"] if covers(entry, row, title)]
+        for row, *printed_row in found["rows"]
+    }  # fmt: skip
+
+
+def state_of(cells):
+    states = {cell.state for cell in cells}
+    return next(state for state in STATES if state in states)
+
+
+def losses(cells):
+    """{(way, why, needs): lost cells of these}."""
+    found = {}
+    for cell in (c for c in cells if c.state == "lost"):
+        entry = cell.entry
+        key = entry.get("by", ""), entry.get("why", ""), entry.get("needs", "")
+        found.setdefault(key, []).append(cell)
+    return found
+
+
+def worst(cells):
+    """In each row that one way loses: the published figure by which it loses most."""
+    found = {}
+    for cell in cells:
+        if cell.row not in found or cell.gain < found[cell.row].gain:
+            found[cell.row] = cell
+    return found.values()
+
+
+def counted(found):
+    """Rows of a table by state, and all gains."""
+    rows = cells_of(found).values()
+    gains = sorted(c.gain for cells in rows for c in cells if c.ours is not None)
+    return Counter(map(state_of, rows)), gains
+
+
+def summary():
+    yield f"{'published table':34} rows" + "".join(f"{s:>16}" for s in STATES) + "  times better"
+    total = Counter()
+    for found in DATA["tables"]:
+        states, gains = counted(found)
+        total += states
+        span = f"{gains[0]:.3g} to {gains[-1]:.3g}" if gains else ""
+        yield line(name_of(found), states) + f"  {span}"
+    yield line("all", total)
+    for found in DATA["tables"]:
+        yield from details(found)
+    yield ""
+    yield from (f"left out: {name}: {why}" for name, why in DATA["left out"].items())
+
+
+def name_of(found):
+    return f"{found['source']}, {found['table']}"
+
+
+def line(name, states):
+    return f"{name:34}{states.total():5}" + "".join(f"{states[s]:16}" for s in STATES)
+
+
+def details(found):
+    """What is lost and why, what is not measured and what is not comparable."""
+    cells = [cell for row in cells_of(found).values() for cell in row]
+    yield f"\n{name_of(found)}: {found['what']}"
+    for (by, why, needs), lost in losses(cells).items():
+        yield f"  lost, {by}:"
+        for cell in worst(lost):
+            place = f"{cell.row}, {cell.column}"
+            yield f"    {place}: {cell.printed}, here {cell.ours:.3g} ({cell.gain:.3g})"
+        yield f"    why: {why}\n    needs: {needs}"
+    for state in STATES[2:]:
+        of = {}
+        for cell in (c for c in cells if c.state == state):
+            of.setdefault(cell.entry[state], set()).add(cell.row)
+        for reason, rows in of.items():
+            yield f"  {state}, {len(rows)} rows: {reason}"
+
+
+if __name__ == "__main__":
+    print("\n".join(summary()))

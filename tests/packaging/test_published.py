@@ -1,0 +1,79 @@
+"""benchmarks/published.json: a published figure has an entry, and an entry has its figure."""
+
+import subprocess
+import sys
+
+import pytest
+
+import capi
+
+HERE = capi.ROOT / "benchmarks"
+sys.path.insert(0, str(HERE))
+import published  # noqa: E402
+import tables  # noqa: E402
+
+TABLES = pytest.mark.parametrize("found", published.DATA["tables"], ids=published.name_of)
+
+
+def cells(found):
+    return [cell for row in published.cells_of(found).values() for cell in row]
+
+
+@TABLES
+def test_every_published_figure_has_an_entry_and_each_way_at_most_one(found):
+    names = [row[0] for row in found["rows"]]
+    assert len(set(names)) == len(names)
+    ways = {}
+    for cell in cells(found):
+        ways.setdefault((cell.row, cell.column), []).append(cell.entry.get("by"))
+    for row in found["rows"]:
+        for title, printed in zip(found["columns"], row[1:], strict=True):
+            by = ways.get((row[0], title), [])
+            assert printed is None or by, (row[0], title)
+            assert len(set(by)) == len(by), (row[0], title, by)
+
+
+@TABLES
+def test_every_entry_has_a_figure_or_says_why_not(found):
+    names = {row[0] for row in found["rows"]}
+    for entry in found["ours"]:
+        assert set(entry.get("rows", names)) <= names, entry
+        assert set(entry.get("columns", found["columns"])) <= set(found["columns"]), entry
+        kinds = [k for k in ("file", "not measured", "not comparable") if k in entry]
+        assert len(kinds) == 1, entry
+        assert entry[kinds[0]], entry
+    for cell in cells(found):
+        assert cell.ours is None or abs(cell.ours) < float("inf"), cell
+
+
+@TABLES
+def test_every_loss_says_why_and_what_it_needs(found):
+    for cell in cells(found):
+        lost = cell.state == "lost"
+        assert not lost or (cell.entry.get("why") and cell.entry.get("needs")), (
+            cell.row, cell.column, cell.ours,
+        )  # fmt: skip
+
+
+def test_an_entry_of_a_figure_that_is_not_there_is_an_error():
+    entry = {"file": "thesis-4.1-h200", "ours": "seconds", "match": "n"}
+    assert published.our_figure(entry, 256) > 0
+    with pytest.raises(LookupError):
+        published.our_figure(entry, 255)
+    with pytest.raises(NameError):
+        published.our_figure(entry | {"ours": "hours"}, 256)
+
+
+def test_a_sum_of_rows_is_printed():
+    done = subprocess.run(
+        [sys.executable, HERE / "published.py"], capture_output=True, text=True, check=True
+    )
+    rows = sum(len(found["rows"]) for found in published.DATA["tables"])
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("all "))
+    total, *states = map(int, line.split()[1:])
+    assert total == rows == sum(states)
+
+
+def test_tables_of_the_document_are_made_of_the_data():
+    page = tables.PAGE.read_text()
+    assert tables.made_anew(page) == page, "python benchmarks/tables.py"
