@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
     from grape6py.ranks.tree import SharedTree
 
-_SHARE = 1 << 27  # particles of each of several GPUs; with fewer one GPU less is as fast
 _MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cores
 _BACKENDS = {
     name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
@@ -92,7 +91,7 @@ def find(
 def devices_for(cupy: CuPy, first: int, n: int) -> list[int]:
     """Numbers of the devices among which a tree of n particles is shared out, `first` of them
     first."""
-    count = max(n // _SHARE, 1)
+    count = usable.enough_for(n)
     return (
         [first] if count == 1 else usable.beside(first, cupy.cuda.runtime.getDeviceCount())[:count]
     )

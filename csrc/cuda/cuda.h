@@ -184,5 +184,5 @@ int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err)
 /* Resets the notes; no running kernel may use them. */
 int cuda_device_clear_notes(struct cuda *c, struct error *err);
 
-/* backend.c: an octree's forces, by the first device of a session's `state`. */
+/* backend.c: an octree's forces, by the devices of a session's `state`. */
 int cuda_backend_tree(void *state, struct tree_request *request, struct error *err);

@@ -18,4 +18,4 @@ typedef int embed_starter(struct embed *how, const struct bridge **bridge);
 
 #define EMBED_STARTER "grape6_bridge_start"
 
-enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 3 };
+enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 4 };

@@ -87,9 +87,10 @@ class Device:
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
-                tree.forget()
-                free_cupys_blocks()
-                tree.answer(job, array)
+            else:
+                return
+            _free(tree)  # when the error, and with it what its calls had, is gone
+            tree.answer(job, array)
 
     def _synchronize(self) -> None:
         for stream in self.streams:
@@ -107,9 +108,16 @@ class Device:
                 self._gpu.memory.release(address)
             self._addresses.clear()
             if tree:
-                tree.forget()
-                free_cupys_blocks()
+                _free(tree)
             self._gpu.end(self.streams, self.event)
+
+
+def _free(tree: SessionTree) -> None:
+    """Give the memory of trees back, and what CuPy keeps on their devices."""
+    tree.forget()
+    for number in tree.devices:
+        with tree_gpu(number).xp.cuda.Device(number):
+            free_cupys_blocks()
 
 
 @functools.cache  # its kernels are compiled once

@@ -6,6 +6,7 @@ import os
 
 from grape6py import errors
 
+SHARE = 1 << 27  # particles of each of several devices that have a tree: below, one less is as fast
 # The variables of launchers of MPI: a rank uses one device (csrc/session/choice.c).
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID SLURM_LOCALID PMI_LOCAL_RANK PALS_LOCAL_RANKID"
@@ -27,6 +28,11 @@ def numbers_of(words: str, count: int) -> list[int]:
             else "CUDA sees no device",
         )
     return numbers
+
+
+def enough_for(n: int) -> int:
+    """How many devices a tree of n particles is shared out to, at most."""
+    return max(n // SHARE, 1)
 
 
 def beside(first: int, count: int) -> list[int]:

@@ -41,6 +41,7 @@ class DevicesTree:
         self._cupy, self._of_host, self._device = cupy, of_host, devices[0]
         self._crew = crew_of(cupy, tuple(devices))
         inner = [device_tree.DeviceTree(cupy, device, of_host=True) for device in devices]
+        self._inner = inner
         pairs = zip(self._crew.ranks, inner, strict=True)
         self._trees = [SharedTree(ranks, tree, {}) for ranks, tree in pairs]
         self._work_before: DeviceArray | None = None
@@ -88,6 +89,16 @@ class DevicesTree:
         """What the last sum cost each particle, in pairs."""
         parts = self._run(lambda rank, _: self._trees[rank].work(), self._own())
         return self._together(parts, self._own())
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether one box resolves the particles, so that they are on the devices."""
+        return self._trees[0].is_resolved
+
+    @property
+    def zero_distances(self) -> int:
+        """Pairs at one place that the last forces were without, if the tree is resolved."""
+        return sum(tree.zero_distances for tree in self._inner)
 
     def close(self) -> None:
         self.is_open = False

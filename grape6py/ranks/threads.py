@@ -112,7 +112,10 @@ class Crew:
         if any(errors):
             self._barrier.reset()
             own = [e for e in errors if e and not isinstance(e, threading.BrokenBarrierError)]
-            raise own[0]
+            try:
+                raise own[0]
+            finally:  # no circle with the error, which has what its calls had on the devices
+                del futures, errors, own
         return [future.result() for future in futures]
 
     def _guarded(self, work: Callable[[int], Found], rank: int) -> Found:

@@ -104,21 +104,27 @@ class SharedTree:
                 self._inner.build(place, pos, mass, vel, whole)
             except RangeError:  # particles too close for one box
                 said.most[0] = 1
-        if said.most[0]:
-            self._replicate()
-            return
-        self._domain = DomainTree(ranks, self._inner, whole, pos, mass, self._stages)
+        if not said.most[0]:
+            self._domain = DomainTree(ranks, self._inner, whole, pos, mass, self._stages)
 
     def _own_copy(self, array: DeviceArray) -> DeviceArray:
         """What the caller may not change: arrays that came to a device are such."""
         is_own = array is None or getattr(self._inner, "of_host", False)
         return array if is_own else array.copy()
 
-    def _replicate(self) -> None:
+    @property
+    def is_resolved(self) -> bool:
+        """Whether one box resolves the particles of all ranks."""
+        return self._whole is None or self._domain is not None
+
+    def _of_all(self) -> HostTree:
         """Where no one box resolves the particles, each rank has all of them, on the host."""
-        pos, mass, vel = map(self._all, self._particles)
-        self._replica = HostTree(self._options)
-        self._replica.build(None, pos, mass, vel)
+        if self._replica is None:
+            pos, mass, vel = map(self._all, self._particles)
+            replica = HostTree(self._options)
+            replica.build(None, pos, mass, vel)
+            self._replica = replica
+        return self._replica
 
     def _all(self, rows: DeviceArray) -> Untyped:
         """Those of all ranks, on the host; None of None."""
@@ -128,7 +134,7 @@ class SharedTree:
         """What the tree of all particles says."""
         xp = module_of(self._particles[0])
         given = (on_host(a) if hasattr(a, "shape") else a for a in arguments)
-        found = getattr(self._replica, call)(*given, **setting)
+        found = getattr(self._of_all(), call)(*given, **setting)
         return tuple(xp.asarray(a) if isinstance(a, np.ndarray) else a for a in found)
 
     def particles(self) -> tuple[DeviceArray, ...]:
@@ -283,8 +289,7 @@ class SharedTree:
         if self._whole is None:
             return accuracy
         if self._domain is None:
-            assert self._replica is not None
-            return self._replica.bound(self._all(last_acc), accuracy=accuracy, **setting)
+            return self._of_all().bound(self._all(last_acc), accuracy=accuracy, **setting)
         walk = Walk(theta=0.0, bound=accuracy, **setting)
         return self._domain.bound(accuracy, walk, self._way.there(last_acc))[0]
 

@@ -3,6 +3,9 @@
 The devices are the stand-in's, CuPy that of fake_arrays.py.
 """
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,7 @@ from grape6py.cuda.tree import device_tree
 from grape6py.errors import AddressError, ArgumentError, NotFiniteError
 from grape6py.integrators.gravity import SharedTrees
 from grape6py.ranks.devices import DevicesTree
+from grape6py.ranks.threads import Crew
 
 N, EPS = 3000, 1e-3
 MASS, POS, VEL = plummer(N, seed=9)
@@ -24,7 +28,7 @@ EXACT = reference.direct_sum(MASS, POS, VEL, eps2=EPS * EPS)
 def several(request, cupy, monkeypatch):
     """Makes trees on two devices, of arrays of a kind."""
     monkeypatch.setenv("GRAPE6_DEVICES", "all")
-    monkeypatch.setattr("grape6py.tree_backends._SHARE", N // 2)
+    monkeypatch.setattr("grape6py.cuda.usable.SHARE", N // 2)
     monkeypatch.setattr("grape6py.tree_backends._device_of", lambda *_: 0)
     for name in usable.LOCAL_RANKS:
         monkeypatch.delenv(name, raising=False)
@@ -133,6 +137,27 @@ def test_an_error_on_one_device_ends_the_call_on_all(several, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         tree.forces(theta=0.7)
     monkeypatch.undo()
+
+
+def test_an_error_keeps_nothing_of_its_call():
+    """No garbage collection is needed to free what a call had on the devices."""
+    crew, kept = Crew(fake_arrays.Module(), (0, 1)), []
+
+    def work(rank):
+        piece = np.zeros(3)
+        kept.append(weakref.ref(piece))
+        crew.swap(rank, piece)
+        if rank:
+            raise MemoryError
+        crew.swap(rank, None)
+
+    gc.disable()
+    try:
+        with pytest.raises(MemoryError):
+            crew.call(work)
+        assert [piece() for piece in kept] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_particles_that_no_box_resolves(several):

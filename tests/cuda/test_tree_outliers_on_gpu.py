@@ -84,7 +84,7 @@ def test_the_session_is_told(tree_gpu):
     pos, mass, eps2, acc, pot = SETS["far"], np.ones(N + 1), np.zeros(N + 1), [None], []
     job = SimpleNamespace(x=pos, v=None, m=mass, at=pos, velocity=None, eps2=eps2, acc=acc,
                           jerk=None, pot=pot, self=None, sources=N + 1, targets=N + 1, changed=1,
-                          order=5, theta=0.5, unresolved=0)  # fmt: skip
+                          devices=1, device=[0], order=5, theta=0.5, unresolved=0)  # fmt: skip
     host_tree.SessionTree(tree_gpu).answer(job, lambda field, *shape: field)
     assert job.unresolved == 1
     assert acc == [None]

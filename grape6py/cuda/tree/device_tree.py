@@ -35,7 +35,8 @@ turn = threading.RLock()
 class DeviceTree:
     """A tree on a `device`, which gives NumPy's arrays if it was made `of_host` arrays.
 
-    `counts` are the pairs, cells on targets and cells on groups of the last forces.
+    `counts` are the pairs, cells on targets and cells on groups of the last forces,
+    `zero_distances` the pairs at one place that were left out of them.
     """
 
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
@@ -45,7 +46,7 @@ class DeviceTree:
         self._cupy, self.device, self.of_host = cupy, device, of_host
         self._made: CuPy = None  # an event
         self._of_ranks = False
-        self.counts = 0, 0, 0
+        self.counts, self.zero_distances = (0, 0, 0), 0
         self.is_open = True
 
     @contextlib.contextmanager
@@ -187,7 +188,7 @@ class DeviceTree:
         few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         check_numbers(number, self._n)
-        self.counts = 0, 0, 0
+        self.counts, self.zero_distances = (0, 0, 0), 0
         if bound > 0:
             check_last_acc(last_acc)
         if self._tree is None or not (self._n or len(imports)):
@@ -213,6 +214,7 @@ class DeviceTree:
             walk["momentum"] = momentum
             return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
         self.counts = counts.pairs, counts.points, counts.locals
+        self.zero_distances = counts.zero_distances
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise errors.from_code("RANGE", text)

@@ -1,71 +1,108 @@
-"""The octree of a session's j particles on a GPU, whose arrays are the host's."""
+"""The octree of a session's j particles on its GPUs, whose arrays are the host's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, ArrayOf, CData, DeviceArray
+from grape6py._arrays.kinds import AnyArray, ArrayOf, Attributes, CData, DeviceArray, Untyped
+from grape6py.cuda import usable
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import Setting
+from grape6py.errors import RangeError
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
+    from grape6py.ranks.devices import DevicesTree
+
+# Arrays of the host or None, of targets: positions, numbers, velocities; of sources: positions,
+# masses, velocities.
+Given: TypeAlias = "list[Untyped]"
+# Acc, pot and jerk on the host, and how many zero-distance pairs were left out.
+Sums: TypeAlias = "tuple[AnyArray | None, AnyArray | None, AnyArray | None, int]"
 
 
 class SessionTree:
-    """Forces and neighbours of particles and targets that lie in the host's memory."""
+    """Forces and neighbours of particles and targets that lie in the host's memory.
+
+    Of very many particles the session's devices share the forces, as those of ``Tree``. What is
+    near targets the first one finds alone: among several, it is the host that compares.
+
+    `devices` are CUDA's numbers of them, in the last request.
+    """
 
     def __init__(self, gpu: TreeLauncher) -> None:
         self._gpu = gpu
         self._tree: Octree | None = None
+        self._shared: DevicesTree | None = None
+        self.devices: list[int] = []
 
     def forget(self) -> None:
-        """Give the memory of the tree back."""
-        self._tree = None
+        """Give the memory of the trees back."""
+        self._tree = self._shared = None
 
     def answer(self, job: CData, array: ArrayOf) -> None:
         """Do what a struct tree_request (csrc/core/device.h) asks for, or mark it as unresolved.
 
         array(pointer, n, ...) is a view of so many numbers that a field points to, None of NULL.
         """
-        if job.changed or self._tree is None:
-            self._tree = self._built(job, array)
+        self.devices = [job.device[k] for k in range(job.devices)]
+        sharing = self.devices[: usable.enough_for(job.sources)]
         job.zero_distances = job.unresolved = 0
+        if job.changed:
+            self.forget()
         try:
-            if job.acc:
-                self._sum(self._tree, job, array)
-            elif self._tree.unresolved:
-                raise Unresolved
+            if not job.acc:
+                self._search(job, array)
+            elif len(sharing) > 1:
+                self._sum_shared(sharing, job, array)
             else:
-                self._search(self._tree, job, array)
+                self._sum(job, array)
         except Unresolved:
             job.unresolved = 1
 
-    def _sum(self, tree: Octree, job: CData, array: ArrayOf) -> None:
-        at = array(job.at, job.targets, 3)
-        velocity = array(job.velocity, job.targets, 3)
-        self_index, eps2 = array(job.self, job.targets), array(job.eps2, job.targets)
-        out = [array(field, job.targets, 3) for field in (job.acc, job.jerk)]
-        out.append(array(job.pot, job.targets))
-        for softening in np.unique(eps2):
-            alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
-            setting = Setting(job.theta, job.order, float(softening))
-            wanted = [
-                None if a is None else self._put(a[alike]) for a in (at, self_index, velocity)
-            ]
-            targets, numbers, moving = wanted
-            *found, counts = tree.forces(setting, targets, numbers, vel=moving)
-            acc, pot, jerk = found
-            for to, values in zip(out, (acc, jerk, pot), strict=True):
-                if to is not None:
-                    to[alike] = self._gpu.take(values)
-            job.zero_distances += counts.zero_distances
+    # ---- forces ----------------------------------------------------------------------------------
 
-    def _search(self, tree: Octree, job: CData, array: ArrayOf) -> None:
+    def _sum(self, job: CData, array: ArrayOf) -> None:
+        tree = self._tree_of(job, array)
+
+        def forces(setting: Setting, targets: Given) -> Sums:
+            at, number, velocity = (None if a is None else self._put(a) for a in targets)
+            *found, counts = tree.forces(setting, at, number, vel=velocity)
+            acc, pot, jerk = (None if a is None else self._gpu.take(a) for a in found)
+            return acc, pot, jerk, counts.zero_distances
+
+        _by_softening(forces, job, array)
+
+    def _sum_shared(self, devices: list[int], job: CData, array: ArrayOf) -> None:
+        from grape6py.cuda.tree import device_tree  # with the library, which few sessions need
+
+        with device_tree.turn:
+            tree = self._shared_tree(devices, job, array)
+
+            def forces(setting: Setting, targets: Given) -> Sums:
+                at, number, velocity = targets
+                walk: Attributes = {"method": "fmm" if setting.order else "bh", "momentum": False}
+                for name in "theta", "order", "eps2", "bound":
+                    walk[name] = getattr(setting, name)
+                acc, pot, jerk, _ = tree.forces(len(at), at, velocity, number, None, **walk)
+                return acc, pot, jerk, tree.zero_distances
+
+            try:
+                _by_softening(forces, job, array)
+            except RangeError as error:  # a force that fits no double, which is the host's to say
+                raise Unresolved from error
+
+    # ---- searches --------------------------------------------------------------------------------
+
+    def _search(self, job: CData, array: ArrayOf) -> None:
+        tree = self._tree_of(job, array)
+        if tree.unresolved:
+            raise Unresolved
         at, number = array(job.at, job.targets, 3), array(job.self, job.targets)
         search = Search(tree, self._put(at), None if number is None else self._put(number))
         if job.nearest:
@@ -78,16 +115,50 @@ class SessionTree:
             _, found = search.within(self._put(array(job.h2, job.targets)))
             array(job.list, len(found))[:] = self._gpu.take(found)
 
-    def _built(self, job: CData, array: ArrayOf) -> Octree:
-        """A tree of the job's particles; the memory of the old one is given back first."""
-        self.forget()
-        sources = (
-            array(job.x, job.sources, 3),
-            array(job.m, job.sources),
-            array(job.v, job.sources, 3),
-        )
-        pos, mass, vel = (None if a is None else self._put(a) for a in sources)
-        return Octree(self._gpu, pos, mass, vel)
+    # ---- trees -----------------------------------------------------------------------------------
+
+    def _tree_of(self, job: CData, array: ArrayOf) -> Octree:
+        """The first device's tree of the job's particles."""
+        if self._tree is None:
+            pos, mass, vel = (None if a is None else self._put(a) for a in _sources(job, array))
+            self._tree = Octree(self._gpu, pos, mass, vel)
+        return self._tree
+
+    def _shared_tree(self, devices: list[int], job: CData, array: ArrayOf) -> DevicesTree:
+        """That of several devices. Raises Unresolved."""
+        if self._shared is None:
+            import cupy
+
+            from grape6py._arrays import memory_space
+            from grape6py.ranks.devices import DevicesTree
+
+            tree = DevicesTree(cupy, devices, of_host=True)
+            tree.build(memory_space.for_host({}), *_sources(job, array))
+            self._shared = tree
+        if not self._shared.is_resolved:
+            raise Unresolved
+        return self._shared
 
     def _put(self, host: AnyArray) -> DeviceArray:
         return self._gpu.put(np.ascontiguousarray(host))
+
+
+def _sources(job: CData, array: ArrayOf) -> Given:
+    """Positions, masses, and velocities or None."""
+    n = job.sources
+    return [array(job.x, n, 3), array(job.m, n), array(job.v, n, 3)]
+
+
+def _by_softening(forces: Callable[[Setting, Given], Sums], job: CData, array: ArrayOf) -> None:
+    """Write the forces on a job's targets, of which those of one softening are summed at once."""
+    n, eps2 = job.targets, array(job.eps2, job.targets)
+    targets = array(job.at, n, 3), array(job.self, n), array(job.velocity, n, 3)
+    out = array(job.acc, n, 3), array(job.pot, n), array(job.jerk, n, 3)
+    for softening in np.unique(eps2):
+        alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
+        some = [None if a is None else a[alike] for a in targets]
+        *found, zero_distances = forces(Setting(job.theta, job.order, float(softening)), some)
+        for to, values in zip(out, found, strict=True):
+            if to is not None:
+                to[alike] = values
+        job.zero_distances += zero_distances
