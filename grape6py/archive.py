@@ -532,8 +532,9 @@ class Writer:
 
     def _add(self, run: run_index.Run, saved: run_index.Saved) -> None:
         """Write the index with an output that is there, and remove what it takes the place of."""
-        old = [one for one in run.outputs if one.numbers["time"] == saved.numbers["time"]]
-        run.outputs = [*(one for one in run.outputs if one not in old), saved]
+        time = saved.numbers["time"]
+        old = [one for one in run.outputs if one.numbers["time"] == time]
+        run.outputs = [*(one for one in run.outputs if one.numbers["time"] != time), saved]
         with together(self._ranks, _CALL):
             if not self._is_first:
                 return
