@@ -1,11 +1,12 @@
 """HDF5 files of a run: one for each output, any of which can be gone on from, and their index.
 
 The outputs of ``cluster.h5`` are ``cluster/000000.hdf5``, ``cluster/000001.hdf5``, ...
-(output_file.py). ``cluster.h5`` itself is made anew with each of them. Its groups ``000000``,
-``000001``, ... are links to the groups `grape6py` of the outputs, its attributes the settings of
-the integration (:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`,
-`backend`, `initial_energy`, `run` (an id), what the writer adds, and `history`, a row for each
-output.
+(output_file.py); of a Leapfrog of several ranks each is in numbered files, ``000000.0.hdf5``,
+``000000.1.hdf5``, ..., of which each rank writes its own. ``cluster.h5`` itself is made anew with
+each of them. Its groups ``000000``, ``000001``, ... are links to the groups `grape6py` of the
+outputs, or have such links to numbered files. Its attributes are the settings of the integration
+(:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`, `backend`,
+`initial_energy`, `run` (an id), what the writer adds, and `history`, a row for each output.
 
 Every file is written aside, synced and renamed, with a checksum at its end, so that whatever was
 saved is whole at every moment, and damage is found. If the index is lost or damaged, it is made
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from grape6py import in_units
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import HDF5, Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.bound_pairs import Binaries
@@ -43,6 +44,9 @@ from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
 Kind: TypeAlias = type[Hermite] | type[Leapfrog]
+
+_CALL = "save()"
+_DIGEST = 8  # bytes, of run_index.Numbered
 
 INTEGRATORS: dict[str, Kind] = {"hermite": Hermite, "leapfrog": Leapfrog}
 
@@ -75,6 +79,7 @@ def save(
     path : path-like
         A name that ends in .h5 or .hdf5. The outputs go to a folder of the same name.
     cluster : Hermite or Leapfrog
+        If it is of several ranks, all of them make this call.
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
     component : array_like of int, shape (n at the start,), optional
@@ -95,8 +100,10 @@ def save(
         (an OSError) if another run is writing to it.
     OSError
         If it cannot be written. What was saved before is whole.
+    RankError
+        If another rank has failed.
     """
-    with Writer(path) as writer:
+    with Writer(path, in_units.bare(cluster)._ranks) as writer:
         writer.save(cluster, about=about, component=component, binaries=binaries)
 
 
@@ -230,15 +237,20 @@ def _has_gpu() -> bool:
 def _last_whole(
     run: run_index.Run, kind: Kind, parts: Ranks | None
 ) -> tuple[Floats, State, Attributes]:
-    """Masses, state, and what else is restored, of the last output that is whole."""
+    """Masses, state, and what else is restored, of the last output that is whole on all ranks."""
     first = None
     for saved in reversed(run.outputs):
-        try:
-            with run.read(saved) as group:
-                found = _read(group, kind, parts)
-        except SnapshotError as error:
-            first = first or error
+        found, error = None, None
+        with together(parts, "load()") as said:
+            try:
+                found = _read(run, saved, kind, parts)
+            except SnapshotError as its:
+                error, said.most[0] = its, 1
+        if said.most[0]:
+            told = [error] if parts is None else parts.comm.allgather(error)
+            first = first or next(filter(None, told))
             continue
+        assert found is not None
         if first:
             warnings.warn(
                 f"{first}; gone on from time {found[2]['time']:g} instead",
@@ -249,28 +261,31 @@ def _last_whole(
     raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
 
-def _read(group: HDF5, kind: Kind, parts: Ranks | None) -> tuple[Floats, State, Attributes]:
+def _read(
+    run: run_index.Run, saved: run_index.Saved, kind: Kind, parts: Ranks | None
+) -> tuple[Floats, State, Attributes]:
     """Of all bodies, or of this rank's share."""
-    n = len(group["mass"])
-    rows = slice(n) if parts is None else parts.rows(n)
-    mass = validate.floats("mass", group["mass"][rows], (None,))
-    state = {
-        name: validate.floats(name, group[f"state/{name}"][rows], (len(mass), *shape))
-        for name, shape in kind.STATE.items()
-    }
-    state |= {
-        name: extra_of(name, group[f"state/{name}"][()])
-        for name in EXTRA
-        if f"state/{name}" in group
-    }
-    if not (state["dt"] > 0).all():
-        raise ArgumentError("a step is not above zero")
-    return mass, state, {
-        "ids": group["ids"][rows] if "ids" in group else None,
-        "time": float(group.attrs["time"]),
-        "steps": int(group.attrs["steps"]),
-        "blocks": int(group.attrs["blocks"]),
-    }  # fmt: skip
+    by_body = ("mass", "ids", *(f"state/{name}" for name in kind.STATE))
+    arrays, extra, attributes = run.read(saved, by_body, [f"state/{k}" for k in EXTRA], parts)
+    with output_file.explained(run.path_of(saved)):
+        mass = validate.floats("mass", arrays["mass"], (None,))
+        state = {
+            name: validate.floats(name, arrays[f"state/{name}"], (len(mass), *shape))
+            for name, shape in kind.STATE.items()
+        }
+        state |= {
+            name: extra_of(name, extra[f"state/{name}"])
+            for name in EXTRA
+            if f"state/{name}" in extra
+        }
+        if not (state["dt"] > 0).all():
+            raise ArgumentError("a step is not above zero")
+        return mass, state, {
+            "ids": arrays.get("ids"),
+            "time": float(attributes["time"]),
+            "steps": int(attributes["steps"]),
+            "blocks": int(attributes["blocks"]),
+        }  # fmt: skip
 
 
 def read_particles(path: PathLike, which: int = -1) -> Particles:
@@ -290,18 +305,19 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
     return read_labelled(path, which)[0]
 
 
-def read_snapshot(path: PathLike, which: int = -1) -> Snapshot:
-    """As :func:`read_particles`, with time, ids and units."""
+def read_snapshot(path: PathLike, which: int = -1, share: Ranks | None = None) -> Snapshot:
+    """As :func:`read_particles`, with time, ids and units; or a rank's share of the bodies."""
     run, saved = _saved(path, which)
     units = Units.from_text(str(run.about["units"])) if "units" in run.about else None
-    with run.read(saved) as group:
-        particles = [group[name][()] for name in Particles._fields]
-        ids = group["ids"][()] if "ids" in group else None
-        time = float(group.attrs["time"])
-        return Snapshot(*particles, time=time, ids=ids, units=units)
+    arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), share=share)
+    with output_file.explained(run.path_of(saved)):
+        particles, time = _particles(arrays), float(attributes["time"])
+    return Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
 
 
-def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | None]:
+def read_labelled(
+    path: PathLike, which: int = -1, share: Ranks | None = None
+) -> tuple[Particles, Int8s | None]:
     """As :func:`read_particles`, and what each body belongs to, if the file says so.
 
     Returns
@@ -309,9 +325,13 @@ def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | N
     Particles, ndarray of int8 or None
     """
     run, saved = _saved(path, which)
-    with run.read(saved) as group:
-        particles = Particles(*(group[name][()] for name in Particles._fields))
-        return particles, group["component"][()] if "component" in group else None
+    arrays = run.read(saved, (*Particles._fields, "component"), share=share).arrays
+    with output_file.explained(run.path_of(saved)):
+        return _particles(arrays), arrays.get("component")
+
+
+def _particles(arrays: Attributes) -> Particles:
+    return Particles(*(arrays[name] for name in Particles._fields))
 
 
 def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
@@ -334,18 +354,20 @@ def read_component(path: PathLike) -> Int8s | None:
     """
     run = run_index.find(path)
     for saved in reversed(run.outputs):
-        with contextlib.suppress(SnapshotError), run.read(saved) as group:
-            return _component_in(group)
+        with contextlib.suppress(SnapshotError):
+            return _component_in(run, saved)
     return None
 
 
-def _component_in(group: HDF5) -> Int8s | None:
-    if "component" not in group:
+def _component_in(run: run_index.Run, saved: run_index.Saved) -> Int8s | None:
+    arrays = run.read(saved, ("ids", "component")).arrays
+    if "component" not in arrays:
         return None
-    ids = group["ids"][()]
-    component = np.zeros(ids.max(initial=-1) + 1, np.int8)
-    component[ids] = group["component"][()]
-    return component
+    with output_file.explained(run.path_of(saved)):
+        ids = arrays["ids"]
+        component = np.zeros(ids.max(initial=-1) + 1, np.int8)
+        component[ids] = arrays["component"]
+        return component
 
 
 def history(path: PathLike) -> tuple[Attributes, list[Record]]:
@@ -367,6 +389,9 @@ class Writer:
     Parameters
     ----------
     path : path-like
+    ranks : Ranks, optional
+        Those that write it together, by calls that all make. The first one writes the index, and
+        outputs that are one file.
 
     Raises
     ------
@@ -374,8 +399,9 @@ class Writer:
         As :func:`save`.
     """
 
-    def __init__(self, path: PathLike) -> None:
+    def __init__(self, path: PathLike, ranks: Ranks | None = None) -> None:
         self.path = os.fspath(path)
+        self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
         if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
                 f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
@@ -383,12 +409,15 @@ class Writer:
             )
         self._index = os.path.realpath(path)
         self._folder = atomic_files.outputs_folder(self._index)
-        self._lock = atomic_files.Lock(self._folder, self.path)
-        atomic_files.remove_aside(self._folder, r"\d+\.hdf5")
-        folder, name = os.path.split(self._index)
-        atomic_files.remove_aside(folder, re.escape(name))
+        self._lock: atomic_files.Lock | None = None
         self._run: run_index.Run | None = None  # not looked for yet
         self._component: Int8s | None = None  # by number in ids
+        with together(ranks, _CALL):
+            if self._is_first:
+                self._lock = atomic_files.Lock(self._folder, self.path)
+                atomic_files.remove_aside(self._folder, r"\d+(\.\d+)?\.hdf5")
+                folder, name = os.path.split(self._index)
+                atomic_files.remove_aside(folder, re.escape(name))
 
     def __enter__(self) -> Self:
         return self
@@ -398,7 +427,8 @@ class Writer:
 
     def close(self) -> None:
         """Let others write."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def keep(self) -> str | None:
         """Rename the file that is there, and the folder of its outputs.
@@ -408,8 +438,10 @@ class Writer:
         Returns
         -------
         str or None
-            The new name.
+            The new name, on the first rank.
         """
+        if self._lock is None:
+            return None
         if not run_index.outputs_in(self._folder):
             return self._shown(atomic_files.keep(self._index))
         name = atomic_files.backup_name(self._index)
@@ -448,41 +480,92 @@ class Writer:
             about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
             cluster = in_units.bare(cluster)
             binaries = converter.numbers("binaries", binaries, None)
-        cluster = cluster._whole()
         for name, values in {} if binaries is None else binaries._asdict().items():
             validate.numbers(f"binaries.{name}", values)
-        numbers = describe(cluster)
-        if self._run is None:
-            self._run = self._begun(cluster, numbers, about or {})
-        run = self._run
-        _check_same(run, cluster)
-        ids = cluster.ids
-        if component is not None:
-            self._component = _by_number(component, ids)
-        before = run.outputs
-        if before and before[-1].numbers["time"] == cluster.time:
-            name, before = before[-1].name, before[:-1]
-        else:
-            name = f"{int(before[-1].name) + 1 if before else 0:06d}"
-        data = output_file.written(
-            run.about,
-            numbers,
-            ids,
-            cluster.particles()._asdict(),
-            cluster.state(),
-            None if self._component is None else _component_of(self._component, ids),
-            None if binaries is None else binaries._asdict(),
-        )
-        self._write(name, data)
-        run.outputs = [*before, self._saved(name, numbers)]
-        atomic_files.write_whole(self._index, run.index())
+        numbers, ids = describe(cluster), cluster.ids
+        particles, state = cluster.particles()._asdict(), cluster.state()
+        run = self._begin(cluster, numbers, about or {})
+        with together(self._ranks, _CALL):
+            _check_same(run, cluster)
+            if component is not None:
+                self._component = _by_number(component, ids)
+        parts = cluster._parts
+        saved = self._next(run, numbers, parts, len(ids))
+        with contextlib.ExitStack() as asides:
+            with together(self._ranks, _CALL):
+                if saved.numbered is not None or self._is_first:
+                    data = output_file.written(
+                        run.about,
+                        numbers,
+                        ids,
+                        particles,
+                        state,
+                        None if self._component is None else _component_of(self._component, ids),
+                        None if binaries is None else binaries._asdict(),
+                        counts=saved.numbered and saved.numbered.counts,
+                        mark=saved.mark(0 if parts is None else parts.rank),
+                    )
+                    file = saved.files[0 if parts is None else parts.rank]
+                    path = os.path.join(os.path.dirname(self._index), file)
+                    aside = asides.enter_context(atomic_files.Aside(path, [data]))
+            with together(self._ranks, _CALL):
+                if saved.numbered is not None or self._is_first:
+                    aside.put()
+        self._add(run, saved)
+
+    def _next(
+        self, run: run_index.Run, numbers: Attributes, parts: Ranks | None, n: int
+    ) -> run_index.Saved:
+        """The output that is to be written: of `parts` each has a file of its own n bodies."""
+        numbered = None
+        if parts is not None and parts.size > 1:
+            counts = tuple(parts.counts(n).tolist())
+            numbered = run_index.Numbered(parts.told(os.urandom(_DIGEST)), counts)
+        last = run.outputs[-1] if run.outputs else None
+        if last is None:
+            number = 0
+        else:  # one file takes the place of one at once; several get names of their own
+            is_again = last.numbers["time"] == numbers["time"]
+            is_one = numbered is None and last.numbered is None
+            number = int(last.name) + (not (is_again and is_one))
+        return self._saved(f"{number:06d}", numbers, numbered)
+
+    def _add(self, run: run_index.Run, saved: run_index.Saved) -> None:
+        """Write the index with an output that is there, and remove what it takes the place of."""
+        time = saved.numbers["time"]
+        old = [one for one in run.outputs if one.numbers["time"] == time]
+        run.outputs = [*(one for one in run.outputs if one.numbers["time"] != time), saved]
+        with together(self._ranks, _CALL):
+            if not self._is_first:
+                return
+            atomic_files.write_whole(self._index, run.index())
+            if saved.numbered is None and all(one.files == saved.files for one in old):
+                return
+            names = {one.name for one in (*old, saved)}
+            kept = {os.path.basename(name) for name in saved.files}
+            for name in run_index.outputs_in(self._folder):  # also of a run that was killed
+                if name.split(".")[0] in names and name not in kept:
+                    os.unlink(os.path.join(self._folder, name))
 
     def _write(self, name: str, data: bytes) -> None:
         atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
 
-    def _saved(self, name: str, numbers: Attributes) -> run_index.Saved:
+    def _saved(
+        self, name: str, numbers: Attributes, numbered: run_index.Numbered | None = None
+    ) -> run_index.Saved:
         file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
-        return run_index.Saved(name, file, numbers)
+        return run_index.Saved(name, file, numbers, numbered)
+
+    def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+        """The run that is added to, known to all ranks."""
+        if self._run is None:
+            with together(self._ranks, _CALL):
+                if self._is_first:
+                    self._run = self._begun(cluster, numbers, about)
+            if self._ranks is not None:
+                self._run, self._component = self._ranks.told((self._run, self._component))
+        assert self._run is not None
+        return self._run
 
     def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to."""
@@ -499,12 +582,11 @@ class Writer:
             return self._converted(run, cluster)
         while run.outputs:
             try:
-                with run.read(run.outputs[-1]) as group:
-                    self._component = _component_in(group)
-                    break
+                self._component = _component_in(run, run.outputs[-1])
+                break
             except SnapshotError:
-                damaged = run.outputs.pop().file or ""  # an index names all
-                atomic_files.keep(os.path.join(os.path.dirname(self._index), damaged))
+                for name in run.outputs.pop().files:
+                    atomic_files.keep(os.path.join(os.path.dirname(self._index), name))
         return run
 
     def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
@@ -512,7 +594,7 @@ class Writer:
         _check_same(old, cluster)
         run = run_index.Run(self.path, old.about)
         for saved in old.outputs:
-            with old.read(saved) as group:
+            with old.opened(saved) as group:
                 found = {name: group[name][()] for name in Particles._fields}
                 state = {name: data[()] for name, data in group["state"].items()}
             ids = np.arange(len(found["mass"]))

@@ -123,7 +123,7 @@ def whole(source: Source, format_: formats.Format | None, which: int) -> Snapsho
     """All bodies of a snapshot."""
     which = validate.integer("which", which)
     if format_ is None:
-        return _of_a_run(source.name, which)
+        return of_a_run(source.name, which)
     found = format_.read(source, which)
     if format_.layout is None:  # which checks each file by its own name
         found.check(source.name)
@@ -138,10 +138,11 @@ def _is_of_a_run(source: Source) -> bool:
         return True  # damaged: archive.py can say more, and finds the outputs of a run
 
 
-def _of_a_run(path: str, which: int) -> Snapshot:
+def of_a_run(path: str, which: int, share: Ranks | None = None) -> Snapshot:
+    """Bodies of an output of a run, or a rank's share of them."""
     from grape6py import archive
 
-    found = archive.read_snapshot(path, which)
+    found = archive.read_snapshot(path, which, share)
     found.format, found.is_of_a_run = "gadget-hdf5", True
     return found
 

@@ -1,4 +1,4 @@
-"""One output of a run: an HDF5 file in memory, with a checksum behind it.
+"""One output of a run, or its part of one rank: an HDF5 file in memory, with a checksum behind it.
 
 Layout, that of Gadget with its group `grape6py` more:
 
@@ -8,6 +8,7 @@ Layout, that of Gadget with its group `grape6py` more:
     grape6py/component                             of models.Labelled, (n), if the run has such
     grape6py/state/t, dt (n), pos, vel, acc, jerk  each body at its own time t: Hermite.state()
                                                    (Leapfrog.state() has no jerk)
+    grape6py/counts                                bodies of each file, if there are several
 
 The attributes of `grape6py` are what ``archive.describe`` gives, those of the root what all outputs
 of a run share. In Gadget's units G is not 1; here it is.
@@ -19,7 +20,7 @@ that its first bytes name.
 import contextlib
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import h5py
 import numpy as np
@@ -31,6 +32,7 @@ from grape6py.units import Units
 FORMAT = "grape6py output 2"
 _LINE = b"\ngrape6py sha256 %s\n"
 _LINE_LENGTH = len(_LINE % bytes(64))
+MARK = "part of snapshot"  # attribute of the root of one of several files: parts.mark
 _DARK_MATTER = "PartType1"  # Gadget's name for bodies without gas
 
 # What h5py, and the reading of what it gives, raise if a file is not what it should be.
@@ -77,19 +79,27 @@ def written(
     state: Mapping[str, AnyArray],
     component: Int8s | None = None,
     binaries: Mapping[str, AnyArray] | None = None,
+    *,
+    counts: Sequence[int] | None = None,
+    mark: str = "",
 ) -> bytes:
     """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
     attributes, `time` among them; particles, state and binaries are arrays by name. `units` in
-    `about`, a text of Units.from_text, are those of the numbers."""
+    `about`, a text of Units.from_text, are those of the numbers. Of several files `counts` are the
+    bodies of each, and `mark` says which one this is: parts.mark."""
 
     def fill(file: HDF5) -> None:
-        file.attrs.update(about | {"format": FORMAT})
-        write_header(file.create_group("Header"), float(numbers["time"]), len(ids))
+        file.attrs.update(about | {"format": FORMAT} | ({MARK: mark} if mark else {}))
+        all_ = [len(ids)] if counts is None else counts
+        header = file.create_group("Header")
+        write_header(header, float(numbers["time"]), len(ids), total=sum(all_), files=len(all_))
         if "units" in about:
             write_units(file, Units.from_text(str(about["units"])))
         bodies = file.create_group(_DARK_MATTER)
         ours = file.create_group("grape6py")
         ours.attrs.update(numbers)
+        if counts is not None:
+            ours["counts"] = np.array(counts, np.int64)
         found = particles | {"ids": np.asarray(ids, dtype=np.int64)}
         theirs = {"mass": "Masses", "pos": "Coordinates", "vel": "Velocities", "ids": "ParticleIDs"}
         for name, array in found.items():
@@ -139,12 +149,14 @@ class Output:
     def __init__(self, name: str, data: bytes, group: str) -> None:
         self._name, self._data, self._group = name, data, group
 
-    def check_run(self, run: str) -> None:
-        """Refuse an output of another run."""
+    def check(self, run: str, mark: str) -> None:
+        """Refuse an output of another run, and the file of another one of its outputs."""
         with self as group:
-            other = group.file.attrs["run"]
+            other, its_mark = group.file.attrs["run"], group.file.attrs.get(MARK, "")
         if other != run:
             raise SnapshotError(f"{self._name} is of another run, {other} instead of {run}")
+        if its_mark != mark:
+            raise SnapshotError(f"{self._name} is of another output than the files beside it")
 
     def __enter__(self) -> HDF5:
         with explained(self._name):

@@ -31,7 +31,8 @@ start, at time 0. Numbered files of a Gadget snapshot have the name of one of th
 the number. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
 bits as one that was never stopped. What is there is never replaced: it is renamed to FILE.~1~,
-FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index.
+FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index. Of leapfrog
+on several ranks of MPI each output is in numbered files, of which each rank writes its own.
 """
 
 

@@ -21,13 +21,13 @@ import numpy as np
 import tqdm
 
 from grape6py import archive, diagnostics, formats, in_units, models, snapshot
-from grape6py._arrays import validate
 from grape6py._io import atomic_files, moments
-from grape6py.cli import launched, run_models, run_outside
+from grape6py.cli import launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.ranks import together
 from grape6py.ranks.stages import Stages
+from grape6py.ranks.whole import all_bodies
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -84,19 +84,6 @@ class Signals:
         self.received = number
         if self.cluster is not None:
             self.cluster.stop()
-
-
-class _NoWriter:
-    """In place of the writer of a file, which is the first rank's."""
-
-    def __init__(self, path: PathLike) -> None:
-        self.path = os.fspath(path)
-
-    def keep(self) -> None:
-        """Leave the file."""
-
-    def save(self, *_: object, **__: object) -> None:
-        """Write nothing."""
 
 
 class _Integration:
@@ -157,6 +144,8 @@ class _Integration:
         model = run_models.MODELS.get(o.start)
         units = None if o.units is None else Units.from_text(o.units)
         shape = _given(o, run_models.OPTIONS)
+        kind = archive.INTEGRATORS[o.integrator or "hermite"]
+        share = self._ranks if kind.SHARES_BODIES else None  # of whom each has bodies of its own
         if model:
             wrong = [name for name in shape if name not in model.options]
             if wrong:
@@ -167,6 +156,9 @@ class _Integration:
                 drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             )
             n = len(particles.mass)  # a binary is two bodies
+            if share is not None:  # the others can go
+                particles = models.Particles._make(a[share.rows(n)].copy() for a in particles)
+            del drawn
             found = snapshot.Snapshot(*particles, units=units and units.with_g_one())
             shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
             about = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
@@ -181,15 +173,17 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, self._component = _read(o.start)
-            name = f"{_name(o.start)}, N = {len(found.mass)}"
+            found, self._component = run_file.read(o.start, share)
+            n = len(found.mass) if share is None else int(share.counts(len(found.mass)).sum())
+            name = f"{_name(o.start)}, N = {n}"
             eps = o.eps or 0.0
-        if not len(found.mass):
+        if not n:
             raise ArgumentError(f"{o.start} has no bodies")
         if units is not None:
             found = found.in_units(units)
         self._units = found.units
         self.cluster = _begun(o, found, eps, self._ranks)
+        run_file.set_ids(self.cluster, found.ids, share)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         if self._units is not None:
             self._about["units"] = str(self._units)
@@ -210,13 +204,16 @@ class _Integration:
         restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **comm)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
-        self._component = archive.read_component(o.start)
+        with together(self._ranks, "the components"):
+            self._component = archive.read_component(o.start) if self._is_first else None
+        if self._ranks is not None:
+            self._component = self._ranks.told(self._component)
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)
         if o.plot and self._history:
             for which in moments.nearest(times, self._shown.targets):
-                self._shown.offer(times[which], functools.partial(moments.read, o.start, which))
+                self._shown.offer(times[which], functools.partial(self._moment_in, which))
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
@@ -288,16 +285,14 @@ class _Integration:
         )
         return status
 
-    def _writer(self, path: PathLike) -> archive.Writer | _NoWriter:
-        if not self._is_first:
-            return _NoWriter(path)
-        return self._open_files.enter_context(archive.Writer(path))
+    def _writer(self, path: PathLike) -> archive.Writer:
+        return self._open_files.enter_context(archive.Writer(path, self._ranks))
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:
             print(f"grape6: {path} was there, and is {name} now", file=sys.stderr)
 
-    def _output(self, writers: Iterable[archive.Writer | _NoWriter]) -> None:
+    def _output(self, writers: Iterable[archive.Writer]) -> None:
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
@@ -305,14 +300,14 @@ class _Integration:
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         binaries = cluster.binaries() if self._options.list_binaries else None
-        whole = cluster._whole() if [*writers, *self._texts, *self._plots] else cluster
         with together(self._ranks, "an output"):
             for writer in writers:
-                writer.save(whole, about=self._about, component=self._component, binaries=binaries)
-        if self._plots:
-            self._shown.offer(cluster.time, functools.partial(self._moment, whole))
-        for path in self._texts if self._is_first else []:
-            self._write(path, whole)
+                writer.save(
+                    cluster, about=self._about, component=self._component, binaries=binaries
+                )
+            if self._plots:
+                self._shown.offer(cluster.time, self._moment)
+            self._write_texts()
         for event in cluster.events[self._events_shown :]:
             self._say("  " + run_outside.shown_event(event))
         self._events_shown = len(cluster.events)
@@ -322,18 +317,29 @@ class _Integration:
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
 
-    def _write(self, path: Path, cluster: Untyped) -> None:
-        """Write the bodies in the format of a name, with what it has a place for."""
-        comment = f"{self._about['name']}\ntime = {cluster.time!r}"
-        more: Attributes = {"time": cluster.time, "ids": cluster.ids, "units": self._units}
-        kept = {name: more[name] for name in formats.by_name(path).keeps.split()}
-        snapshot.write_snapshot(path, cluster.particles(), comment=comment, **kept)
+    def _write_texts(self) -> None:
+        """Write the bodies in the formats of names, with what these have a place for."""
+        if not self._texts:
+            return
+        time = self.cluster.time
+        particles, ids = all_bodies(self.cluster)
+        comment = f"{self._about['name']}\ntime = {time!r}"
+        more: Attributes = {"time": time, "ids": ids, "units": self._units}
+        for path in self._texts if self._is_first else []:
+            kept = {name: more[name] for name in formats.by_name(path).keeps.split()}
+            snapshot.write_snapshot(path, particles, comment=comment, **kept)
 
-    def _moment(self, cluster: Untyped) -> moments.Moment:
+    def _moment_in(self, which: int) -> moments.Moment:
+        """An output of the file that is gone on from; the first rank draws."""
+        if self._is_first:
+            return moments.read(self._options.start, which)
+        return moments.Moment(self._history[which]["time"], np.zeros(0), np.zeros((0, 3)))
+
+    def _moment(self) -> moments.Moment:
         component = self._component
-        mass, pos, _ = cluster.particles()
-        component = component if component is None else component[cluster.ids]
-        return moments.Moment(cluster.time, mass, pos, component)
+        (mass, pos, _), ids = all_bodies(self.cluster)
+        component = component if component is None else component[ids]
+        return moments.Moment(self.cluster.time, mass, pos, component)
 
     def _finish(self) -> None:
         o, cluster = self._options, self.cluster
@@ -393,16 +399,6 @@ class _Integration:
             sys.stdout.flush()
 
 
-def _read(path: PathLike) -> tuple[snapshot.Snapshot, Int8s | None]:
-    """Bodies of a file, or of the last output of a run, and what they belong to."""
-    found = snapshot.read_snapshot(path)
-    component = None
-    if found.is_of_a_run:
-        component = archive.read_labelled(path)[1]
-        found.ids = None  # numbered anew, as the components are
-    return found, component
-
-
 def _shown_units(units: Units) -> str:
     """The line of the log: what the numbers 1 are."""
     names = units.names
@@ -413,7 +409,7 @@ def _shown_units(units: Units) -> str:
 def _begun(
     options: argparse.Namespace, found: snapshot.Snapshot, eps: float, ranks: Ranks | None
 ) -> archive.Cluster:
-    """The integration that the options ask for."""
+    """The integration of these bodies, or of this rank's, that the options ask for."""
     name = options.integrator or "hermite"
     kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
     known = inspect.signature(kind).parameters
@@ -422,16 +418,9 @@ def _begun(
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
     given |= run_outside.settings_of(options, found.units)
-    own = slice(None)
     if ranks is not None:
         given["comm"] = ranks.comm
-        own = ranks.rows(len(found.mass)) if kind.SHARES_BODIES else own
-    bodies = (array[own] for array in found)
-    cluster = kind(*bodies, eps=eps, backend=options.backend, **given)
-    if found.ids is not None and found.ids.size and 0 <= found.ids.min() <= found.ids.max() < 2**31:
-        with contextlib.suppress(ArgumentError):  # an id twice: they are numbered anew
-            cluster._set_ids(validate.ids("ids", found.ids, len(found.mass))[own])
-    return cluster
+    return kind(*found, eps=eps, backend=options.backend, **given)
 
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> Attributes:

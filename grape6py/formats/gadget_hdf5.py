@@ -20,7 +20,6 @@ from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
-_MARK = "part of snapshot"  # attribute of the root of one of several files: parts.Place.mark
 _UNITS = ("UnitMass_in_g", "UnitLength_in_cm", "UnitVelocity_in_cm_per_s")
 _GIZMO = ("UnitMass_In_CGS", "UnitLength_In_CGS", "UnitVelocity_In_CGS")
 _SWIFT = ("Unit mass in cgs (U_M)", "Unit length in cgs (U_L)", "Unit time in cgs (U_t)")
@@ -47,7 +46,7 @@ def head(source: Source) -> parts.Head:
             units=units_of(file),
             has_ids=all("ParticleIDs" in group for group in groups),
             is_cosmological=_is_cosmological(file),
-            mark=str(file.attrs.get(_MARK, "")),
+            mark=str(file.attrs.get(output_file.MARK, "")),
         )
 
 
@@ -121,7 +120,7 @@ def write(content: Snapshot, comment: str, place: parts.Place | None = None) -> 
         if comment:
             file.attrs["comment"] = comment
         if place is not None:
-            file.attrs[_MARK] = place.mark
+            file.attrs[output_file.MARK] = place.mark
         n = len(content.mass)
         total, files = (n, 1) if place is None else (place.total, place.files)
         output_file.write_header(

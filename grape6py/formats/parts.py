@@ -120,7 +120,7 @@ class Layout(NamedTuple):
             _warn_of_cosmology(source.name)
         if first.files <= 1:
             return [first]
-        stem, number, ending = _numbered(source.name)
+        stem, number, ending = split_number(source.name)
         if number is None or first.files > MOST or not os.path.isfile(source.name):
             raise source.wrong(
                 f"it is one of {first.files} files, and not named like the others: NAME.0"
@@ -202,7 +202,7 @@ def part_name(path: PathLike, number: int) -> str:
     return f"{stem}.{number}{''.join(ending)}"
 
 
-def _numbered(name: str) -> tuple[str, int | None, str]:
+def split_number(name: str) -> tuple[str, int | None, str]:
     """A name before its number, that, if it has one, and what comes after."""
     stem, *ending = _split(name)
     number = _NUMBER.search(stem)
@@ -219,7 +219,7 @@ def first_of(path: PathLike) -> str | None:
     found = []
     with contextlib.suppress(OSError):
         for other in os.listdir(folder or "."):
-            its_stem, number, its_ending = _numbered(other)
+            its_stem, number, its_ending = split_number(other)
             if its_stem == stem and number is not None and its_ending in endings:
                 found.append((number, other))
     return os.path.join(folder, min(found)[1]) if found else None

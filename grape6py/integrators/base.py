@@ -10,7 +10,7 @@ import math
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -270,22 +270,8 @@ class Integration(Changes):
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
         from grape6py import archive
 
-        if self._ranks is None:
-            archive.save(path, self._as_seen())
-            return
         with self._together("save()"):
-            if self._ranks.rank == 0:
-                archive.save(path, self._as_seen())
-            else:
-                self._whole()
-
-    def _whole(self) -> Untyped:
-        """What files have of the bodies of all ranks, for the first one; all ranks call it."""
-        if self._ranks is None:
-            return self
-        from grape6py.ranks.whole import Whole
-
-        return Whole(cast("Hermite", self))
+            archive.save(path, self._as_seen())
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""

@@ -1,7 +1,7 @@
 """A snapshot that the ranks of MPI read together: each gets its share of the bodies.
 
-Of Gadget's formats, in one file or in several, each rank reads its own rows. Other files are read
-by the first rank, which deals the bodies out.
+Of Gadget's formats, in one file or in several, and of runs each rank reads its own rows. Other
+files are read by the first rank, which deals the bodies out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CALL = "read_snapshot()"
 def read(ranks: Ranks, source: Untyped, which: int, format: str | None) -> Snapshot:
     """As :func:`~grape6py.read_snapshot`, on all ranks."""
     heads: list[parts.Head] = []
-    name = ""
+    name = file_name = ""
     found = None
     with ranks.step(_CALL) as said:
         if hasattr(source, "read"):
@@ -36,11 +36,16 @@ def read(ranks: Ranks, source: Untyped, which: int, format: str | None) -> Snaps
         if ranks.rank == 0:
             with snapshot.opened(path) as file:
                 format_ = snapshot.format_of(file, format, is_path=True)
-                if format_ is not None and format_.layout is not None and os.path.isfile(file.name):
+                if format_ is None:
+                    file_name = file.name
+                elif format_.layout is not None and os.path.isfile(file.name):
                     name, heads = format_.name, format_.layout.heads(file)
                 else:
                     found = snapshot.whole(file, format_, which)
-    name, heads = ranks.comm.bcast((name, heads))
+    name, heads, file_name = ranks.comm.bcast((name, heads, file_name))
+    if file_name:
+        with ranks.step(_CALL):
+            return snapshot.of_a_run(file_name, which, ranks)
     return _rows(ranks, name, heads) if heads else _dealt(ranks, found)
 
 

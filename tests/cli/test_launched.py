@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import on_ranks
-from grape6py import read_snapshot
+from grape6py import archive, plummer, read_snapshot, write_snapshot
 from grape6py.cli import launched, main
 from grape6py.errors import MissingPackageError
 from grape6py.ranks import ranks
@@ -138,6 +138,63 @@ def test_a_run_of_leapfrog_goes_on_on_another_number_of_ranks(here, backend):
         assert (here / "one.nemo").read_bytes() == (here / "three.nemo").read_bytes()
     assert three.ids is None or three.ids.tolist() == list(range(500))
     assert np.median(np.abs(three.pos - one.pos)) < 1e-4
+
+
+@pytest.fixture(scope="module")
+def galaxy(tmp_path_factory):
+    """Runs of a galaxy on one and on three ranks, and what the latter say."""
+    folder = tmp_path_factory.mktemp("galaxy")
+    words = "-m grape6py run galaxy --n 400 --integrator leapfrog --dt 0.125 --dt-out 0.25".split()
+    for n in (1, 3):
+        more = f"--backend cpu --t-end 0.5 --out {n}.h5 --out {n}.nemo --plot {n}.png".split()
+        done = on_ranks.run(n, *words, *more, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_outputs_of_shared_bodies_are_in_numbered_files(galaxy):
+    assert sorted(path.name for path in galaxy.glob("1/*.hdf5")) == [
+        f"{k:06d}.hdf5" for k in range(3)
+    ]
+    assert sorted(path.name for path in galaxy.glob("3/*.hdf5")) == [
+        f"{k:06d}.{rank}.hdf5" for k in range(3) for rank in range(3)
+    ]
+    assert (galaxy / "1.nemo").read_bytes() == (galaxy / "3.nemo").read_bytes()
+    assert (galaxy / "3.png").stat().st_size > 1000
+    one, three = (archive.read_labelled(galaxy / f"{n}.h5") for n in (1, 3))
+    assert [x.tobytes() for x in (*one[0], one[1])] == [x.tobytes() for x in (*three[0], three[1])]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_they_are_gone_on_from_and_begun_with_on_any_number_of_ranks(galaxy, here, n):
+    for name in "13":
+        again = f"-m grape6py run {galaxy / name}.h5 --restart --t-end 0.75 --out {name}.h5"
+        more = f"--out {name}.nemo --plot a.png".split()
+        done = on_ranks.run(n, *again.split(), *more, cwd=here)
+        assert done.returncode == 0, done.stderr
+        new = f"-m grape6py run {galaxy / name}.h5 --integrator leapfrog --dt 0.125 --t-end 0.25"
+        more = f"--backend cpu --eps 0.05 --out new{name}.h5".split()
+        done = on_ranks.run(n, *new.split(), *more, cwd=here)
+        assert done.returncode == 0, done.stderr
+        assert "N = 400" in done.stdout
+    assert (here / "1.nemo").read_bytes() == (here / "3.nemo").read_bytes()
+    for name in ("", "new"):
+        (one, its), (three, theirs) = (archive.read_labelled(here / f"{name}{k}.h5") for k in "13")
+        assert [x.tobytes() for x in one] == [x.tobytes() for x in three]
+        assert np.array_equal(its, theirs)
+        assert len(set(its)) > 1
+
+
+@pytest.mark.parametrize("kind", ["given", "twice", "negative"])
+def test_ids_of_a_file_are_kept_if_they_are_numbers_of_bodies(here, kind):
+    ids = np.arange(300)[::-1] + 7
+    ids[299] = {"given": 1000, "twice": ids[0], "negative": -1}[kind]
+    write_snapshot("a.hdf5", plummer(300, seed=1), ids=ids, files=2)
+    words = "-m grape6py run a.hdf5 --integrator leapfrog --dt 0.0625 --eps 0.1 --t-end 0.0625"
+    done = on_ranks.run(3, *words.split(), "--backend", "cpu", "--out", "b.h5", cwd=here)
+    assert done.returncode == 0, done.stderr
+    wanted = ids if kind == "given" else np.arange(300)
+    assert read_snapshot("b.h5").ids.tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(("words", "told"), [

@@ -4,12 +4,16 @@ Each rank has its own bodies, some perhaps none; with `shared` 0 one process wit
 """
 
 import os
+import resource
+import signal
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
-from grape6py import Leapfrog, fields, plummer, uniform
+from grape6py import Leapfrog, fields, plummer, read_snapshot, uniform
+from grape6py._io import atomic_files
 from grape6py.errors import AccuracyWarning
 from grape6py.events import EnergyError, Escape, WallTime
 from rank_programs import COMM, RANK, SIZE, bits, complaint, mine, say
@@ -126,6 +130,55 @@ def restarts(shared, path):
             galaxy = galaxy.copy()
         galaxy.evolve(0.15)
         say(bits=of_galaxy(galaxy))
+
+
+def contents():
+    """All files of the folder, and of those in it, when no rank is writing."""
+    COMM.barrier()
+    found = {str(path): path.read_bytes() for path in Path().rglob("[!.]*") if path.is_file()}
+    COMM.barrier()
+    return found
+
+
+def saves(path):
+    """Outputs in numbered files; a full disk of one rank; one that takes the place of another."""
+    os.chdir(path)
+    galaxy = made(1, dt=2**-6)
+    galaxy.save("a.h5")
+    evolved(galaxy, 0.0625).save("a.h5")
+    say(names=sorted(contents()))
+    before, old = contents(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    evolved(galaxy, 0.125)
+    if LAST:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
+    say(texts=COMM.gather(complaint(lambda: galaxy.save("a.h5"))))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert contents() == before
+    galaxy.save("a.h5")
+    assert galaxy.save("a.h5") is None  # at the same time
+    say(names=sorted(contents()))
+    later, mine = Leapfrog.load("a.h5", comm=COMM), read_snapshot("a.h5", comm=COMM)
+    own = COMM.allgather(galaxy.pos)
+    for pos in (later.pos, mine.pos):
+        assert np.array_equal(np.concatenate(COMM.allgather(pos)), np.concatenate(own))
+    assert of_galaxy(evolved(later, 0.15)) == of_galaxy(evolved(galaxy, 0.15))
+    say(n=[later.n, len(mine.mass)], time=mine.time)
+
+
+def killed(path):
+    """A rank is killed when it has written its file, which has not got its name."""
+    os.chdir(path)
+    galaxy = made(1, dt=2**-6)
+    galaxy.save("a.h5")
+    if LAST:
+        write = atomic_files._write_synced
+
+        def and_die(path, pieces):
+            write(path, pieces)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        atomic_files._write_synced = and_die
+    evolved(galaxy, 0.0625).save("a.h5")
 
 
 def distance(one, other):
