@@ -114,8 +114,7 @@ class SharedDeviceBlocks(_InStep, DeviceBlocks):
 
     def _gather(self, size: int) -> None:
         """The parts of all ranks, on each."""
-        with self._ranks.step("a sum"):  # a RankError if one has failed on its way
-            pass
+        self._ranks.check("a sum")  # a RankError if one has failed on its way
         with self._device:
             self._ranks.gather(self._part[:size], self._parts[: size * self._ranks.size])
 

@@ -94,8 +94,7 @@ def _add_limbs(ranks: Ranks, words: Int64s) -> None:
 
 def merge_rows(ranks: Ranks, words: Int64s) -> None:
     """Rows of all ranks, for the same targets, merged into those of each."""
-    with ranks.step("a sum"):  # a RankError if one has failed on its way
-        pass
+    ranks.check("a sum")  # a RankError if one has failed on its way
     _raised(ranks, words)()
     _add_limbs(ranks, words)
 
