@@ -68,7 +68,7 @@ def direct(comm, n, options):
 def hermite(comm, n, end, options):
     model = plummer(n, seed=1)
     settings = {"eps": 4 / n**0.5 / 64, "backend": options.backend, "threads": options.threads}
-    with Hermite(*plummer(min(n, 20000), seed=2), **settings, comm=comm) as other:
+    with Hermite(*plummer(min(n, 32768), seed=2), **settings, comm=comm) as other:
         other.evolve(1 / 1024)  # kernels are loaded, ranks connected
     cluster = Hermite(*model, **settings, comm=comm)
     began = time.perf_counter()
