@@ -14,15 +14,9 @@ make -C legacy_examples LDFLAGS=-static-libgfortran.
 import re
 
 from harness import run
-from mpi_programs import ARGUMENTS, by_ranks
+from mpi_programs import ARGUMENTS, by_ranks, columns
 
 EPS, ETA, END, PIPES = 1 / 256, 0.02, 0.25, 16384
-THESIS = {  # N: total on one machine and two, integration on one and two
-    8192: (5.11, 6.15, 4.19, 5.22), 16384: (16.9, 17.3, 13.0, 13.4),
-    32768: (62.9, 57.4, 45.7, 40.2), 65536: (206, 169, 134, 97.8),
-    131072: (750, 583, 461, 292), 262144: (2875, 2145, 1711, 981),
-    524288: (11207, 8178, 6569, 3535),
-}  # fmt: skip
 
 
 def read(text):
@@ -34,7 +28,7 @@ def read(text):
 
 
 def measured(options):
-    thesis = {n: {"thesis_wall": row[:2], "thesis": row[2:]} for n, row in THESIS.items()}
+    thesis = columns("5.1", thesis_wall="total, {}", thesis="integration, {}")
     arguments = "-e", EPS, "-a", ETA, "-t", END, "-w"
     return by_ranks("mpi_hermite", arguments, read, options, thesis, GRAPE6_NPIPES=PIPES)
 
@@ -43,4 +37,5 @@ if __name__ == "__main__":
     run(__doc__, {"mpi-hermite": measured}, gpu=lambda part, options: options.backend == "cuda",
         about=lambda options: {"backend": options.backend, "eps": EPS, "eta": ETA, "t_end": END,
                                "pipes": PIPES},
-        n={"type": int, "nargs": "+", "default": list(THESIS)}, **ARGUMENTS)  # fmt: skip
+        n={"type": int, "nargs": "+", "default": list(columns("5.1", wall="total, {}"))},
+        **ARGUMENTS)  # fmt: skip

@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import published
 from harness import ROOT, environment
 
 import grape6py
@@ -36,6 +37,16 @@ def build(name, folder):
         check=True,
     )  # fmt: skip
     return program
+
+
+def columns(table, **titles):
+    """{N: {key: kirin's seconds on one machine and two}} of a table, by the titles of columns."""
+    found = {}
+    for key, title in titles.items():
+        one, two = (published.column("kirin 2007", table, title.format(k)) for k in (1, 2))
+        for n, seconds in one.items():
+            found.setdefault(n, {})[key] = seconds, two[n]
+    return found
 
 
 def mpirun(*words, limit=600, **more):

@@ -13,16 +13,10 @@ linked elsewhere.
 import re
 
 from harness import run
-from mpi_programs import ARGUMENTS, by_ranks
+from mpi_programs import ARGUMENTS, by_ranks, columns
 from programs import times_of
 
 EPS, STEP, END, THETA = 1 / 256, 1 / 64, 1.0, 0.5
-THESIS = {  # N: whole run on one machine and two
-    256: (0.48, 0.53), 512: (0.55, 0.62), 1024: (0.67, 0.64), 2048: (0.89, 0.83),
-    4096: (1.34, 1.22), 8192: (2.69, 1.99), 16384: (5.66, 3.38), 32768: (12.3, 8.24),
-    65536: (26.1, 15.9), 131072: (60.1, 33.8), 262144: (169, 90), 524288: (373, 195),
-    1048576: (709, 380),
-}  # fmt: skip
 
 
 def measured(options):
@@ -33,7 +27,7 @@ def measured(options):
                   "error": float(text.split()[-1])}  # fmt: skip
         return figure, text.replace(line, "")
 
-    thesis = {n: {"thesis_wall": row} for n, row in THESIS.items()}
+    thesis = columns("5.2", thesis_wall="{} GPU")
     arguments = "-e", EPS, "-o", THETA, "-d", STEP, "-t", END, "-g", options.most, "-w"
     return by_ranks("treecode_mpi", arguments, read, options, thesis)
 
@@ -42,6 +36,6 @@ if __name__ == "__main__":
     run(__doc__, {"treecode-mpi": measured}, gpu=lambda part, options: options.backend == "cuda",
         about=lambda options: {"backend": options.backend, "eps": EPS, "step": STEP, "t_end": END,
                                "theta": THETA},
-        n={"type": int, "nargs": "+", "default": list(THESIS)},
+        n={"type": int, "nargs": "+", "default": list(columns("5.2", wall="{} GPU"))},
         most={"type": int, "default": 2048, "help": "bodies that share a list"},
         **ARGUMENTS)  # fmt: skip
