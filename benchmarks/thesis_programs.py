@@ -1,0 +1,77 @@
+"""Times old programs as tables 4.3 and 4.4 of Bedorf's thesis (2007) do, over Plummer spheres.
+
+    python benchmarks/thesis_programs.py [4.3] [4.4-treecode] [--name NAME] [--smallest N]
+                                         [--largest N] [--most 2048] [--backend cuda|cpu]
+
+4.3           legacy_examples/kira_style.c from t = 0 to 0.25, accuracy a = 0.3, which is eta = a^2
+              of Aarseth's rule; eps = 1/256 and 0; 16384 pipes, as kirin had
+4.4-treecode  legacy_examples/treecode.c over a time unit in 64 steps, eps = 1/256, theta 0.5, at
+              most --most bodies share a list; with jerk, and with GRAPE6_JERK=0
+
+`wall` is the whole process: the start, reading the file, energies, which the host sums too up to
+N = 16384. `seconds` are those of the steps: of kira_style what a run to t = 2^-20 does not take.
+Both are those of the faster of two runs.
+"""
+
+import re
+import subprocess
+import tempfile
+import time
+
+from harness import ROOT, compile_c, environment, run
+from programs import times_of
+from thesis import EPS, sizes
+
+from grape6py import plummer, write_snapshot
+
+ACCURACY, PIPES, TAKES = 0.3, 16384, 2
+STEP, THETA = 1 / 64, 0.5
+
+
+def taken(program, *words, **more):
+    """What a program prints, and the seconds of its process."""
+    began = time.perf_counter()
+    done = subprocess.run([str(word) for word in (program, *words)], capture_output=True, text=True,
+                          check=True, env=environment(**more))  # fmt: skip
+    return time.perf_counter() - began, done.stdout
+
+
+def spheres(options, name, most):
+    """The program, and files of spheres of N bodies."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, file = compile_c(ROOT / "legacy_examples" / name, folder), f"{folder}/sphere.dat"
+        for n in sizes(options, 256, most, factor=2):
+            write_snapshot(file, *plummer(n, 1))
+            yield n, program, file
+
+
+def kira(options):
+    more = {"GRAPE6_NPIPES": PIPES, "GRAPE6_BACKEND": options.backend}
+    for n, program, file in spheres(options, "kira_style.c", 65536):
+        for name, eps in (("1/256", EPS), ("0", 0.0)):
+            words = file, "-e", eps, "-a", ACCURACY**2, "-t"
+            start, _ = min(taken(program, *words, 2.0**-20, **more) for _ in range(TAKES))
+            wall, text = min(taken(program, *words, 0.25, **more) for _ in range(TAKES))
+            yield {"n": n, "eps": name, "accuracy": ACCURACY, "seconds": wall - start, "wall": wall,
+                   "error": float(text.split()[-1])}  # fmt: skip
+
+
+def treecode(options):
+    for n, program, file in spheres(options, "treecode.c", 1 << 20):
+        for jerk in (1, 0):
+            more = {"GRAPE6_JERK": jerk, "GRAPE6_BACKEND": options.backend}
+            words = file, "-e", EPS, "-o", THETA, "-d", STEP, "-t", 1, "-g", options.most, "-w"
+            wall, text = min(taken(program, *words, **more) for _ in range(TAKES))
+            _, times = times_of(text)
+            lists = re.search(r"lists (\d+)", text)[1]
+            yield {"n": n, "jerk": jerk, "most": options.most, **times, "wall": wall,
+                   "lists": int(lists), "error": float(text.split()[-1])}  # fmt: skip
+
+
+if __name__ == "__main__":
+    run(__doc__, {"4.3": kira, "4.4-treecode": treecode}, prefix="thesis-",
+        gpu=lambda part, options: options.backend == "cuda",
+        smallest={"type": int, "help": "N"},
+        largest={"type": int, "default": 1 << 20, "help": "N"},
+        most={"type": int, "default": 2048, "help": "bodies that share a list"},
+        backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip
