@@ -78,6 +78,36 @@ def tree_leapfrog(result):
     return lines
 
 
+def kira(result):
+    """A row for each N: seconds of the steps, and of the whole process, for each softening."""
+    made = defaultdict(dict)
+    for f in result["figures"]:
+        made[f["n"]][f["eps"]] = f
+    titles, printed = then("4.3", made)
+    lines = head("N", *(f"eps {eps}: {what}" for eps in ("1/256", "0")
+                        for what in ("steps, s", "whole, s", "energy error")), *titles)  # fmt: skip
+    for n, cells in printed.items():
+        found = [made[n].get(eps) for eps in ("1/256", "0")]
+        ours = ((number(f["seconds"]), number(f["wall"]), f"{f['error']:.1e}") if f else (None,) * 3
+                for f in found)  # fmt: skip
+        lines += row([n, *(cell for three in ours for cell in three), *cells])
+    return lines
+
+
+def treecode(result):
+    """A row for each N: seconds of the steps with jerk and without."""
+    made = defaultdict(dict)
+    for f in result["figures"]:
+        made[f["n"]][f["jerk"]] = f
+    titles, printed = then("4.4", made)
+    lines = head("N", "normal, s", "GRAPE6_JERK=0, s", "energy error", *titles)
+    for n, cells in printed.items():
+        found = [made[n].get(jerk) for jerk in (1, 0)]
+        error = f"{found[0]['error']:.1e}" if found[0] else None
+        lines += row([n, *(f and number(f["seconds"]) for f in found), error, *cells])
+    return lines
+
+
 def mean_errors(result):
     """{softening: {accuracy: {n: (error, seconds)}}}, means over seeds."""
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
@@ -134,7 +164,9 @@ MAKERS = {
     "thesis-4.1-4.3": steps,
     "thesis-4.1": all_pairs,
     "thesis-4.2": hermite,
+    "thesis-4.3": kira,
     "thesis-4.4": tree_leapfrog,
+    "thesis-treecode": treecode,
     "thesis-4.5-4.6": errors,
     "thesis-5.1": devices,
 }

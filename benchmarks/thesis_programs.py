@@ -1,11 +1,11 @@
 """Times old programs as tables 4.3 and 4.4 of Bedorf's thesis (2007) do, over Plummer spheres.
 
-    python benchmarks/thesis_programs.py [4.3] [4.4-treecode] [--name NAME] [--smallest N]
+    python benchmarks/thesis_programs.py [4.3] [treecode] [--name NAME] [--smallest N]
                                          [--largest N] [--most 2048] [--backend cuda|cpu]
 
 4.3           legacy_examples/kira_style.c from t = 0 to 0.25, accuracy a = 0.3, which is eta = a^2
               of Aarseth's rule; eps = 1/256 and 0; 16384 pipes, as kirin had
-4.4-treecode  legacy_examples/treecode.c over a time unit in 64 steps, eps = 1/256, theta 0.5, at
+treecode      legacy_examples/treecode.c over a time unit in 64 steps, eps = 1/256, theta 0.5, at
               most --most bodies share a list; with jerk, and with GRAPE6_JERK=0
 
 `wall` is the whole process: the start, reading the file, energies, which the host sums too up to
@@ -69,7 +69,7 @@ def treecode(options):
 
 
 if __name__ == "__main__":
-    run(__doc__, {"4.3": kira, "4.4-treecode": treecode}, prefix="thesis-",
+    run(__doc__, {"4.3": kira, "treecode": treecode}, prefix="thesis-",
         gpu=lambda part, options: options.backend == "cuda",
         smallest={"type": int, "help": "N"},
         largest={"type": int, "default": 1 << 20, "help": "N"},
