@@ -33,6 +33,7 @@ from grape6py.bound_pairs import Binaries
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.bodies import Snapshot
+from grape6py.formats.parts import split_number
 from grape6py.grape6 import Grape6
 from grape6py.integrators.base import EXTRA, extra_of
 from grape6py.integrators.hermite import Hermite
@@ -412,12 +413,20 @@ class Writer:
         self._lock: atomic_files.Lock | None = None
         self._run: run_index.Run | None = None  # not looked for yet
         self._component: Int8s | None = None  # by number in ids
-        with together(ranks, _CALL):
-            if self._is_first:
-                self._lock = atomic_files.Lock(self._folder, self.path)
-                atomic_files.remove_aside(self._folder, r"\d+(\.\d+)?\.hdf5")
-                folder, name = os.path.split(self._index)
-                atomic_files.remove_aside(folder, re.escape(name))
+        try:
+            with together(ranks, _CALL):
+                self._take_hold()
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_hold(self) -> None:
+        """Lock the folder, and remove what a writer that was killed has left."""
+        if self._is_first:
+            self._lock = atomic_files.Lock(self._folder, self.path)
+            atomic_files.remove_aside(self._folder, r"\d+(\.\d+)?\.hdf5")
+            folder, name = os.path.split(self._index)
+            atomic_files.remove_aside(folder, re.escape(name))
 
     def __enter__(self) -> Self:
         return self
@@ -539,8 +548,6 @@ class Writer:
             if not self._is_first:
                 return
             atomic_files.write_whole(self._index, run.index())
-            if saved.numbered is None and all(one.files == saved.files for one in old):
-                return
             names = {one.name for one in (*old, saved)}
             kept = {os.path.basename(name) for name in saved.files}
             for name in run_index.outputs_in(self._folder):  # also of a run that was killed
@@ -569,13 +576,17 @@ class Writer:
 
     def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to."""
-        if not os.path.lexists(self._index) and not run_index.outputs_in(self._folder):
-            start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
-            start -= numbers.get("change", 0.0)
-            mode = {"precision": cluster.precision, "backend": cluster.backend}
-            about = mode | cluster.settings | {"initial_energy": start} | about
-            return run_index.Run(self.path, about | {"run": cluster.run_id})
-        run = run_index.find(self.path)
+        names = run_index.outputs_in(self._folder)
+        if not os.path.lexists(self._index) and not names:
+            return self._new(cluster, numbers, about)
+        try:
+            run = run_index.find(self.path)
+        except FileNotFoundError:
+            if any(split_number(name)[1] is None for name in names):
+                raise
+            # of a first output whose writers were killed before all files had their names
+            atomic_files.keep_all([os.path.join(self._folder, name) for name in names])
+            return self._new(cluster, numbers, about)
         if run.kind == "output":
             raise SnapshotError(f"{self.path} is one output of a run: take another name")
         if run.kind == "old":
@@ -588,6 +599,13 @@ class Writer:
                 for name in run.outputs.pop().files:
                     atomic_files.keep(os.path.join(os.path.dirname(self._index), name))
         return run
+
+    def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+        start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
+        start -= numbers.get("change", 0.0)
+        mode = {"precision": cluster.precision, "backend": cluster.backend}
+        about = mode | cluster.settings | {"initial_energy": start} | about
+        return run_index.Run(self.path, about | {"run": cluster.run_id})
 
     def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
         """A file of version 0.1 as an index and its outputs; it is kept under another name."""

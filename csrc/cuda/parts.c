@@ -66,7 +66,7 @@ int cuda_parts_merge(struct cuda *c, void *parts, int count, void *stream, struc
     const struct cuda_results to = cuda_results_in(c, &c->device_results);
     struct cuda_merge_parts_job job = {.parts = parts,
                                        .part_bytes = part_bytes(c->mode, c->targets.ni),
-                                       .index = cuda_jparticles_sources(c).index,
+                                       .store = cuda_jparticles_store(c),
                                        .sum = to.sum,
                                        .nearest_r2 = to.r2,
                                        .nearest_address = to.address,

@@ -129,6 +129,7 @@ void session_force_new(struct session *s, int nj, int ni)
 {
     struct force_call *c = &s->call;
     c->made = 1;
+    c->part = 0;
     c->nj = nj;
     c->ni = c->rows = ni < 0 ? 0 : ni;
     session_call_rows_window(s, 0);

@@ -259,7 +259,7 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
     fpenv_leave(&host);
     s->calls++;
     s->rows += t.ni;
-    s->call.part = !code;
+    s->call.part = code ? 0 : nearest ? 2 : 1;
     *bytes = part_bytes(s->call.precision, t.ni);
     return code;
 }
@@ -277,6 +277,9 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
     if (to->ni != s->call.ni || shares < 1)
         return error_set(&s->error, G6X_E_MISMATCH, "%s: ni = %d of %d parts, but that had %d",
                          call, to->ni, shares, s->call.ni);
+    if ((to->nearest || to->distance) && s->call.part < 2)
+        return error_set(&s->error, G6X_E_MISMATCH, "%s: the parts have no nearest neighbours",
+                         call);
     if (to->ni && (!parts || !to->acc || !to->jerk || !to->pot))
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     s->call.part = 0;
@@ -324,7 +327,7 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
                          "%s: nj = %d is negative, or the time NaN or Inf", call, nj);
     if (nj && (!x || !v)) return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return session_force_device_missing(s, call);
-    s->call.made = 0;
+    s->call.made = s->call.part = 0;
     if (!nj) return 0;
     fpenv_enter(&host);
     session_force_freeze(s, nj);

@@ -37,7 +37,7 @@ struct force_call {
     int code;      /* its error, or 0 */
     unsigned done; /* WANT_* of the computed results; DONE_SUMS if there are any */
     int outdated;  /* j particles were written since firsthalf */
-    int part;      /* it was a share, whose parts are to be merged */
+    int part;      /* it was a share, whose parts are to be merged: 1, or 2 with neighbours */
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
     int precision, jerk, snap, isa; /* options at firsthalf */

@@ -262,8 +262,8 @@ struct cuda_give_part_job {
 struct cuda_merge_parts_job {
     char *parts; /* one behind the other */
     int64_t part_bytes;
-    const int32_t *index; /* by address */
-    double *sum;          /* [sum][stride] */
+    struct cuda_store store; /* for the indices */
+    double *sum;             /* [sum][stride] */
     double *nearest_r2;
     int32_t *nearest_address, *nearest_index;
     int64_t stride;

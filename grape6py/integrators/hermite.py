@@ -234,8 +234,8 @@ class Hermite(Integration):
             blocks: Untyped = self._blocks
             board = self._forces._board
             on_device = isinstance(blocks, DeviceBlocks)
-            if not on_device or not board.is_open or board.option("DEVICE") >= 0:
-                raise
+            if not on_device or not board.is_open or board.option("DEVICE") >= 0 or self._ranks:
+                raise  # of several ranks none goes on alone
             self._blocks = blocks.on_host()
             return super()._call(name, *arguments, **options)
 

@@ -37,6 +37,7 @@ def blocks_of_ranks(setup: Setup) -> SharedBlocks | SharedDeviceBlocks:
     assert setup.ranks is not None
     device = setup.board.option("DEVICE") if _has_cupy() else -1
     with setup.ranks.step("the bodies") as said:
+        said.alike("the precisions", setup.precision)
         said.most[0] = device < 0
     if said.most[0]:
         return SharedBlocks(setup)
@@ -114,15 +115,14 @@ class SharedDeviceBlocks(_InStep, DeviceBlocks):
 
     def _gather(self, size: int) -> None:
         """The parts of all ranks, on each."""
-        self._ranks.check("a sum")  # a RankError if one has failed on its way
         with self._device:
-            self._ranks.gather(self._part[:size], self._parts[: size * self._ranks.size])
+            self._ranks.gather(self._part[:size], self._parts[: size * self._ranks.size], "a sum")
 
     def _force_rows(self, rows: slice) -> None:
         none = ffi.NULL
         ranks, at, k, ni = self._ranks, self._at_everybody, rows.start, rows.stop - rows.start
-        shares = self.acting * ni >= _PAIRS and self.acting >= BLOCK * ranks.size
-        if not shares:
+        is_large = self.acting * ni >= _PAIRS and self.acting >= BLOCK * ranks.size
+        if not is_large or ranks.size == 1:
             super()._force_rows(rows)
             return
         size = ffi.new("long long *")
@@ -133,9 +133,9 @@ class SharedDeviceBlocks(_InStep, DeviceBlocks):
         self._call(lib.g6x_merge_parts_device, ni, self._at.parts, ranks.size,
                    at.acc + k, at.jerk + k, at.pot + k, none, none)  # fmt: skip
 
-    def _force_all(self, time: float) -> None:
+    def at(self, time: float) -> Moment:
         with self._ranks.alone():
-            super()._force_all(time)
+            return super().at(time)
 
 
 class SharedBlocks(_InStep, HostBlocks):

@@ -12,6 +12,7 @@ import ctypes
 import importlib.util
 import os
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -130,15 +131,17 @@ class ByMPI:
         found.set(came)
         stream.synchronize()  # before the memory is written again
 
-    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
-        """Bytes of all ranks, as many of each."""
+    def gather(self, part: DeviceArray, parts: DeviceArray, check: Callable[[], None]) -> None:
+        """Bytes of all ranks, as many of each, after a `check` that none has failed."""
         stream = module_of(part).cuda.get_current_stream()
         stream.synchronize()
         if self.between_devices:
+            check()
             self._ranks.comm.Allgather(part, parts)
             return
         staged, came = self._stage("sent", part), self._stage("came", parts)
         part.get(out=staged)
+        check()
         self._ranks.comm.Allgather(staged, came)
         parts.set(came)
         stream.synchronize()  # before the memory is written again
@@ -202,7 +205,9 @@ class ByNCCL:
         finally:
             nccl.groupEnd()
 
-    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
+    def gather(self, part: DeviceArray, parts: DeviceArray, check: Callable[[], None]) -> None:
         """As ByMPI's."""
         at, to, stream = part.data.ptr, parts.data.ptr, self._cupy.cuda.get_current_stream()
+        stream.synchronize()  # an error of what makes the part comes here
+        check()
         self._link.allGather(at, to, part.nbytes, self._nccl.NCCL_CHAR, stream.ptr)

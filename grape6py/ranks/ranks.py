@@ -327,9 +327,12 @@ class Ranks:
         self._carrier(rows, cuts, found, begin)
         return found, begin
 
-    def gather(self, part: DeviceArray, parts: DeviceArray) -> None:
-        """The parts of all ranks, of one size, one behind the other in `parts`."""
-        self._carrier.gather(part, parts)
+    def gather(self, part: DeviceArray, parts: DeviceArray, call: str) -> None:
+        """The parts of all ranks, of one size, one behind the other in `parts`.
+
+        What can fail on a rank comes first, and then a :meth:`check`.
+        """
+        self._carrier.gather(part, parts, lambda: self.check(call))
 
     def connect(self, device: int | None) -> None:
         """Say on which device, if on any, this rank's arrays may be."""

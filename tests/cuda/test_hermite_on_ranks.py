@@ -136,3 +136,96 @@ if rank == 0:
         2,
     )
     assert found[0] == ["failed", "told"] or found[0] == ["done", "failed", "told"]
+
+
+def test_a_look_at_the_bodies_that_fails_on_one_rank_is_told_to_all(run):
+    found = run(
+        """
+cluster = made()
+cluster.evolve(1 / 512)
+outcomes = []
+for call in (1, 3, 6, 9):
+    if rank == 1:
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
+    try:
+        cluster._blocks.at(1.3 / 512)
+        outcomes.append("done")
+    except errors.Grape6Error as error:
+        outcomes.append(type(error).__name__)
+    FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
+all_ = comm.allgather(outcomes)
+if rank == 0:
+    print(json.dumps(all_))
+""",
+        2,
+    )
+    assert found[0][0][0] == "RankError"
+    assert "Error" in found[0][1][0]
+
+
+def test_ranks_of_auto_do_not_go_on_alone(run):
+    found = run(
+        """
+cluster = Hermite(MASS, POS, VEL, eps=0.01, comm=comm)
+if rank == 1:
+    FAKE_GPU.fake_gpu_fail(ctypes.c_long(40), 719, 1)
+try:
+    cluster.evolve(1 / 512)
+    found = "done"
+except errors.Grape6Error as error:
+    found = type(error).__name__
+all_ = comm.allgather(found)
+if rank == 0:
+    print(json.dumps(all_))
+""",
+        2,
+        GRAPE6_BACKEND="auto",
+    )
+    assert found[0][0] == "RankError"
+
+
+def test_nearest_neighbours_of_other_shares(run):
+    """Of particles that only their own share has predicted, with indices that are no addresses."""
+    found = run(
+        """
+from grape6py import Grape6
+from grape6py._lib.library import ffi, lib
+n, shares, ni = 3300, 2, 200
+index = np.arange(n, dtype=np.int32)[::-1] + 7
+whole = Grape6(backend="cuda")
+whole.set_particles(MASS, POS, VEL, index=index)
+right = whole.forces(POS[:ni], VEL[:ni], index[:ni], eps=0.01, nn=True)
+parts = np.zeros(shares * ni * lib.G6X_PART_BYTES, np.uint8)
+def at(array, kind="void *"):
+    return ffi.cast(kind, array.ctypes.data)
+size, none, end = ffi.new("long long *"), ffi.NULL, 0
+boards = [Grape6(backend="cuda") for _ in range(shares)]
+targets = at(index, "int *"), at(POS, "double (*)[3]"), at(VEL, "double (*)[3]")
+for k, board in enumerate(boards):
+    board.set_particles(MASS, POS, VEL, index=index)
+    part = ffi.cast("void *", parts.ctypes.data + end)
+    assert lib.g6x_force_part_device(board._board.cluster, n, ni, *targets, 1e-4, 1, k, shares,
+                                     part, size, none) == 0
+    end += size[0]
+acc, jerk, pot = np.zeros((ni, 3)), np.zeros((ni, 3)), np.zeros(ni)
+near, far = np.zeros(ni, np.int32), np.zeros(ni, np.float32)
+outs = (at(acc, "double (*)[3]"), at(jerk, "double (*)[3]"), at(pot, "double *"),
+        at(near, "int *"), at(far, "float *"))
+for board in boards:
+    merged = board._board.cluster, ni, at(parts), shares, *outs, none
+    assert lib.g6x_merge_parts_device(*merged) == 0
+    assert np.array_equal(near, right.nearest) and np.array_equal(far, right.distance)
+    assert np.array_equal(acc, right.acc) and np.array_equal(pot, right.pot)
+    assert lib.g6x_merge_parts_device(*merged) < 0  # there is no part any more
+cluster = boards[0]._board.cluster
+plain = cluster, n, ni, *targets, 1e-4, 0
+assert lib.g6x_force_part_device(*plain, 0, 2, at(parts), size, none) == 0
+assert lib.g6x_merge_parts_device(cluster, ni, at(parts), 2, *outs, none) == lib.G6X_E_MISMATCH
+for share, of in ((0, 1), (2, 2), (-1, 2), (0, 5)):
+    bad = lib.g6x_force_part_device(*plain, share, of, at(parts), size, none)
+    assert bad == lib.G6X_E_ARGUMENT
+print(json.dumps("right"))
+""",
+        0,
+    )
+    assert found == ["right"]

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from grape6py import Hermite, archive
+from grape6py import Hermite, archive, plummer
 from grape6py.errors import Grape6Warning, SnapshotError
 from runs import cluster_of, edited, of_version_01
 from test_archive import written
@@ -189,3 +189,25 @@ def test_a_save_that_is_interrupted_leaves_what_was_there(path, monkeypatch):
     cluster.save(path)
     assert list(h5py.File(path)) == ["000000", "000001", "000002", "000003"]
     assert not list(path.parent.glob(".*"))
+
+
+def test_parts_of_a_first_output_that_was_never_named_whole_are_kept(tmp_path):
+    """As after ranks that were killed between two names; without them the run begins anew."""
+    path, folder = tmp_path / "a.h5", tmp_path / "a"
+    folder.mkdir()
+    (folder / "000000.1.hdf5").write_bytes(b"a part")
+    cluster = Hermite(*plummer(10, seed=1), eps=0.1)
+    cluster.save(path)
+    assert len(Hermite.load(path)) == 10
+    assert (folder / "000000.1.hdf5.~1~").read_bytes() == b"a part"
+
+
+def test_a_writer_that_cannot_begin_holds_nothing(tmp_path, monkeypatch):
+    def failing(*_):
+        raise PermissionError("no permission")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archive.atomic_files, "remove_aside", failing)
+        with pytest.raises(PermissionError):
+            archive.Writer(tmp_path / "a.h5")
+    archive.Writer(tmp_path / "a.h5").close()

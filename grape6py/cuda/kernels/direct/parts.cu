@@ -73,7 +73,9 @@ DEVICE_FN void merge_nearest(const struct cuda_merge_parts_job &job, int row)
         address = theirs;
     }
     job.nearest_address[row] = address;
-    job.nearest_index[row] = address < 0 ? 0 : job.index[address];
+    /* of all slots: only this share's particles are predicted */
+    job.nearest_index[row] =
+        address < 0 ? 0 : (int32_t)job.store.body[11 * job.store.slots + address];
     job.nearest_r2[row] = r2;
 }
 
