@@ -88,6 +88,7 @@ module g6lib
    integer(c_int), parameter :: G6X_PARTIAL_LIMBS = 21
    integer(c_int), parameter :: G6X_SAMPLE_WORDS = 105
    integer(c_int), parameter :: G6X_COUNT_WORDS = 6600
+   integer(c_int), parameter :: G6X_PART_BYTES = 192
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 

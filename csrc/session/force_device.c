@@ -271,6 +271,8 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
     struct fpenv host;
+    if (to->ni && (!parts || !to->acc || !to->jerk || !to->pot))
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return session_force_device_missing(s, call);
     if (!s->call.part)
         return error_set(&s->error, G6X_E_NO_FIRSTHALF, "%s without g6x_force_part_device", call);
@@ -280,8 +282,6 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
     if ((to->nearest || to->distance) && s->call.part < 2)
         return error_set(&s->error, G6X_E_MISMATCH, "%s: the parts have no nearest neighbours",
                          call);
-    if (to->ni && (!parts || !to->acc || !to->jerk || !to->pot))
-        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     s->call.part = 0;
     if (!to->ni) return 0;
     fpenv_enter(&host);

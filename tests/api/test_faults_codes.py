@@ -187,6 +187,7 @@ def null_calls():
                 "g6x_set_j_particles_device": {2, 3, 4, 6, 7, 8, 9, 11},
                 "g6x_get_predicted_j_particles_device": {4},
                 "g6x_forces_device": {7, 11, 12, 13}, "g6x_hermite_next_device": {3},
+                "g6x_force_part_device": {12}, "g6x_merge_parts_device": {7, 8, 9},
                 "g6x_hermite_predict_device": {4}, "g6x_hermite_evolve_device": {3},
                 "g6x_hermite_correct_device": {5}, "g6x_field_add": {5, 6, 7},
                 "g6x_hermite_work": {3},

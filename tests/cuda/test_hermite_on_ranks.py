@@ -2,6 +2,8 @@
 the bits are those of one rank. On the stand-in of tests/c/fake_gpu.h.
 """
 
+import functools
+
 import pytest
 
 import capi
@@ -74,6 +76,7 @@ def run(fake_gpu, library_of):
     environment = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_DEVICES": "0,1,2",
                    "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}  # fmt: skip
 
+    @functools.cache
     def run(script, ranks, **env):
         script = capi.PRELUDE + SCRIPT + script
         done = on_ranks.run(max(ranks, 1), "-c", script, *(["ranks"] if ranks else []),
