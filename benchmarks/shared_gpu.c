@@ -25,8 +25,8 @@ static void write_particle(int i)
 
 static void set_up(int ni)
 {
-    const size_t room = (size_t)ni;
-    acc = calloc(room, 24), jerk = calloc(room, 24), pot = calloc(room, 8), h2 = calloc(room, 8);
+    const size_t rows = (size_t)ni;
+    acc = calloc(rows, 24), jerk = calloc(rows, 24), pot = calloc(rows, 8), h2 = calloc(rows, 8);
     check(g6_open(0));
     for (int i = 0; i < b.n; i++) write_particle(i);
 }
