@@ -1,13 +1,14 @@
 """The merger of two galaxies of Bedorf, Gaburov & Portegies Zwart (2012), section 4.4.2.
 
     python benchmarks/merger.py [--name NAME] [--commit COMMIT] [--out DIR] [--t-end 1000]
-                                [--backend tree --theta 0.75 | --accuracy 1e-3]
+                                [--backend tree --theta 0.75 | --accuracy 1e-3] [--block]
 
 240 002 bodies with steps of 1/64 and a softening of 0.1: wall time, the energy and the black
 holes' distance against time, density profiles, and pictures of the stars. Writes
 results/merger-SETTING-NAME.json, and curves and pictures as .npz beside it, now and then and at the
-end. With --backend cuda forces are direct sums, to compare with. A trial without a GPU:
---backend cpu-tree --bodies 400 --t-end 60.
+end. With --backend cuda forces are direct sums, to compare with; with --block, too, in block steps
+of at most 1/16 by the Hermite scheme, as phiGRAPE has them. A trial without a GPU: --backend
+cpu-tree --bodies 400 --t-end 60.
 """
 
 import itertools
@@ -17,10 +18,11 @@ import time
 import numpy as np
 from harness import command_line, origin, write
 
-from grape6py import Leapfrog
+from grape6py import Hermite, Leapfrog
 from grape6py.models import galaxy_merger
 
 STEP, EPS, SEED = 1 / 64, 0.1, 1
+LONGEST = 1 / 16  # of block steps
 LOOKS, EVERY = 16, 2  # looks at the black holes in a time unit; time units between energies
 PASSAGES, DEEP = 3, 1.5  # pericentres wanted; how much farther the holes are before and after
 PICTURES, WIDTH, PIXELS = (0, 20, 30, 40, 60, 90, 120, 1000), 30.0, 240
@@ -134,7 +136,7 @@ class Witness:
 def run(witness, t_end, keep):
     """Integrate, with seconds of that alone, and of looks at all bodies, for `keep`."""
     galaxies = witness.galaxies
-    galaxies.evolve(STEP)  # compiles what is not compiled yet
+    galaxies.evolve(LONGEST)  # compiles what is not compiled yet
     seconds = looking = 0.0
     apart = True
     for start, end in itertools.pairwise([*range(0, t_end, EVERY), t_end]):
@@ -170,6 +172,7 @@ def main():
         accuracy={"type": float, "help": "in place of theta"},
         order={"type": int},
         bodies={"type": int, "help": "of a trial: stars of a galaxy"},
+        block={"action": "store_true", "help": "block steps of direct sums"},
     )
     few = {"n_halo": 5 * options.bodies, "n_stars": options.bodies} if options.bodies else {}
     particles, component = galaxy_merger(seed=SEED, **few)
@@ -178,10 +181,13 @@ def main():
     how = {opening: getattr(options, opening), "order": options.order}
     how = how if tree else {"precision": "single"}
     particles = on_gpu(particles, options.backend)
-    galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, backend=options.backend, **how)
+    if options.block:
+        galaxies = Hermite(*particles, eps=EPS, dt_max=LONGEST, backend=options.backend)
+    else:
+        galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, backend=options.backend, **how)
     witness = Witness(galaxies, component)
     result = origin(options, galaxies.backend.startswith("cuda"))
-    setting = f"{opening}{how[opening]:g}" if tree else "direct"
+    setting = f"{opening}{how[opening]:g}" if tree else "block" if options.block else "direct"
     path = options.out / f"merger-{setting}-{options.name}.json"
 
     def keep(clock):

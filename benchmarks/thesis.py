@@ -1,24 +1,28 @@
 """Measures the tables and figures of Bedorf's thesis (2007), which ran kirin, this library's
 forerunner, on a GeForce 8800GTX and GRAPE-6Af boards.
 
-    python benchmarks/thesis.py [4.1] [4.1-4.3] [4.2] [4.4] [4.5-4.6] [5.1] [--name NAME]
-                                [--smallest N] [--largest N] [--backend cuda|cpu]
+    python benchmarks/thesis.py [4.1] [kernel] [4.1-4.3] [4.2] [4.4] [4.5-4.6] [5.1]
+                                [--name NAME] [--smallest N] [--largest N] [--backend cuda|cpu]
 
 4.1      all pairs, ni = N, through the C API in mode grape with jerk and nearest neighbour, copies
          included: G pairs/s, Gflop/s, and pairs a joule where the driver tells the power
-4.1-4.3  block steps by N and block size: with the j particles of the block rewritten, and the call
-         alone; copies by themselves as `Grape6` does them for CuPy
+kernel   the kernels of such calls alone, by the profiler: without nearest neighbour, eps = 1/256,
+         as the thesis has them; with it; and with eps = 0
+4.1-4.3  block steps by N and block size, the j particles of the block rewritten; and copies by
+         themselves as `Grape6` does them for CuPy, ten in a row
 4.2      block-step Hermite from t = 0.25 to 0.5, eps = 1/256, by `grape6 run` and by
          legacy_examples/hermite.c: seconds without outputs, relative energy error
-4.4      a Plummer sphere over a time unit by the tree: leapfrog with the constant step of
-         legacy_examples/treecode.c; energies at both ends are direct sums, not timed
+4.4      a Plummer sphere over a time unit by the tree, with the defaults of Makino's treecode
+         (steps of 1/64, eps = 0.025, theta = 0.75); energies are direct sums, not timed
 4.5-4.6  energy error and time of block-step Hermite over 0.25 time units against the accuracy
-         parameter, kira's, whose square is Aarseth's eta; energies are sums in mode double
+         parameter, kira's, whose square is Aarseth's eta, with steps of at most 1/8 and 1/32;
+         energies are sums in mode double
 5.1      calls with ni = N and block steps with GRAPE6_DEVICES = 0; 0,1; ... and their ratio to one
          device in the same rounds
 """
 
 import contextlib
+import itertools
 import json
 import statistics
 import subprocess
@@ -35,6 +39,11 @@ from grape6py import Grape6, Hermite, Leapfrog, plummer, write_snapshot
 FLOPS_PER_PAIR = 60  # as the thesis counts
 EPS = 1 / 256
 ENOUGH_FOR_WATTS = 32768  # smaller calls do not keep a GPU at work
+BLOCKS = (1, 16, 64, 256, 1024, 4096, 16384), (1024, 16384, 262144, 1048576)
+FIGURE_BLOCKS, FIGURE_N = (128, 256, 512, 1024, 2048, 4096, 8192), 131072  # of figure 4.2
+TRANSFERS = 10  # in a row, of figure 4.1
+# Makino's treecode (nbody.C of 1999, NEMO's bhtree): the defaults of its command line.
+TREE_STEPS, TREE_EPS, TREE_THETA = 64, 0.025, 0.75
 
 
 def sizes(options, least, most, factor=4):
@@ -94,20 +103,37 @@ def all_pairs(options):
             yield figure
 
 
+def kernels(options):
+    from kernel_times import seconds_of_kernels
+
+    cases = ("softened", EPS, False), ("softened, nearest", EPS, True), ("eps 0", 0.0, False)
+    for n in sizes(options, 256, 1 << 17, 2):
+        mass, pos, vel = plummer(n, 1)
+        with Grape6(backend=options.backend) as board:
+            board.set_particles(mass, pos, vel)
+            for what, eps, nn in cases:
+                times = seconds_of_kernels(lambda eps=eps, nn=nn: board.forces(eps=eps, nn=nn))
+                seconds = sum(times.values())
+                yield {"what": what, "n": n, "seconds": seconds, "kernels": times,
+                       "gflops": 1e-9 * FLOPS_PER_PAIR * n * n / seconds}  # fmt: skip
+
+
 def block_steps(options):
+    """Of all sizes that the thesis's figures have, and others."""
+    steps = {(n, size) for size in BLOCKS[0] for n in BLOCKS[1] if size <= n}
+    steps |= {(FIGURE_N, size) for size in FIGURE_BLOCKS}
+    steps |= {(1 << k, FIGURE_BLOCKS[0]) for k in range(10, 21)}
+    if options.backend != "cpu":
+        yield from (copies(n) for n in (1, 10, 100, 850, *(1 << k for k in range(10, 21, 2))))
     with calls(options) as call:
-        for n in (1024, 16384, 262144, 1048576):
-            if n > options.largest:
-                continue
-            if options.backend != "cpu":
-                yield copies(n)
-            for size in (1, 16, 64, 256, 1024, 4096, 16384):
-                if size <= n:
-                    yield call("scatter", "grape", n, size)
+        for n, size in sorted(steps):
+            if n <= options.largest:
+                yield call("scatter", "grape", n, size)
 
 
-def copies(n, takes=9):
-    """Microseconds to write n j particles to the GPU, to send n i particles, to fetch forces."""
+def copies(n, takes=15):
+    """Microseconds to write n j particles to the GPU, to send n i particles, to fetch forces; each
+    of TRANSFERS in a row."""
     import cupy
 
     pinned = cupy.cuda.alloc_pinned_memory(128 * n)
@@ -124,20 +150,21 @@ def copies(n, takes=9):
         for _ in range(takes):
             stream.synchronize()
             began = time.perf_counter()
-            if there:
-                device[:size].set(host[:size])
-            else:
-                device[:size].get(out=host[:size])
+            for _ in range(TRANSFERS):
+                if there:
+                    device[:size].set(host[:size])
+                else:
+                    device[:size].get(out=host[:size])
             stream.synchronize()
-            taken.append(1e6 * (time.perf_counter() - began))
+            taken.append(1e6 * (time.perf_counter() - began) / TRANSFERS)
         found[name] = float(np.median(taken))
     return found
 
 
-def hermite(options, eta=0.03, most_by_program=65536):
+def hermite(options, eta=0.03, most_by_program=131072):
     with tempfile.TemporaryDirectory() as folder:
         program = compile_c(ROOT / "legacy_examples/hermite.c", folder)
-        for n in sizes(options, 1024, 1 << 20):
+        for n in sizes(options, 256, 1 << 20, 2):
             yield by_run(n, eta, options.backend)
             if n <= most_by_program:
                 file = f"{folder}/plummer{n}.dat"
@@ -170,40 +197,46 @@ def by_program(program, file, n, eta, backend, pipes=16384):
             "error": float(done.stdout.split()[-1])}  # fmt: skip
 
 
-def tree_leapfrog(options, steps=512, theta=0.75, order=5):
-    backend = f"{options.backend}-tree"
-    for n in sizes(options, 256, 1 << 20):
-        with Leapfrog(*plummer(n, 1), dt=1 / steps, eps=EPS, backend=backend, theta=theta,
+def tree_leapfrog(options, order=5):
+    backend, eps, steps = f"{options.backend}-tree", TREE_EPS, TREE_STEPS
+    for n in sizes(options, 256, 1 << 20, 2):
+        with Leapfrog(*plummer(n, 1), dt=1 / steps, eps=eps, backend=backend, theta=TREE_THETA,
                       order=order) as sphere:  # fmt: skip
-            start = direct_energy(sphere, options.backend)
+            start = direct_energy(sphere, options.backend, eps)
             sphere.evolve(1 / steps)  # compiles what is not compiled yet
             began = time.perf_counter()
             sphere.evolve(1 + 1 / steps)
             seconds = time.perf_counter() - began
-            error = abs(direct_energy(sphere, options.backend) / start - 1)
-            yield {"what": sphere.backend, "n": n, "seconds": seconds, "error": error, "eps": EPS,
-                   "step": 1 / steps, "steps": steps, "theta": theta, "order": order}  # fmt: skip
+            error = abs(direct_energy(sphere, options.backend, eps) / start - 1)
+            yield {"what": sphere.backend, "n": n, "seconds": seconds, "error": error, "eps": eps,
+                   "step": 1 / steps, "steps": steps, "theta": TREE_THETA,
+                   "order": order}  # fmt: skip
 
 
-def direct_energy(sphere, backend):
+def direct_energy(sphere, backend, eps):
     mass, pos, vel = sphere.particles()
     with Grape6(backend=backend, precision="double", jerk=False) as board:
         board.set_particles(mass, pos)
-        pot = board.forces(eps=EPS).pot
+        pot = board.forces(eps=eps).pot
     return float(0.5 * (mass * ((vel**2).sum(axis=1) + pot)).sum())
 
 
-def energy_errors(options, seeds=3):
-    for n in sizes(options, 256, 65536):
-        for name, eps in (("1/256", EPS), ("0", 0.0)):
-            for accuracy in (0.05, 0.1, 0.2, 0.4):
-                for seed in range(1, seeds + 1):
-                    figure = {"n": n, "eps": name, "accuracy": accuracy, "seed": seed}
-                    yield figure | integrated(plummer(n, seed), eps, accuracy, options.backend)
+def energy_errors(options, most=3, of_few=9):
+    """Of so many spheres each, and more where N is small; figures 4.7 and 4.8 have two N."""
+    tables, plots = (0.1, 0.2, 0.3), [k / 40 for k in range(1, 13)]
+    for n in sizes(options, 256, 65536, 2):
+        for (name, eps), dt_max in itertools.product((("1/256", EPS), ("0", 0.0)), (8, 32)):
+            plotted = n in (1024, 16384) and dt_max == 8
+            for accuracy in plots if plotted else tables:
+                for seed in range(1, 1 + (of_few if n <= 4096 else most)):
+                    figure = {"n": n, "eps": name, "accuracy": accuracy, "steps_a_unit": dt_max,
+                              "seed": seed}  # fmt: skip
+                    how = {"eps": eps, "eta": accuracy**2, "dt_max": 1 / dt_max}
+                    yield figure | integrated(plummer(n, seed), options.backend, how)
 
 
-def integrated(model, eps, accuracy, backend):
-    with Hermite(*model, eps=eps, eta=accuracy**2, backend=backend) as cluster:
+def integrated(model, backend, how):
+    with Hermite(*model, backend=backend, **how) as cluster:
         start = cluster.energy().total
         began = time.perf_counter()
         cluster.evolve(0.25)
@@ -235,7 +268,7 @@ def devices(options):
 
 
 if __name__ == "__main__":
-    run(__doc__, {"4.1": all_pairs, "4.1-4.3": block_steps, "4.2": hermite, "4.4": tree_leapfrog,
+    run(__doc__, {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite, "4.4": tree_leapfrog,
                   "4.5-4.6": energy_errors, "5.1": devices},
         prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
         smallest={"type": int, "help": "N"},

@@ -72,7 +72,7 @@ EQUAL_BOUNDS = {
     5: (0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 5e-5),
     0: (1.0, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4),
 }
-SEARCH_SIZES, NEAREST = (10**6, 10**7), (1, 8, 32)
+SEARCH_SIZES, NEAREST = (10**4, 10**5, 10**6, 10**7), (1, 8, 32)
 CLOSE = 10**6
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
