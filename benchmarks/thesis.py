@@ -267,10 +267,11 @@ def devices(options):
                    "times_one": {k: middle[1] / middle[k] for k in counts}}  # fmt: skip
 
 
+PARTS = {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite,
+         "4.4": tree_leapfrog, "4.5-4.6": energy_errors, "5.1": devices}  # fmt: skip
+
 if __name__ == "__main__":
-    run(__doc__, {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite, "4.4": tree_leapfrog,
-                  "4.5-4.6": energy_errors, "5.1": devices},
-        prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
+    run(__doc__, PARTS, prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
         smallest={"type": int, "help": "N"},
         largest={"type": int, "default": 1 << 20, "help": "N"},
         backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip

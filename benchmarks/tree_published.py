@@ -141,9 +141,8 @@ def step(pos, mass, method, wait, takes=5):
         found.append({})
         with clock("tree"):
             tree = Tree(pos, mass)
-        with tree:
-            with clock("force"):
-                forces = tree.forces(eps=EPS, method=method, theta=ANGLE)
+        with tree, clock("force"):
+            forces = tree.forces(eps=EPS, method=method, theta=ANGLE)
         with clock("update"):
             vel += STEP * forces.acc
             pos = pos + STEP * vel
