@@ -1,13 +1,13 @@
 """Times old programs as tables 4.3 and 4.4 of Bedorf's thesis (2007) do, over Plummer spheres.
 
     python benchmarks/thesis_programs.py [4.3] [treecode] [--name NAME] [--smallest N]
-                                         [--largest N] [--most 2048] [--backend cuda|cpu]
+                                         [--largest N] [--backend cuda|cpu]
 
 4.3           legacy_examples/kira_style.c from t = 0 to 0.25, accuracy a = 0.3, which is eta = a^2
               of Aarseth's rule; eps = 1/256 and 0; 16384 pipes, as kirin had
 treecode      legacy_examples/treecode.c over a time unit with the defaults of Makino's treecode, as
-              thesis.py has them; at most --most bodies share a list; with jerk, and with
-              GRAPE6_JERK=0
+              thesis.py has them, 16384 pipes; with jerk, and with GRAPE6_JERK=0. As there,
+              the most bodies that share a list are what is fastest for each N
 
 `wall` is the whole process: the start, reading the file, energies, which the host sums too up to
 N = 16384. `seconds` are those of the steps: of kira_style what a run to t = 2^-20 does not take.
@@ -26,6 +26,7 @@ from thesis import EPS, TREE_EPS, TREE_STEPS, TREE_THETA, sizes
 from grape6py import plummer, write_snapshot
 
 ACCURACY, PIPES, MANY = 0.3, 16384, 65536
+SHARED = 1024, 2048, 8192, 16384, 32768  # most bodies that share a list
 
 
 def taken(program, *words, **more):
@@ -62,14 +63,23 @@ def kira(options):
 
 def treecode(options):
     for n, program, file in spheres(options, "treecode.c", 1 << 20):
+        words = file, "-e", TREE_EPS, "-o", TREE_THETA, "-d", 1 / TREE_STEPS, "-w"
+        more = {"GRAPE6_NPIPES": PIPES, "GRAPE6_BACKEND": options.backend}
+        lists = [most for most in SHARED if n / 64 <= most <= max(n, SHARED[0])]
+
+        def steps(most, jerk, end, n=n, words=(program, *words), more=more):
+            wall, text = faster(n, *words, "-t", end, "-g", most, GRAPE6_JERK=jerk, **more)
+            return times_of(text)[1] | {"wall": wall}, text
+
+        most = min(lists, key=lambda m: steps(m, 1, 4 / TREE_STEPS)[0]["seconds"])
         for jerk in (1, 0):
-            more = {"GRAPE6_JERK": jerk, "GRAPE6_BACKEND": options.backend}
-            words = file, "-e", TREE_EPS, "-o", TREE_THETA, "-d", 1 / TREE_STEPS, "-t", 1
-            wall, text = faster(n, program, *words, "-g", options.most, "-w", **more)
-            _, times = times_of(text)
-            lists = re.search(r"lists (\d+)", text)[1]
-            yield {"n": n, "jerk": jerk, "most": options.most, **times, "wall": wall,
-                   "lists": int(lists), "error": float(text.split()[-1])}  # fmt: skip
+            times, text = steps(most, jerk, 1)
+            yield {"n": n, "jerk": jerk, "most": most, **times, "lists": lists_of(text),
+                   "error": float(text.split()[-1])}  # fmt: skip
+
+
+def lists_of(text):
+    return int(re.search(r"lists (\d+)", text)[1])
 
 
 if __name__ == "__main__":
@@ -77,5 +87,4 @@ if __name__ == "__main__":
         gpu=lambda part, options: options.backend == "cuda",
         smallest={"type": int, "help": "N"},
         largest={"type": int, "default": 1 << 20, "help": "N"},
-        most={"type": int, "default": 2048, "help": "bodies that share a list"},
         backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip
