@@ -1,8 +1,9 @@
-"""Puts the kept figures into docs/benchmarks.md: python benchmarks/tables.py
+"""Puts the kept figures into docs/benchmarks.md and docs/figures/*.md: python benchmarks/tables.py
 
 Each table stands between two comments, <!-- NAME --> and <!-- end -->, and is made from
 benchmarks/results/NAME.json; the text around it is written by hand. With a * in NAME it
-is made from the figures of all files that match.
+is made from the figures of all files that match. A table that moves to another page takes
+its comments with it.
 """
 
 import re
@@ -18,7 +19,8 @@ import tables_tree
 from harness import ROOT, read
 from tables_markdown import head, row
 
-PAGE = ROOT / "docs/benchmarks.md"
+SUMMARY = ROOT / "docs/benchmarks.md"
+PAGES = [SUMMARY, *sorted((ROOT / "docs/figures").glob("*.md"))]
 
 
 def heading(results):
@@ -152,20 +154,27 @@ def made_of(name):
     return heading(results) + maker_of(name)(result)
 
 
+def names_of(text):
+    """The tables of a page."""
+    return [name for name in re.findall(r"<!-- ([\w.*-]+) -->", text) if name != "end"]
+
+
 def made_anew(page):
-    """The page with all its tables."""
-    for name in re.findall(r"<!-- ([\w.*-]+) -->", page):
-        if name == "end":
-            continue
+    """The text of a page with all its tables; links in these are written as from docs/."""
+    text = page.read_text()
+    for name in names_of(text):
         table = made_of(name)
         if table is None:
             print(f"{name}.json is not there yet: its table stays as it is")
             continue
+        if page != SUMMARY:
+            table = table.replace("](figures/", "](")
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, rest = page.split(begin)
-        page = before + begin + table + end + rest.split(end, 1)[1]
-    return page
+        before, rest = text.split(begin)
+        text = before + begin + table + end + rest.split(end, 1)[1]
+    return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(made_anew(PAGE.read_text()))
+    for page in PAGES:
+        page.write_text(made_anew(page))

@@ -1,5 +1,11 @@
-"""benchmarks/published.json: a published figure has an entry, and an entry has its figure."""
+"""benchmarks/published.json: a published figure has an entry, and an entry has its figure.
 
+And the pages of figures, docs/benchmarks.md and docs/figures/*.md: their tables are made of the
+data, each result is shown somewhere, and the summary stays short.
+"""
+
+import fnmatch
+import re
 import subprocess
 import sys
 
@@ -74,6 +80,34 @@ def test_a_sum_of_rows_is_printed():
     assert total == rows == sum(states)
 
 
-def test_tables_of_the_document_are_made_of_the_data():
-    page = tables.PAGE.read_text()
-    assert tables.made_anew(page) == page, "python benchmarks/tables.py"
+# ---- pages -------------------------------------------------------------------------
+
+MOST_LINES, MOST_WORDS = 200, 1600  # of the summary: four printed pages; words without its tables
+
+
+@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.stem)
+def test_tables_of_the_pages_are_made_of_the_data(page):
+    assert tables.made_anew(page) == page.read_text(), "python benchmarks/tables.py"
+
+
+def test_a_table_stands_on_one_page():
+    names = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
+    assert len(names) == len(set(names))
+
+
+def test_the_summary_stays_short():
+    text = tables.SUMMARY.read_text()
+    prose = re.sub(r"^\|.*\n", "", text, flags=re.MULTILINE)
+    assert len(text.splitlines()) <= MOST_LINES
+    assert len(prose.split()) <= MOST_WORDS
+
+
+def test_every_result_is_shown():
+    """In a table or a picture, beside a published figure, or by a link of the text."""
+    figures = pytest.importorskip("figures", reason="SKIP: matplotlib")
+    text = "\n".join(page.read_text() for page in tables.PAGES)
+    shown = {*tables.names_of(text), *re.findall(r"results/([\w.-]+)\.json\)", text)}
+    shown |= {name for _, names, _ in figures.DRAWN for name in names}
+    shown |= {e["file"] for found in published.DATA["tables"] for e in found["ours"] if "file" in e}
+    results = [path.stem for path in published.RESULTS.glob("*.json")]
+    assert [r for r in results if not any(fnmatch.fnmatch(r, name) for name in shown)] == []
