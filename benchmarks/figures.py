@@ -11,6 +11,7 @@ from harness import ROOT, read
 from matplotlib.figure import Figure
 from published import column
 from tables_thesis import THESIS, mean_errors
+from thesis import BLOCKS, PLOTTED
 
 PICTURES = ROOT / "docs/figures"
 COLOURS = {"single": "#e07a1f", "grape": "#1f4e79", "double": "#2a9d8f"}  # of modes
@@ -77,7 +78,9 @@ def thesis_axes(x, y, title):
 
 def block_steps(result):
     figure, axes = thesis_axes("block size", "microseconds", "A block step through the C API")
-    found = [f for f in result["figures"] if f["what"] == "step"]
+    sizes, counts = BLOCKS
+    found = [f for f in result["figures"]
+             if f["what"] == "scatter" and f["ni"] in sizes and f["n"] in counts]  # fmt: skip
     for n in sorted({f["n"] for f in found}):
         us = [(f["ni"], f["us"]) for f in found if f["n"] == n]
         axes.plot(*zip(*us, strict=True), "o-", label=f"N = {n}")
@@ -97,17 +100,20 @@ def hermite(result):
 
 
 def energy_by_accuracy(result):
-    figure, axes = thesis_axes(
-        "accuracy parameter", "relative energy error over 0.25 time units",
-        "Energy error: eps = 1/256 (lines), 0 (dashed)",
-    )  # fmt: skip
-    found = mean_errors(result)
-    for k, n in enumerate(sorted(next(iter(found["0"].values())))):
+    """As figures 4.7 and 4.8 of the thesis."""
+    figure, found = panels(2)
+    means = mean_errors(result)
+    for k, n in enumerate(PLOTTED):
         for eps, line in (("1/256", "o-"), ("0", "o--")):
-            points = [(accuracy, by_n[n][0]) for accuracy, by_n in found[eps].items()]
-            label = f"N = {n}" if eps != "0" else None
-            axes.plot(*zip(*points, strict=True), line, color=f"C{k}", label=label)
-    axes.legend(frameon=False, fontsize="small")
+            points = sorted((a, *by_n[n]) for (softening, per, a), by_n in means.items()
+                            if n in by_n and (softening, per) == (eps, 8))  # fmt: skip
+            accuracy, *both = zip(*points, strict=True)
+            for axes, values in zip(found, both, strict=True):
+                axes.plot(accuracy, values, line, ms=4, color=f"C{k}", label=f"{n}, eps = {eps}")
+    labels = "relative energy error, 0.25 time units", "seconds"
+    for axes, label in zip(found, labels, strict=True):
+        axes.set(xscale="log", yscale="log", xlabel="accuracy parameter", ylabel=label)
+    found[0].legend(frameon=False, fontsize="small")
     yield "thesis-energy", figure
 
 
@@ -116,13 +122,13 @@ DRAWN = [
     (energy_errors, ["energy-errors-sapphire-rapids"], INK),
     (bits, ["shared-sums-zen4", "last-bit-zen4"], INK),
     (block_steps, ["thesis-4.1-4.3-h200"], {}),
-    (hermite, ["thesis-4.2-h200"], {}),
-    (energy_by_accuracy, ["thesis-4.5-4.6-h200"], {}),
+    (hermite, ["thesis-4.2-h200", "thesis-4.2-1m-h200"], {}),
+    (energy_by_accuracy, ["thesis-4.5-4.6-h200"], INK),
     (figures_tree.cdf, ["tree-cdf-h200"], {}),
     (figures_tree.stages, ["tree-stages-h200"], {}),
     (figures_tree.plot, ["tree-plot-h200"], {}),
     (figures_tree.lattice, ["tree-lattice-h200"], {}),
-    (figures_merger.merger, ["merger-*-h200"], {}),
+    (figures_merger.merger, [f"merger-{how}-h200" for how in figures_merger.DRAWN], {}),
 ]
 
 

@@ -11,6 +11,7 @@ from tables_merger import ERROR, setting_of
 ROWS, COLUMNS = 2, 4
 BAR = 10  # length of the bar in the first picture
 DARK = 0.2  # bodies in a black pixel, so that one is seen
+DRAWN = "direct", "theta0.5", "theta0.75"
 STYLES = {
     "direct sum": {"color": "0.75", "lw": 4},
     "theta 0.5": {"color": "#1f4e79", "lw": 1.4},

@@ -4,10 +4,11 @@ published.json has the published figures as printed ("?": doubtful there), a row
 each table, under "ours", entries that say how the library compares. An entry is for some `columns`
 and `rows` (by their first cells), all if it names none, and says one of these:
 
-* where our figure is: `file` in results/; `where`: the fields that select the figure, and `match`:
-  the field that equals the row's first cell; `ours`: an expression of the fields, in the unit of
-  the column, of which the mean counts if several figures are selected; `with`: others, by name;
-  `more`: that more is better, if the unit does not say so;
+* where our figure is: `file` in results/, or several; `where`: the fields that select the figure,
+  and `match`: the field that equals the row's first cell; `ours`: an expression of the fields and
+  of what is `assumed`, in the unit of the column, of which the mean counts if several figures are
+  selected, of those with one value of the field `each` first; `with`: others, by name; `more`: that
+  more is better, if the unit does not say so;
 * "not measured": what is to be measured;
 * "not comparable": why.
 
@@ -19,7 +20,7 @@ import functools
 import json
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,8 @@ from harness import HERE, RESULTS
 
 DATA = json.loads((HERE / "published.json").read_text())
 STATES = "lost", "won", "not measured", "not comparable"  # of a row: the first that one cell has
-FUNCTIONS = vars(math) | {"__builtins__": {}, "abs": abs, "float": float, "sum": sum}
+FUNCTIONS = vars(math) | {"__builtins__": {}, "abs": abs, "float": float, "max": max, "sum": sum}
+FUNCTIONS |= DATA["assumed"]
 
 
 def number(printed):
@@ -50,11 +52,13 @@ def result(file):
     return json.loads((RESULTS / f"{file}.json").read_text())
 
 
-def selected(file, where):
+def selected(files, where):
     """Figures whose fields are those, with the arrays that are kept beside them."""
-    found = [f for f in result(file)["figures"] if all(f.get(k) == v for k, v in where.items())]
+    files = [files] if isinstance(files, str) else files
+    found = [f for file in files for f in result(file)["figures"]
+             if all(f.get(k) == v for k, v in where.items())]  # fmt: skip
     if not found:
-        raise LookupError(f"{file}.json has no figure with {where}")
+        raise LookupError(f"{', '.join(files)}: no figure with {where}")
     return [f | beside(f) for f in found]
 
 
@@ -68,7 +72,11 @@ def our_figure(entry, key):
     where = entry.get("where", {}) | ({entry["match"]: key} if "match" in entry else {})
     others = {k: selected(entry["file"], w)[0] for k, w in entry.get("with", {}).items()}
     found = selected(entry["file"], where)
-    return statistics.mean(float(eval(entry["ours"], FUNCTIONS, f | others)) for f in found)
+    alike = defaultdict(list)
+    for f in found:
+        value = float(eval(entry["ours"], FUNCTIONS, f | others))
+        alike[f.get(entry.get("each"))].append(value)
+    return statistics.mean(map(statistics.mean, alike.values()))
 
 
 @dataclass
@@ -158,6 +166,7 @@ def summary():
         yield from details(found)
     yield ""
     yield from (f"left out: {name}: {why}" for name, why in DATA["left out"].items())
+    yield f"assumed: {DATA['assumed']['what']}: {DATA['assumed']['dollars']}"
 
 
 def name_of(found):

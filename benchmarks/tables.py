@@ -16,6 +16,7 @@ import tables_ranks
 import tables_runs
 import tables_thesis
 import tables_tree
+import tables_walks
 from harness import ROOT, read
 from tables_markdown import head, row
 
@@ -133,7 +134,7 @@ def forces_on_all(figures):
 MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations,
           "steps": steps}  # fmt: skip
 MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
-MAKERS |= tables_ranks.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS
+MAKERS |= tables_ranks.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS | tables_walks.MAKERS
 
 
 def maker_of(name):

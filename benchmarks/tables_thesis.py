@@ -30,13 +30,35 @@ def all_pairs(result):
     return lines
 
 
+def kernels(result):
+    """Of the kernels alone: times of three kinds of sums, the rate of the first."""
+    found = defaultdict(dict)
+    for f in result["figures"]:
+        found[f["n"]][f["what"]] = f
+    rates = column(THESIS, "4.1", "improved, rate")
+    kinds = list(next(iter(found.values())))
+    lines = head("N", *(f"{kind}, us" for kind in kinds), "Gflop/s", "kirin improved, Gflop/s")
+    for n, of in found.items():
+        us = (number(1e6 * of[kind]["seconds"], 4) for kind in kinds)
+        lines += row([n, *us, f"{of[kinds[0]]['gflops']:.0f}", rates.get(n)])
+    return lines
+
+
 def steps(result):
-    found = [f for f in result["figures"] if f["what"] in ("step", "scatter")]
+    """Microseconds by N and block size; rates of the sizes of figures 4.2 and 4.3; copies."""
+    found = [f for f in result["figures"] if f["what"] == "scatter"]
     sizes = sorted({f["ni"] for f in found})
     lines = head("N", *(f"ni = {size}" for size in sizes))
     for n in sorted({f["n"] for f in found}):
         us = {f["ni"]: f["us"] for f in found if f["n"] == n}
         lines += row([n, *(number(us.get(size), 4) for size in sizes)])
+    rates = {(f["n"], f["ni"]): 0.06 * f["n"] * f["ni"] / f["us"] for f in found}
+    lines += "\n" + head("figure", "N", "ni", "Gflop/s", "kirin improved, Gflop/s")
+    for name, chosen in (("4.2", lambda n, ni: n == 131072), ("4.3", lambda n, ni: ni == 128)):
+        kirin = column(THESIS, f"figure {name}", "improved")
+        for n, ni in filter(lambda case, chosen=chosen: chosen(*case), rates):
+            theirs = kirin.get(ni if name == "4.2" else n)
+            lines += row([name, n, ni, f"{rates[n, ni]:.0f}", number(theirs)])
     lines += "\n" + head(
         "particles", "j particles to the GPU, us", "i particles, us", "forces back, us"
     )
@@ -109,38 +131,66 @@ def treecode(result):
 
 
 def mean_errors(result):
-    """{softening: {accuracy: {n: (error, seconds)}}}, means over seeds."""
-    found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    """{(softening, largest step, accuracy): {n: (error, seconds)}}, means over seeds."""
+    found = defaultdict(lambda: defaultdict(list))
     for f in result["figures"]:
-        found[f["eps"]][f["accuracy"]][f["n"]].append((f["error"], f["seconds"]))
+        case = f["eps"], f["steps_a_unit"], f["accuracy"]
+        found[case][f["n"]].append((f["error"], f["seconds"]))
     return {
-        eps: {
-            accuracy: {n: tuple(map(statistics.mean, zip(*runs, strict=True)))
-                       for n, runs in by_n.items()}
-            for accuracy, by_n in by_accuracy.items()
-        }
-        for eps, by_accuracy in found.items()
-    }  # fmt: skip
+        case: {n: tuple(map(statistics.mean, zip(*runs, strict=True))) for n, runs in of.items()}
+        for case, of in found.items()
+    }
 
 
 def errors(result):
     """Rows of this library, kirin and the GRAPE-6Af for each softening and accuracy."""
-    rows = {}
-    for eps, by_accuracy in mean_errors(result).items():
-        for accuracy, by_n in by_accuracy.items():
-            of = {n: error for n, (error, _) in by_n.items()}
-            rows[eps, accuracy, "here"] = of | {"Average": statistics.mean(of.values())}
+    rows, sizes = {}, list(column(THESIS, "4.5", "kirin, a = 0.1"))
+    for (eps, per, accuracy), by_n in mean_errors(result).items():
+        of = {n: error for n, (error, _) in by_n.items()}
+        if {*sizes[:-1]} <= {*of}:
+            of["Average"] = statistics.mean(of.values())
+        rows[eps, accuracy, f"here, steps to 1/{per}"] = of
     for name, eps in (("4.5", "1/256"), ("4.6", "0")):
         for title, unit in table(THESIS, name)["columns"].items():
             who, accuracy = title.split(", a = ")
             of = column(THESIS, name, title)
             rows[eps, float(accuracy), who] = {n: float(unit) * error for n, error in of.items()}
-    sizes = list(column(THESIS, "4.5", "kirin, a = 0.1"))
+    compared = {accuracy for _, accuracy, who in rows if who == "kirin"}
     lines = head("eps", "accuracy", "errors of", *(f"N = {n}" for n in sizes[:-1]), "mean")
-    for case in sorted(rows, key=lambda case: (case[0] == "0", case[1], case[2] != "here")):
+    for case in sorted(rows, key=lambda case: (case[0] == "0", case[1], "here" not in case[2])):
         of = rows[case]
-        lines += row([*case, *(f"{of[n]:.1e}" if n in of else None for n in sizes)])
+        if case[1] in compared:
+            lines += row([*case, *(f"{of[n]:.1e}" if n in of else None for n in sizes)])
     return lines
+
+
+def kira_rule(result):
+    """Means, medians and largest errors with kira's rule of steps and with this library's."""
+    found = defaultdict(list)
+    for f in result["figures"]:
+        found[f["eps"], f["accuracy"], f["n"]].append(f)
+    lines = head("eps", "accuracy", "N", *(f"{who}: mean / median / largest, steps"
+                                           for who in ("kira's rule", "here")),
+                 "kirin", "GRAPE-6Af")  # fmt: skip
+    for (eps, accuracy, n), of in sorted(
+        found.items(), key=lambda item: (item[0][0] == "0", item[0])
+    ):
+        name = "4.5" if eps == "1/256" else "4.6"
+        cells = [spread(of, error, steps) for error, steps in (("error", "steps"),
+                                                               ("error_here", "steps_here"))]  # fmt: skip
+        for who in ("kirin", "GRAPE-6Af"):
+            title = f"{who}, a = {accuracy}"
+            unit = float(table(THESIS, name)["columns"][title])
+            cells.append(f"{unit * column(THESIS, name, title)[n]:.1e}")
+        lines += row([eps, accuracy, n, *cells])
+    return lines
+
+
+def spread(figures, error, steps):
+    errors = [f[error] for f in figures]
+    three = statistics.mean(errors), statistics.median(errors), max(errors)
+    mean = statistics.mean(f[steps] for f in figures)
+    return " / ".join(f"{e:.1e}" for e in three) + f", {mean:.0f}"
 
 
 def call(command):
@@ -161,6 +211,8 @@ def devices(result):
 
 
 MAKERS = {
+    "kira-rule": kira_rule,
+    "thesis-kernel": kernels,
     "thesis-4.1-4.3": steps,
     "thesis-4.1": all_pairs,
     "thesis-4.2": hermite,

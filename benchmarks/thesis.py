@@ -42,6 +42,7 @@ ENOUGH_FOR_WATTS = 32768  # smaller calls do not keep a GPU at work
 BLOCKS = (1, 16, 64, 256, 1024, 4096, 16384), (1024, 16384, 262144, 1048576)
 FIGURE_BLOCKS, FIGURE_N = (128, 256, 512, 1024, 2048, 4096, 8192), 131072  # of figure 4.2
 TRANSFERS = 10  # in a row, of figure 4.1
+PLOTTED = 1024, 16384  # N of figures 4.7 and 4.8
 # Makino's treecode (nbody.C of 1999, NEMO's bhtree): the defaults of its command line.
 TREE_STEPS, TREE_EPS, TREE_THETA = 64, 0.025, 0.75
 
@@ -226,7 +227,7 @@ def energy_errors(options, most=3, of_few=9):
     tables, plots = (0.1, 0.2, 0.3), [k / 40 for k in range(1, 13)]
     for n in sizes(options, 256, 65536, 2):
         for (name, eps), dt_max in itertools.product((("1/256", EPS), ("0", 0.0)), (8, 32)):
-            plotted = n in (1024, 16384) and dt_max == 8
+            plotted = n in PLOTTED and dt_max == 8
             for accuracy in plots if plotted else tables:
                 for seed in range(1, 1 + (of_few if n <= 4096 else most)):
                     figure = {"n": n, "eps": name, "accuracy": accuracy, "steps_a_unit": dt_max,

@@ -67,7 +67,7 @@ def unsorted(gpu, model, method):
     for name, rows in orders.items():
         at = gpu.xp.ascontiguousarray(model.pos[rows])
         figure = {"what": "targets", "targets": name, "n": model.n, "order": method}
-        for sort, machine in (("sorted", gpu), ("as given", Unsorted(gpu))):
+        for sort, machine in (("sorted", gpu), ("as_given", Unsorted(gpu))):
             tree._gpu = machine
             setting = Setting(ANGLE, method, EPS * EPS)
             figure[sort] = median_ms(
@@ -118,13 +118,15 @@ def square(options):
     for n in (n for n in SQUARE if n <= options.largest):
         pos, mass = models.sheet(xp, n, 51)
         for method in ("fmm", "bh"):
-            yield {"n": n, "method": method, "theta": ANGLE} | step(pos, mass, method, wait)
+            yield {"n": n, "method": method, "theta": ANGLE} | step(
+                pos, mass, method, options.backend, wait
+            )
         del pos, mass
         if is_gpu:
             xp.get_default_memory_pool().free_all_blocks()
 
 
-def step(pos, mass, method, wait):
+def step(pos, mass, method, backend, wait):
     """Medians of milliseconds; the first step is not counted."""
     found = []
 
@@ -141,7 +143,7 @@ def step(pos, mass, method, wait):
     for _ in range(takes + 1):
         found.append({})
         with clock("tree"):
-            tree = Tree(pos, mass)
+            tree = Tree(pos, mass, backend=backend)
         with tree, clock("force"):
             forces = tree.forces(eps=EPS, method=method, theta=ANGLE)
         with clock("update"):

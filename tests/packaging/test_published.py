@@ -70,6 +70,19 @@ def test_an_entry_of_a_figure_that_is_not_there_is_an_error():
         published.our_figure(entry | {"ours": "hours"}, 256)
 
 
+def test_means_are_of_several_files_and_of_each_value_of_a_field_first(monkeypatch):
+    figures = {
+        "few": [{"n": 1, "error": 2.0}],
+        "many": [{"n": 2, "error": e} for e in (4.0, 5.0, 6.0)],
+    }
+    monkeypatch.setattr(published, "result", lambda file: {"figures": figures[file]})
+    entry = {"file": ["few", "many"], "ours": "10 * error"}
+    assert published.our_figure(entry, None) == 42.5
+    assert published.our_figure(entry | {"each": "n"}, None) == 35
+    assert published.our_figure(entry | {"match": "n"}, 2) == 50
+    assert published.our_figure(entry | {"ours": "error / dollars"}, None) < 1
+
+
 def test_a_sum_of_rows_is_printed():
     done = subprocess.run(
         [sys.executable, HERE / "published.py"], capture_output=True, text=True, check=True
