@@ -52,9 +52,14 @@ def result(file):
     return json.loads((RESULTS / f"{file}.json").read_text())
 
 
+def names_of(files):
+    """Of one file, or of a list of them."""
+    return [files] if isinstance(files, str) else files
+
+
 def selected(files, where):
     """Figures whose fields are those, with the arrays that are kept beside them."""
-    files = [files] if isinstance(files, str) else files
+    files = names_of(files)
     found = [f for file in files for f in result(file)["figures"]
              if all(f.get(k) == v for k, v in where.items())]  # fmt: skip
     if not found:

@@ -176,8 +176,7 @@ def kira_rule(result):
         found.items(), key=lambda item: (item[0][0] == "0", item[0])
     ):
         name = "4.5" if eps == "1/256" else "4.6"
-        cells = [spread(of, error, steps) for error, steps in (("error", "steps"),
-                                                               ("error_here", "steps_here"))]  # fmt: skip
+        cells = [spread(of, "error", "steps"), spread(of, "error_here", "steps_here")]
         for who in ("kirin", "GRAPE-6Af"):
             title = f"{who}, a = {accuracy}"
             unit = float(table(THESIS, name)["columns"][title])
