@@ -7,8 +7,8 @@ and `rows` (by their first cells), all if it names none, and says one of these:
 * where our figure is: `file` in results/, or several; `where`: the fields that select the figure,
   and `match`: the field that equals the row's first cell; `ours`: an expression of the fields and
   of what is `assumed`, in the unit of the column, of which the mean counts if several figures are
-  selected, of those with one value of the field `each` first; `with`: others, by name; `more`: that
-  more is better, if the unit does not say so;
+  selected, or what `take` says, of those with one value of the field `each` first; `with`: others,
+  by name; `more`: that more is better, if the unit does not say so;
 * "not measured": what is to be measured;
 * "not comparable": why.
 
@@ -81,7 +81,8 @@ def our_figure(entry, key):
     for f in found:
         value = float(eval(entry["ours"], FUNCTIONS, f | others))
         alike[f.get(entry.get("each"))].append(value)
-    return statistics.mean(map(statistics.mean, alike.values()))
+    take = {"mean": statistics.mean, "median": statistics.median}[entry.get("take", "mean")]
+    return statistics.mean(map(take, alike.values()))
 
 
 @dataclass

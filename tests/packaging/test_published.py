@@ -80,6 +80,7 @@ def test_means_are_of_several_files_and_of_each_value_of_a_field_first(monkeypat
     assert published.our_figure(entry, None) == 42.5
     assert published.our_figure(entry | {"each": "n"}, None) == 35
     assert published.our_figure(entry | {"match": "n"}, 2) == 50
+    assert published.our_figure(entry | {"take": "median"}, None) == 45
     assert published.our_figure(entry | {"ours": "error / dollars"}, None) < 1
 
 
