@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, archive, plummer
+from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
 from runs import cluster_of, edited, of_version_01
 from test_archive import written
@@ -207,7 +208,7 @@ def test_a_writer_that_cannot_begin_holds_nothing(tmp_path, monkeypatch):
         raise PermissionError("no permission")
 
     with monkeypatch.context() as patch:
-        patch.setattr(archive.atomic_files, "remove_aside", failing)
+        patch.setattr(atomic_files, "remove_aside", failing)
         with pytest.raises(PermissionError):
             archive.Writer(tmp_path / "a.h5")
     archive.Writer(tmp_path / "a.h5").close()

@@ -1,0 +1,333 @@
+"""The one writer of a run's files: :class:`archive.Writer`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from grape6py import in_units
+from grape6py._arrays import validate
+from grape6py._arrays.kinds import Attributes, Int8s, Int64s, PathLike
+from grape6py._io import atomic_files, output_file, run_index
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.formats.parts import split_number
+from grape6py.models import Particles
+from grape6py.ranks.ranks import Ranks, together
+
+if TYPE_CHECKING:
+    from grape6py.archive import Cluster
+    from grape6py.bound_pairs import Binaries
+
+_CALL = "save()"
+_DIGEST = 8  # bytes, of run_index.Numbered
+
+
+def describe(cluster: Cluster) -> Attributes:
+    """The attributes of an output: time, counters, energies and Lagrangian radii, by name.
+
+    `external` and `change` (:attr:`Hermite.energy_change`) are there if they are not 0.
+    """
+    energy = cluster.energy()
+    found = {
+        "time": cluster.time,
+        "steps": cluster.steps,
+        "blocks": cluster.blocks,
+        "kinetic": energy.kinetic,
+        "potential": energy.potential,
+        "radii": cluster.lagrangian_radii(),
+    }
+    return found | {
+        name: value
+        for name, value in (("external", energy.external), ("change", cluster.energy_change))
+        if value
+    }
+
+
+def component_in(run: run_index.Run, saved: run_index.Saved) -> Int8s | None:
+    """What each body belongs to, by its number in `ids`, or None if the output does not say."""
+    arrays = run.read(saved, ("ids", "component")).arrays
+    if "component" not in arrays:
+        return None
+    with output_file.explained(run.path_of(saved)):
+        ids = arrays["ids"]
+        component = np.zeros(ids.max(initial=-1) + 1, np.int8)
+        component[ids] = arrays["component"]
+        return component
+
+
+class Writer:
+    """The one writer of a file, from when it is made until it is closed.
+
+    Parameters
+    ----------
+    path : path-like
+    ranks : Ranks, optional
+        Those that write it together, by calls that all make. The first one writes the index, and
+        outputs that are one file.
+
+    Raises
+    ------
+    ArgumentError, FileInUseError, OSError
+        As :func:`archive.save`.
+    """
+
+    def __init__(self, path: PathLike, ranks: Ranks | None = None) -> None:
+        self.path = os.fspath(path)
+        self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
+        if not atomic_files.is_hdf5_name(self.path):
+            raise ArgumentError(
+                f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
+                "(write_snapshot writes other formats)"
+            )
+        self._index = os.path.realpath(path)
+        self._folder = atomic_files.outputs_folder(self._index)
+        self._lock: atomic_files.Lock | None = None
+        self._run: run_index.Run | None = None  # not looked for yet
+        self._component: Int8s | None = None  # by number in ids
+        try:
+            with together(ranks, _CALL):
+                self._take_hold()
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_hold(self) -> None:
+        """Lock the folder, and remove what a writer that was killed has left."""
+        if self._is_first:
+            self._lock = atomic_files.Lock(self._folder, self.path)
+            atomic_files.remove_aside(self._folder, r"\d+(\.\d+)?\.hdf5")
+            folder, name = os.path.split(self._index)
+            atomic_files.remove_aside(folder, re.escape(name))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def keep(self) -> str | None:
+        """Rename the file that is there, and the folder of its outputs.
+
+        A crash on the way leaves both names, or the new one whole.
+
+        Returns
+        -------
+        str or None
+            The new name, on the first rank.
+        """
+        if self._lock is None:
+            return None
+        if not run_index.outputs_in(self._folder):
+            return self._shown(atomic_files.keep(self._index))
+        name = atomic_files.backup_name(self._index)
+        folder = atomic_files.outputs_folder(name)
+        if os.path.lexists(self._index):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", Grape6Warning)
+                    index = run_index.find(self._index).moved(self._folder, folder).index()
+            except (SnapshotError, Grape6Warning):  # no index of these outputs, or a damaged one
+                os.rename(self._index, name)
+            else:
+                atomic_files.write_whole(name, index)
+        os.rename(self._folder, folder)
+        if os.path.lexists(self._index):
+            os.unlink(self._index)
+        self._lock.release()
+        self._lock = atomic_files.Lock(self._folder, self.path)
+        return self._shown(name)
+
+    def _shown(self, name: str | None) -> str | None:
+        """A new name of the index as the caller names the old one."""
+        return name and self.path + name.removeprefix(self._index)
+
+    def save(
+        self,
+        cluster: Cluster,
+        *,
+        about: Attributes | None = None,
+        component: ArrayLike | None = None,
+        binaries: Binaries | None = None,
+    ) -> None:
+        """As :func:`archive.save`."""
+        converter = in_units.converter_of(cluster)
+        if converter is not None:
+            about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
+            cluster = in_units.bare(cluster)
+            binaries = converter.numbers("binaries", binaries, None)
+        for name, values in {} if binaries is None else binaries._asdict().items():
+            validate.numbers(f"binaries.{name}", values)
+        numbers, ids = describe(cluster), cluster.ids
+        particles, state = cluster.particles()._asdict(), cluster.state()
+        run = self._begin(cluster, numbers, about or {})
+        with together(self._ranks, _CALL):
+            _check_same(run, cluster)
+            if component is not None:
+                self._component = _by_number(component, ids)
+        parts = cluster._parts
+        saved = self._next(run, numbers, parts, len(ids))
+        with contextlib.ExitStack() as asides:
+            with together(self._ranks, _CALL):
+                if saved.numbered is not None or self._is_first:
+                    data = output_file.written(
+                        run.about,
+                        numbers,
+                        ids,
+                        particles,
+                        state,
+                        None if self._component is None else _component_of(self._component, ids),
+                        None if binaries is None else binaries._asdict(),
+                        counts=saved.numbered and saved.numbered.counts,
+                        mark=saved.mark(0 if parts is None else parts.rank),
+                    )
+                    file = saved.files[0 if parts is None else parts.rank]
+                    path = os.path.join(os.path.dirname(self._index), file)
+                    aside = asides.enter_context(atomic_files.Aside(path, [data]))
+            with together(self._ranks, _CALL):
+                if saved.numbered is not None or self._is_first:
+                    aside.put()
+        self._add(run, saved)
+
+    def _next(
+        self, run: run_index.Run, numbers: Attributes, parts: Ranks | None, n: int
+    ) -> run_index.Saved:
+        """The output that is to be written: of `parts` each has a file of its own n bodies."""
+        numbered = None
+        if parts is not None and parts.size > 1:
+            counts = tuple(parts.counts(n).tolist())
+            numbered = run_index.Numbered(parts.told(os.urandom(_DIGEST)), counts)
+        last = run.outputs[-1] if run.outputs else None
+        if last is None:
+            number = 0
+        else:  # one file takes the place of one at once; several get names of their own
+            is_again = last.numbers["time"] == numbers["time"]
+            is_one = numbered is None and last.numbered is None
+            number = int(last.name) + (not (is_again and is_one))
+        return self._saved(f"{number:06d}", numbers, numbered)
+
+    def _add(self, run: run_index.Run, saved: run_index.Saved) -> None:
+        """Write the index with an output that is there, and remove what it takes the place of."""
+        time = saved.numbers["time"]
+        old = [one for one in run.outputs if one.numbers["time"] == time]
+        run.outputs = [*(one for one in run.outputs if one.numbers["time"] != time), saved]
+        with together(self._ranks, _CALL):
+            if not self._is_first:
+                return
+            atomic_files.write_whole(self._index, run.index())
+            names = {one.name for one in (*old, saved)}
+            kept = {os.path.basename(name) for name in saved.files}
+            for name in run_index.outputs_in(self._folder):  # also of a run that was killed
+                if name.split(".")[0] in names and name not in kept:
+                    os.unlink(os.path.join(self._folder, name))
+
+    def _write(self, name: str, data: bytes) -> None:
+        atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
+
+    def _saved(
+        self, name: str, numbers: Attributes, numbered: run_index.Numbered | None = None
+    ) -> run_index.Saved:
+        file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
+        return run_index.Saved(name, file, numbers, numbered)
+
+    def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+        """The run that is added to, known to all ranks."""
+        if self._run is None:
+            with together(self._ranks, _CALL):
+                if self._is_first:
+                    self._run = self._begun(cluster, numbers, about)
+            if self._ranks is not None:
+                self._run, self._component = self._ranks.told((self._run, self._component))
+        assert self._run is not None
+        return self._run
+
+    def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+        """The run that is added to."""
+        names = run_index.outputs_in(self._folder)
+        if not os.path.lexists(self._index) and not names:
+            return self._new(cluster, numbers, about)
+        try:
+            run = run_index.find(self.path)
+        except FileNotFoundError:
+            if any(split_number(name)[1] is None for name in names):
+                raise
+            # of a first output whose writers were killed before all files had their names
+            atomic_files.keep_all([os.path.join(self._folder, name) for name in names])
+            return self._new(cluster, numbers, about)
+        if run.kind == "output":
+            raise SnapshotError(f"{self.path} is one output of a run: take another name")
+        if run.kind == "old":
+            return self._converted(run, cluster)
+        while run.outputs:
+            try:
+                self._component = component_in(run, run.outputs[-1])
+                break
+            except SnapshotError:
+                for name in run.outputs.pop().files:
+                    atomic_files.keep(os.path.join(os.path.dirname(self._index), name))
+        return run
+
+    def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+        start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
+        start -= numbers.get("change", 0.0)
+        mode = {"precision": cluster.precision, "backend": cluster.backend}
+        about = mode | cluster.settings | {"initial_energy": start} | about
+        return run_index.Run(self.path, about | {"run": cluster.run_id})
+
+    def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
+        """A file of version 0.1 as an index and its outputs; it is kept under another name."""
+        _check_same(old, cluster)
+        run = run_index.Run(self.path, old.about)
+        for saved in old.outputs:
+            with old.opened(saved) as group:
+                found = {name: group[name][()] for name in Particles._fields}
+                state = {name: data[()] for name, data in group["state"].items()}
+            ids = np.arange(len(found["mass"]))
+            self._write(
+                saved.name, output_file.written(run.about, saved.numbers, ids, found, state)
+            )
+            run.outputs.append(self._saved(saved.name, saved.numbers))
+        atomic_files.keep(self._index)
+        return run
+
+
+def _component_of(component: Int8s, ids: Int64s) -> Int8s:
+    """Of bodies with some ids; 0 of those that came later."""
+    known = ids < len(component)
+    found: Int8s = np.where(known, component[np.where(known, ids, 0)], 0).astype(np.int8)
+    return found
+
+
+def _by_number(component: ArrayLike, ids: Int64s) -> Int8s:
+    """Checked labels: there must be one for each of the bodies."""
+    found, n = validate.ints("component", component), ids.max(initial=-1) + 1
+    if len(found) < n:
+        raise ArgumentError(f"component has {len(found)} entries, for {n} bodies")
+    if found.size and not 0 <= found.min() <= found.max() <= 127:
+        raise ArgumentError(f"component goes from {found.min()} to {found.max()}, not in 0 to 127")
+    return found.astype(np.int8)
+
+
+def _check_same(run: run_index.Run, cluster: Cluster) -> None:
+    if run.id != cluster.run_id:
+        raise SnapshotError(f"{run.path} holds another run: take another name")
+    requested = {"precision": cluster.precision} | cluster.settings
+    other = [name for name, value in requested.items() if run.about.get(name) != value]
+    if other:
+        raise SnapshotError(f"{run.path} has other settings: {', '.join(other)}")
+    last = run.outputs[-1].numbers["time"] if run.outputs else -math.inf
+    if last > cluster.time:
+        raise SnapshotError(
+            f"{run.path} goes on to time {last}, and this is {cluster.time}: take another name"
+        )
