@@ -224,8 +224,8 @@ def _last_whole(
             except SnapshotError as its:
                 error, said.most[0] = its, 1
         if said.most[0]:
-            told = [error] if parts is None else parts.comm.allgather(error)
-            first = first or next(filter(None, told))
+            errors_of_all = [error] if parts is None else parts.comm.allgather(error)
+            first = first or next(filter(None, errors_of_all))
             continue
         assert found is not None
         if first:

@@ -94,7 +94,7 @@ struct device_arrays {
     /* Writes the sums of the last submit, which had shares, to device memory: a part of part_bytes.
      * It may still be written when the call returns, in `stream`. *left: nothing is written, since
      * pairs are left to the host: fetch, collect, and call again. */
-    int (*give_part)(void *state, void *part, void *stream, int *left, struct error *f);
+    int (*store_part)(void *state, void *part, void *stream, int *left, struct error *f);
     /* Makes results of the last submit from `count` parts, one behind the other, of all shares;
      * write_outputs comes next. */
     int (*merge_parts)(void *state, void *parts, int count, void *stream, struct error *f);

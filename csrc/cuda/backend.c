@@ -110,7 +110,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     return c ? leave(c, cuda_arrays_write_outputs(c, to, found, err)) : err->code;
 }
 
-static int give_part(void *state, void *part, void *stream, int *left, struct error *err)
+static int store_part(void *state, void *part, void *stream, int *left, struct error *err)
 {
     struct cuda *c = enter(state, err);
     return c ? leave(c, cuda_parts_give(c, part, stream, left, err)) : err->code;
@@ -211,7 +211,7 @@ static const struct device_arrays ARRAYS = {
     .receive = receive,
     .predicted = predicted,
     .write_outputs = write_outputs,
-    .give_part = give_part,
+    .store_part = store_part,
     .merge_parts = merge_parts,
     .fill_nan = fill_nan,
     .fetch = fetch,

@@ -29,7 +29,7 @@
         KERNEL(NEXT_COUNT, next_count), KERNEL(NEXT_LIST, next_list),                              \
         KERNEL(HERMITE_PREDICT, hermite_predict), KERNEL(HERMITE_CORRECT, hermite_correct),        \
         KERNEL(HERMITE_WATCH, hermite_watch), KERNEL(TURN, turn), KERNEL(WALKS, walks),            \
-        KERNEL(GIVE_PART, give_part), KERNEL(MERGE_PARTS, merge_parts), KERNEL(FEW, few),          \
+        KERNEL(STORE_PART, store_part), KERNEL(MERGE_PARTS, merge_parts), KERNEL(FEW, few),        \
         KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk),              \
         KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain),        \
         KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),                                \

@@ -30,7 +30,7 @@ static void pack(const struct cuda *c, char *part)
     }
 }
 
-static int give_from_host(struct cuda *c, void *part, struct error *err)
+static int store_from_host(struct cuda *c, void *part, struct error *err)
 {
     const int64_t bytes = part_bytes(c->mode, c->targets.ni);
     char *packed = memory_zeroed((size_t)bytes);
@@ -47,17 +47,17 @@ int cuda_parts_give(struct cuda *c, void *part, void *stream, int *left, struct 
     const int code = cuda_results_wait(c, c->targets.ni, err);
     *left = !code && !c->settled && c->any_left;
     if (code || *left) return code;
-    if (c->settled) return give_from_host(c, part, err);
+    if (c->settled) return store_from_host(c, part, err);
     const struct cuda_rows rows = cuda_results_rows(c);
     const struct cuda_results nearest = cuda_results_in(c, &c->device_results);
-    struct cuda_give_part_job job = {.limbs = rows.limbs,
-                                     .tops = rows.tops,
-                                     .r2 = c->has & WANT_NEAREST ? nearest.r2 : NULL,
-                                     .address = nearest.address,
-                                     .stride = c->stride,
-                                     .part = part,
-                                     .rows = c->targets.ni};
-    return cuda_device_launch_for(c, stream, KERNEL_GIVE_PART, ceil_div(job.rows, THREADS), &job,
+    struct cuda_store_part_job job = {.limbs = rows.limbs,
+                                      .tops = rows.tops,
+                                      .r2 = c->has & WANT_NEAREST ? nearest.r2 : NULL,
+                                      .address = nearest.address,
+                                      .stride = c->stride,
+                                      .part = part,
+                                      .rows = c->targets.ni};
+    return cuda_device_launch_for(c, stream, KERNEL_STORE_PART, ceil_div(job.rows, THREADS), &job,
                                   err);
 }
 

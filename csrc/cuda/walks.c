@@ -161,7 +161,7 @@ static void pack_walk(const struct piece *p, int64_t walk)
     }
 }
 
-static void give_walk(const struct piece *p, int64_t walk)
+static void store_walk(const struct piece *p, int64_t walk)
 {
     const struct before *b = p->before;
     const int64_t n = b[p->end].targets - b[p->first].targets;
@@ -182,10 +182,10 @@ static void pack_walks(void *piece, int64_t first, int64_t end)
     for (int64_t k = first; k < end; k++) pack_walk(p, p->first + k);
 }
 
-static void give_walks(void *piece, int64_t first, int64_t end)
+static void store_walks(void *piece, int64_t first, int64_t end)
 {
     const struct piece *p = piece;
-    for (int64_t k = first; k < end; k++) give_walk(p, p->first + k);
+    for (int64_t k = first; k < end; k++) store_walk(p, p->first + k);
 }
 
 /* ---- a piece -------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static int take_back(struct piece *p, struct error *err)
 {
     const int code = cuda_device_wait(p->c, p->stream, "walks", err);
     if (!code && p->w->bad_number == NO_WALK)
-        threads_each(p->w->threads, p->end - p->first, 1, give_walks, p);
+        threads_each(p->w->threads, p->end - p->first, 1, store_walks, p);
     return code;
 }
 

@@ -222,9 +222,9 @@ static int sum_share(struct session *s, int nj, const struct targets *t, void *p
 {
     const struct device_arrays *arrays = s->backend->arrays;
     int left = 0, code = session_force_start(s, nj, t);
-    if (!code) code = arrays->give_part(s->state, part, t->stream, &left, &s->error);
+    if (!code) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
     if (!code && left) code = sum_on_host(s, t->want);
-    if (!code && left) code = arrays->give_part(s->state, part, t->stream, &left, &s->error);
+    if (!code && left) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
     const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
     if (zero_distances) session_force_warn(s, zero_distances);
     return code;

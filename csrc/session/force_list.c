@@ -126,8 +126,8 @@ static void copy_lists(void *all, int64_t first, int64_t end)
 
 /* Copies the lists that the backend returns together from `pipe` on; *end is the pipe after
  * them. */
-static int give_some(struct session *s, int pipe, long long capacity, long long start[], int list[],
-                     int *end)
+static int store_some(struct session *s, int pipe, long long capacity, long long start[],
+                      int list[], int *end)
 {
     enum { ROWS = 256, INDICES_PER_THREAD = 1 << 15 };
     const struct force_call *c = &s->call;
@@ -168,7 +168,7 @@ int session_force_lists(struct session *s, int ni, long long capacity, long long
         code = c->code;
     }
     session_force_no_lists(rows, start);
-    while (!code && pipe < ni) code = give_some(s, pipe, capacity, start, list, &pipe);
+    while (!code && pipe < ni) code = store_some(s, pipe, capacity, start, list, &pipe);
     if (code) session_force_no_lists(rows, start);
     if (code) return code;
     return start[ni] > capacity ? 1 : c->invalid_rows ? G6X_E_I_NAN : 0;

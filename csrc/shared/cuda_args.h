@@ -247,9 +247,10 @@ struct cuda_write_forces_job {
 
 /* The number of the top bin where a NaN or Inf was added. */
 enum { CUDA_TOP_INVALID = 0x7fffffff };
-/* Kernel give_part: writes the rows of partial.h of a call, in device memory, as a part (parts.cu).
+/* Kernel store_part: writes the rows of partial.h of a call, in device memory, as a part
+ * (parts.cu).
  */
-struct cuda_give_part_job {
+struct cuda_store_part_job {
     const long long *limbs; /* [sum][limb][stride] */
     const int32_t *tops;    /* [window][stride] */
     const double *r2;       /* [stride]; NULL: no nearest neighbours */

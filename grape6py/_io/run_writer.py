@@ -207,7 +207,7 @@ class Writer:
         numbered = None
         if parts is not None and parts.size > 1:
             counts = tuple(parts.counts(n).tolist())
-            numbered = run_index.Numbered(parts.told(os.urandom(_DIGEST)), counts)
+            numbered = run_index.Numbered(parts.broadcast(os.urandom(_DIGEST)), counts)
         last = run.outputs[-1] if run.outputs else None
         if last is None:
             number = 0
@@ -248,7 +248,7 @@ class Writer:
                 if self._is_first:
                     self._run = self._begun(cluster, numbers, about)
             if self._ranks is not None:
-                self._run, self._component = self._ranks.told((self._run, self._component))
+                self._run, self._component = self._ranks.broadcast((self._run, self._component))
         assert self._run is not None
         return self._run
 

@@ -71,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
             written = _written(found, format_, options, lambda names: kept.extend(keep(names)))
     lines = [f"grape6: {warning.message}" for warning in said] + kept
     lost = " ".join(format_.lost(found))
-    told = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
-    also = [words for what, words in told.items() if getattr(found, what) is not None]
+    named = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
+    also = [words for what, words in named.items() if getattr(found, what) is not None]
     lines.append(
         f"written: {_shown(written)}, {format_.title}: "
         + ", ".join([f"{len(found.mass)} bodies", *(x for x in also if x.split()[0] not in lost)])

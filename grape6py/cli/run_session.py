@@ -207,7 +207,7 @@ class _Integration:
         with together(self._ranks, "the components"):
             self._component = archive.read_component(o.start) if self._is_first else None
         if self._ranks is not None:
-            self._component = self._ranks.told(self._component)
+            self._component = self._ranks.broadcast(self._component)
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)

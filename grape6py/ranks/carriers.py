@@ -181,7 +181,7 @@ class ByNCCL:
         self._cupy: CuPy = cupy
         self._nccl = _nccl()
         self._ranks, self._by_mpi = ranks, ByMPI(ranks)
-        name = ranks.told(self._nccl.get_unique_id() if ranks.rank == 0 else None)
+        name = ranks.broadcast(self._nccl.get_unique_id() if ranks.rank == 0 else None)
         with cupy.cuda.Device(device):
             self._link: Untyped = self._nccl.NcclCommunicator(ranks.size, name, ranks.rank)
 

@@ -210,12 +210,12 @@ class Ranks:
         self._judge(self.largest(self._sent(call, said, error)), said, error)
 
     def _judge(self, got: Floats, said: Together, error: Exception | None) -> None:
-        """What all have told."""
+        """What all have sent."""
         call, size = " in ".join(reversed(self._calls)), 1 + _NUMBERS
         first = int(-got[0])
         if first < self.size:
             text = None if error is None else f"{type(error).__name__}: {error}"
-            text = self.told(text, first)
+            text = self.broadcast(text, first)
             if error is None:
                 raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
             _told(error)
@@ -235,7 +235,7 @@ class Ranks:
         self.comm.Allgather(np.array([n], np.int64), found)
         return found
 
-    def told(self, value: Untyped, rank: int = 0) -> Untyped:
+    def broadcast(self, value: Untyped, rank: int = 0) -> Untyped:
         """What that rank has."""
         return self.comm.bcast(value, root=rank)
 

@@ -43,7 +43,7 @@ class ThreadRanks(Ranks):
     def counts(self, n: int) -> Int64s:
         return np.array(self._all(n), np.int64)
 
-    def told(self, value: Untyped, rank: int = 0) -> Untyped:
+    def broadcast(self, value: Untyped, rank: int = 0) -> Untyped:
         return self._all(value)[rank]
 
     def summed(self, array: AnyArray) -> AnyArray:

@@ -93,7 +93,7 @@ DEVICE_FN bool last_of_tile(const struct cuda_sum_job &job)
 }
 
 /* Writes the sums of a tile. Called by its last CUDA block. */
-DEVICE_FN void give_sums(const struct cuda_sum_job &job, int first, int rows)
+DEVICE_FN void store_sums(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
     for (int n = t % lanes; k < NSUM && n < rows; n += lanes) {
@@ -142,7 +142,7 @@ DEVICE_FN void give_tile(const struct cuda_sum_job &job, int first, int rows)
 {
     if (!last_of_tile(job)) return;
     const int last_warp = (int)threadIdx.x - ((int)blockDim.x - 32);
-    give_sums(job, first, rows);
+    store_sums(job, first, rows);
     for (int n = last_warp; n >= 0 && n < rows; n += 32) {
         real r2;
         const int address = best_place(job, first + n, &r2);

@@ -206,7 +206,7 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
     }
     if (!last_of_tile(job)) return;
     const int rows = min((int)WIDE_ROWS, job.rows - first);
-    give_sums(job, first, rows);
+    store_sums(job, first, rows);
 #pragma unroll 1
     for (int k = 0; NEAR && k < PER_THREAD; k++) {
         const int row = first + k * WIDE_THREADS + thread;

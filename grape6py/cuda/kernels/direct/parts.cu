@@ -25,7 +25,7 @@ DEVICE_FN struct part part_at(void *memory, int rows)
 }
 
 /* One thread per row. */
-KERNEL(give_part, struct cuda_give_part_job, 256, 1)
+KERNEL(store_part, struct cuda_store_part_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;

@@ -197,9 +197,9 @@ DEVICE_FN bool walk_target(const struct cuda_walks_job &job, const struct cuda_w
     return good;
 }
 
-DEVICE_FN void give_walk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                         const struct walk_frame &f, int row, bool fine, bool good,
-                         const real sum[4])
+DEVICE_FN void store_walk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
+                          const struct walk_frame &f, int row, bool fine, bool good,
+                          const real sum[4])
 {
     for (int c = 0; c < 4; c++) {
         double *to = &job.out[c * job.stride + tile.target + row];
@@ -257,7 +257,7 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
         const real sum[4] = {total[0][n][thread], total[1][n][thread], total[2][n][thread],
                              total[3][n][thread]};
         if (row < tile.targets)
-            give_walk(job, tile, f, row, fine, walk_target(job, tile, f, row, &i[n]), sum);
+            store_walk(job, tile, f, row, fine, walk_target(job, tile, f, row, &i[n]), sum);
     }
 }
 
