@@ -15,6 +15,7 @@ from thesis import BLOCKS, PLOTTED
 
 PICTURES = ROOT / "docs/figures"
 COLOURS = {"single": "#e07a1f", "grape": "#1f4e79", "double": "#2a9d8f"}  # of modes
+ACCURACIES = 0.025, 0.05, 0.1, 0.2, 0.3  # ticks
 INK = {
     "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.alpha": 0.25, "axes.titlelocation": "left",
@@ -113,6 +114,8 @@ def energy_by_accuracy(result):
     labels = "relative energy error, 0.25 time units", "seconds"
     for axes, label in zip(found, labels, strict=True):
         axes.set(xscale="log", yscale="log", xlabel="accuracy parameter", ylabel=label)
+        axes.set_xticks([], minor=True)
+        axes.set_xticks(ACCURACIES, map(str, ACCURACIES))
     found[0].legend(frameon=False, fontsize="small")
     yield "thesis-energy", figure
 

@@ -25,9 +25,8 @@ def forces(at, vel, of, x, v, m, eps2):
     r2[np.arange(len(of)), of] = np.inf
     weight = m / r2**1.5
     along = 3 * (dx * dv).sum(-1) / r2
-    return (weight[..., None] * dx).sum(1), (weight[..., None] * (dv - along[..., None] * dx)).sum(
-        1
-    )
+    jerks = weight[..., None] * (dv - along[..., None] * dx)
+    return (weight[..., None] * dx).sum(1), jerks.sum(1)
 
 
 def energy(x, v, m, eps2):

@@ -18,6 +18,14 @@ def then(name, ours):
     return titles, {n: printed.get(n, nothing) for n in sorted({*ours, *printed})}
 
 
+def by_n(result, field):
+    """{N: {value of a field: figure}}."""
+    found = defaultdict(dict)
+    for f in result["figures"]:
+        found[f["n"]][f[field]] = f
+    return found
+
+
 def all_pairs(result):
     kirin = {who: column(THESIS, "4.1", who) for who in ("base", "improved")}
     lines = head("N", "ms a call", "G pairs/s", "W", "G pairs/J",
@@ -32,9 +40,7 @@ def all_pairs(result):
 
 def kernels(result):
     """Of the kernels alone: times of three kinds of sums, the rate of the first."""
-    found = defaultdict(dict)
-    for f in result["figures"]:
-        found[f["n"]][f["what"]] = f
+    found = by_n(result, "what")
     rates = column(THESIS, "4.1", "improved, rate")
     kinds = list(next(iter(found.values())))
     lines = head("N", *(f"{kind}, us" for kind in kinds), "Gflop/s", "kirin improved, Gflop/s")
@@ -70,9 +76,7 @@ def steps(result):
 
 def hermite(result):
     names = "grape6 run", "hermite.c"
-    made = defaultdict(dict)
-    for f in result["figures"]:
-        made[f["n"]][f["what"]] = f
+    made = by_n(result, "what")
     titles, printed = then("4.2", made)
     lines = head(
         "N", "`grape6 run`, s", "`hermite.c`, s", "steps", "blocks", "energy error", *titles
@@ -102,9 +106,7 @@ def tree_leapfrog(result):
 
 def kira(result):
     """A row for each N: seconds of the steps, and of the whole process, for each softening."""
-    made = defaultdict(dict)
-    for f in result["figures"]:
-        made[f["n"]][f["eps"]] = f
+    made = by_n(result, "eps")
     titles, printed = then("4.3", made)
     lines = head("N", *(f"eps {eps}: {what}" for eps in ("1/256", "0")
                         for what in ("steps, s", "whole, s", "energy error")), *titles)  # fmt: skip
@@ -118,9 +120,7 @@ def kira(result):
 
 def treecode(result):
     """A row for each N: seconds of the steps with jerk and without."""
-    made = defaultdict(dict)
-    for f in result["figures"]:
-        made[f["n"]][f["jerk"]] = f
+    made = by_n(result, "jerk")
     titles, printed = then("4.4", made)
     lines = head("N", "normal, s", "GRAPE6_JERK=0, s", "energy error", *titles)
     for n, cells in printed.items():

@@ -20,7 +20,7 @@ int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3
                             struct error *err);
 
 /* ---- parts.c: see core/backend_device.h */
-int cuda_parts_give(struct cuda *c, void *part, void *stream, int *left, struct error *err);
+int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct error *err);
 int cuda_parts_merge(struct cuda *c, void *parts, int count, void *stream, struct error *err);
 
 /* ---- hermite.c */

@@ -113,7 +113,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
 static int store_part(void *state, void *part, void *stream, int *left, struct error *err)
 {
     struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_parts_give(c, part, stream, left, err)) : err->code;
+    return c ? leave(c, cuda_parts_store(c, part, stream, left, err)) : err->code;
 }
 
 static int merge_parts(void *state, void *parts, int count, void *stream, struct error *err)

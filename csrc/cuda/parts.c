@@ -42,7 +42,7 @@ static int store_from_host(struct cuda *c, void *part, struct error *err)
     return code;
 }
 
-int cuda_parts_give(struct cuda *c, void *part, void *stream, int *left, struct error *err)
+int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct error *err)
 {
     const int code = cuda_results_wait(c, c->targets.ni, err);
     *left = !code && !c->settled && c->any_left;

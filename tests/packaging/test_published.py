@@ -84,6 +84,14 @@ def test_means_are_of_several_files_and_of_each_value_of_a_field_first(monkeypat
     assert published.our_figure(entry | {"ours": "error / dollars"}, None) < 1
 
 
+def test_nothing_is_better_than_an_error_of_zero(monkeypatch):
+    monkeypatch.setattr(published, "result", lambda file: {"figures": [{"error": 0.0}]})
+    found = {"columns": {"error": "1e-7", "rate": "GFLOP/s"}}
+    entry = {"file": "none", "ours": "error"}
+    for title, gain in (("error", float("inf")), ("rate", 0)):
+        assert published.Cell(found, 1, title, 2.0, entry).gain == gain
+
+
 def test_a_sum_of_rows_is_printed():
     done = subprocess.run(
         [sys.executable, HERE / "published.py"], capture_output=True, text=True, check=True
