@@ -1,5 +1,5 @@
-"""Pages of the site that are made of other files, and links that lead out of docs/: hooks of
-mkdocs.yml.
+"""Pages of the site that are made of other files, code as the site shows it, and links that lead
+out of docs/: hooks of mkdocs.yml.
 
 A link to a file of the tree that is no page leads to the repository, or becomes its words while the
 project has no address (metadata.py).
@@ -100,6 +100,41 @@ def gallery():
     return "\n".join(lines)
 
 
+# ---- code --------------------------------------------------------------------------
+
+
+def on_page_content(html, page, config, files):
+    """The docstrings' references, :meth:`evolve`, as links where the page has what they name."""
+    anchors = re.findall(r'id="(grape6py[\w.]*)"', html)
+    here = ""
+
+    def lead(match):
+        nonlocal here
+        if match["anchor"]:
+            here = match["anchor"]
+            return match[0]
+        name = match["name"].lstrip("~.")
+        found = [anchor for anchor in anchors if f".{anchor}".endswith(f".{name}")]
+        if not found:
+            return f"<code>{name}</code>"
+        near = max(found, key=lambda anchor: len(posixpath.commonprefix([anchor, here])))
+        return f'<a href="#{near}"><code>{name}</code></a>'
+
+    reference = r':\w+:<code>(?P<name>[\w.~]+)</code>|id="(?P<anchor>grape6py[\w.]*)"'
+    return re.sub(reference, lead, html)
+
+
+def fences(markdown):
+    """Fences as superfences takes them: a word after the language is refused; a file's name titles
+    its block."""
+
+    def fence(match):
+        name = next((w for w in match[2].split() if "." in w or w == "Makefile"), None)
+        return match[1] + (f' title="{name}"' if name else "")
+
+    return re.sub(r"^(```\w+) +(.+)$", fence, markdown, flags=re.MULTILINE)
+
+
 # ---- links -------------------------------------------------------------------------
 
 
@@ -121,7 +156,7 @@ def on_page_markdown(markdown, page, config, files):
             return f"{picture}[{words}]({place}{mark}{anchor})"
         return metadata.readme(f"{picture}[{words}]({at})", metadata.address(ROOT), version())
 
-    return metadata.LINK.sub(lead, markdown)
+    return fences(metadata.LINK.sub(lead, markdown))
 
 
 def version():
