@@ -24,7 +24,6 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
-    from grape6py.ranks.devices import DevicesTree
     from grape6py.ranks.tree import SharedTree
 
 _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
@@ -108,7 +107,7 @@ class Tree:
         perhaps; forces are those of the particles of all ranks, and no rank has all of them.
         Particles are numbered through the ranks: see :attr:`first`. See docs/parallel.md.
     work : array_like, shape (n,), optional
-        With `comm` or on several GPUs, what the forces on each particle cost: :attr:`work` of the
+        With `comm`, what the forces on each particle cost: :attr:`work` of the
         tree before. Each rank gets the same share of it.
 
     Raises
@@ -156,7 +155,7 @@ class Tree:
             validate.order("Tree(pos, mass)", pos, mass)
             self._library = libraries.library_of(given.values())
             options = tree_backends.options_of(threads, isa)
-            self._tree: HostTree | DeviceTree | DevicesTree | SharedTree = (
+            self._tree: HostTree | DeviceTree | SharedTree = (
                 tree_backends.find(given, backend, options, (*validate.shape(pos), 0)[0])
                 if ranks is None
                 else tree_backends.shared(ranks, given, backend, options)
@@ -188,8 +187,7 @@ class Tree:
 
     @property
     def work(self) -> Floats:
-        """With `comm` or on several GPUs: what the last forces on each particle cost, in pairs;
-        shape (n,)."""
+        """With `comm`: what the last forces on each particle cost, in pairs; shape (n,)."""
         self._check_open()
         shared = self._shared_tree()
         with shared.using({}) as place:
@@ -204,7 +202,7 @@ class Tree:
 
     def _shared_tree(self) -> SharedTree:
         if not hasattr(self._tree, "work_before"):
-            raise ArgumentError("work is what ranks or GPUs share out: this tree is on one")
+            raise ArgumentError("work is what ranks share out: this tree is on one")
         return cast("SharedTree", self._tree)
 
     def __repr__(self) -> str:

@@ -1,11 +1,11 @@
-"""Where a :class:`~grape6py.tree.Tree` is: on the host, on a GPU, on several, or on many ranks."""
+"""Where a :class:`~grape6py.tree.Tree` is: on the host, on a GPU, or on many ranks."""
 
 from __future__ import annotations
 
 import functools
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from grape6py import errors
 from grape6py._arrays import validate
@@ -14,14 +14,11 @@ from grape6py._arrays.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
 from grape6py._lib.tree import HostTree
-from grape6py.cuda import usable
 from grape6py.errors import ArgumentError, BackendError
 from grape6py.grape6 import Grape6
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import CuPy
     from grape6py.cuda.tree.device_tree import DeviceTree
-    from grape6py.ranks.devices import DevicesTree
     from grape6py.ranks.ranks import Ranks
     from grape6py.ranks.tree import SharedTree
 
@@ -49,17 +46,12 @@ def shared(
 
     with ranks.step("Tree()") as said:  # all are alike, whether they have many particles or few
         said.most[0] = (*validate.shape(given["pos"]), 0)[0]
-    inner = find(given, backend, options, int(said.most[0]), may_share=False)
-    return SharedTree(ranks, cast("HostTree | DeviceTree", inner), options)
+    return SharedTree(ranks, find(given, backend, options, int(said.most[0])), options)
 
 
 def find(
-    given: Mapping[str, Untyped],
-    backend: str,
-    options: dict[int, int],
-    n: int,
-    may_share: bool = True,
-) -> HostTree | DeviceTree | DevicesTree:
+    given: Mapping[str, Untyped], backend: str, options: dict[int, int], n: int
+) -> HostTree | DeviceTree:
     """The tree of n particles that these arguments want, still to be built."""
     kind = validate.choice("backend", backend, _BACKENDS)
     found = first_on_device(given)
@@ -80,21 +72,8 @@ def find(
         cupy = import_cupy(found[0])
         device = take(cupy, *found).device.id
     from grape6py.cuda.tree.device_tree import DeviceTree
-    from grape6py.ranks.devices import DevicesTree
 
-    devices = devices_for(cupy, device, n)
-    if may_share and len(devices) > 1:
-        return DevicesTree(cupy, devices, of_host=found is None)
     return DeviceTree(cupy, device, of_host=found is None)
-
-
-def devices_for(cupy: CuPy, first: int, n: int) -> list[int]:
-    """Numbers of the devices among which a tree of n particles is shared out, `first` of them
-    first."""
-    count = usable.enough_for(n)
-    return (
-        [first] if count == 1 else usable.beside(first, cupy.cuda.runtime.getDeviceCount())[:count]
-    )
 
 
 @functools.cache  # by all that it may depend on: to look takes longer than many a sum

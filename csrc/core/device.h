@@ -51,8 +51,6 @@ struct device {
  * the caller's units. */
 struct tree_request {
     int64_t sources, targets; /* how many */
-    int32_t devices;          /* of the session: how many, */
-    const int32_t *device;    /* and CUDA's numbers of them, this one first */
     const double *x, *v, *m;  /* sources: [][3], [][3] or NULL, [] */
     int32_t changed;          /* whether the sources differ from those of the last request */
     int32_t order;            /* order of expansions; 0: Barnes-Hut */

@@ -251,16 +251,9 @@ static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
 int cuda_backend_tree(void *state, struct tree_request *request, struct error *err)
 {
-    const struct cuda_multi_device *m = state;
-    int32_t device[MOST_MIRRORS];
     struct cuda *c = enter(state, err);
-    if (!c) return err->code;
-    for (int k = 0; k < m->devices; k++) device[k] = m->device[k]->device.number;
-    request->devices = m->devices;
-    request->device = device;
-    const int code = cuda_device_answer(c, c->bridge->tree(&c->device, request), err);
-    request->device = NULL;
-    return leave(c, code);
+    return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, request), err))
+             : err->code;
 }
 
 const struct backend cuda_backend = {

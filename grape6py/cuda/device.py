@@ -89,12 +89,18 @@ class Device:
                     raise
             else:
                 return
-            _free(tree)  # when the error, and with it what its calls had, is gone
+            self._free(tree)  # when the error, and with it what its calls had, is gone
             tree.answer(job, array)
 
     def _synchronize(self) -> None:
         for stream in self.streams:
             runtime.streamSynchronize(stream)
+
+    def _free(self, tree: SessionTree) -> None:
+        """Give the memory of a tree back, and what CuPy keeps."""
+        tree.forget()
+        with tree_gpu(self.number).xp.cuda.Device(self.number):
+            free_cupys_blocks()
 
     def close(self, lost: bool) -> None:
         """Release everything; of a lost device nothing, since that would call CUDA."""
@@ -108,16 +114,8 @@ class Device:
                 self._gpu.memory.release(address)
             self._addresses.clear()
             if tree:
-                _free(tree)
+                self._free(tree)
             self._gpu.end(self.streams, self.event)
-
-
-def _free(tree: SessionTree) -> None:
-    """Give the memory of trees back, and what CuPy keeps on their devices."""
-    tree.forget()
-    for number in tree.devices:
-        with tree_gpu(number).xp.cuda.Device(number):
-            free_cupys_blocks()
 
 
 @functools.cache  # its kernels are compiled once

@@ -31,7 +31,6 @@ from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
 from grape6py.tree import Tree
-from grape6py.tree_backends import devices_for
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
@@ -67,7 +66,7 @@ def find(
         call = ranks, n, eps, walk, backend, precision, threads
         return _find_shared(found, *call)
     if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
-        return _trees_on(*_device_under(*found), n, eps, walk)
+        return DeviceTrees(*_device_under(*found), eps, walk)
     options: Attributes = {"backend": backend, "precision": precision, "threads": threads}
     options["jerk"] = False
     session = Grape6(**options)
@@ -82,7 +81,7 @@ def find(
         return DirectGravity(session, eps, arrays)
     session.close()
     if device is not None:
-        return _trees_on(*device, n, eps, walk)
+        return DeviceTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
 
@@ -95,15 +94,6 @@ def _check_place(
             f"{found[0]} lies on a CUDA device, but {backend} computes on the CPU: give "
             "NumPy's arrays, or another backend"
         )
-
-
-def _trees_on(
-    cupy: CuPy, device: int, n: int, eps: float, walk: Attributes
-) -> DeviceTrees | SharedTrees:
-    """Trees of bodies on a device, with the help of others if there are very many."""
-    if len(devices_for(cupy, device, n)) == 1:
-        return DeviceTrees(cupy, device, eps, walk)
-    return SharedTrees(None, DeviceArrays(cupy, device), None, eps, walk)
 
 
 def _find_shared(
@@ -294,14 +284,14 @@ class HostTrees(_Gravity):
 
 
 class SharedTrees(HostTrees):
-    """Trees of the bodies of all ranks: no rank has all of them. Or of several GPUs, without ranks.
+    """Trees of the bodies of all ranks: no rank has all of them.
 
     By the work of the sum before, on all bodies, they are shared out for the next one.
     """
 
     def __init__(
         self,
-        ranks: Ranks | None,
+        ranks: Ranks,
         arrays: HostArrays | DeviceArrays,
         threads: int | None,
         eps: float,
@@ -310,9 +300,7 @@ class SharedTrees(HostTrees):
         with Grape6(backend="cpu-tree") as session:
             super().__init__(session.backend, threads, eps, walk)
         self.arrays, self.ranks = arrays, ranks
-        self._options: Attributes = {"backend": "cpu", "threads": threads}
-        if ranks is not None:
-            self._options["comm"] = ranks.comm
+        self._options: Attributes = {"backend": "cpu", "threads": threads, "comm": ranks.comm}
         if isinstance(arrays, DeviceArrays):
             self.backend = f"cuda-tree {arrays.name}"
             self._options["backend"] = "cuda"
@@ -327,7 +315,7 @@ class SharedTrees(HostTrees):
         return Tree(pos, mass, work=work, **self._options)
 
     def _learn(self, tree: Tree, is_of_all: bool) -> None:
-        for stage, taken in tree.seconds.items() if self.ranks is not None else ():
+        for stage, taken in tree.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + taken
         if not is_of_all:
             return

@@ -2,24 +2,28 @@
 the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU.
 """
 
+import contextlib
 import ctypes
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import capi
+import fake_arrays
 import fake_cupy
 from fake_gpu import FLAGS
 from grape6py import errors
 from grape6py.cuda import cache, compiler, launcher, machine_code
 from grape6py.cuda import errors as cuda_errors
-from grape6py.cuda.tree import build
+from grape6py.cuda.tree import build, request
 from variants import run as compile_with
 
 CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
@@ -131,6 +135,33 @@ def test_row01_what_is_kept_and_cupys_pools_are_freed_and_it_is_tried_once_more(
         opened.allocate(False, 100)
     assert fake.calls.count("allocate") == 5
     assert fake.used == 1024
+
+
+def test_row01_a_trees_device_is_asked_to_free_memory(monkeypatch, tmp_path):
+    """What the failed attempt had is gone before the second one."""
+    _, module = fake_cupy.install(monkeypatch, tmp_path)
+    arrays = fake_arrays.Module()
+    arrays.cuda.ExternalStream = lambda _: contextlib.nullcontext()
+    monkeypatch.setattr(module, "tree_gpu", lambda number: SimpleNamespace(xp=arrays))
+    freed, attempts = [], []
+    monkeypatch.setattr(module, "free_cupys_blocks", lambda: freed.append(arrays.current))
+
+    def answer(self, job, array):
+        piece = np.zeros(3)
+        attempts.append(weakref.ref(piece))
+        if job == "too large" or len(attempts) == 1:
+            raise MemoryError
+        assert attempts[0]() is None
+
+    monkeypatch.setattr(request.SessionTree, "answer", answer)
+    device = module.Device(0)
+    device.tree("small", None)
+    assert (len(attempts), freed) == (2, [0])
+    with pytest.raises(MemoryError):
+        device.tree("too large", None)
+    assert len(attempts) == 4
+    device.close(lost=False)
+    assert freed == 3 * [0]
 
 
 def test_closing_gives_large_memory_of_the_device_back_and_the_next_open_is_quick(faked):

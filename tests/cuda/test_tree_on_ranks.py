@@ -3,7 +3,6 @@ And how rows come from GPU to GPU.
 """
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +10,7 @@ import capi
 import on_ranks
 from grape6py.errors import BackendError
 from grape6py.ranks import carriers
-from grape6py.ranks.threads import Crew, ThreadRanks
+from thread_ranks import Crew, ThreadRanks
 
 PROGRAM = """
 import functools, json
@@ -85,8 +84,6 @@ class Comm:
 @pytest.fixture
 def links(monkeypatch):
     """What each of some ranks uses, on devices by their numbers, or None."""
-    runtime = SimpleNamespace(deviceCanAccessPeer=lambda *_: False)
-    cuda = SimpleNamespace(Device=lambda _: SimpleNamespace(use=lambda: None), runtime=runtime)
     monkeypatch.setattr(carriers, "_place_of", lambda device: f"machine {device}".encode())
     monkeypatch.setattr(carriers, "_why_no_nccl", lambda: None)
     monkeypatch.setattr(carriers, "_key", 7)
@@ -95,7 +92,7 @@ def links(monkeypatch):
 
     def links(*devices, transfers=""):
         monkeypatch.setenv("GRAPE6_TRANSFERS", transfers)
-        crew = Crew(SimpleNamespace(cuda=cuda), (0,) * len(devices))
+        crew = Crew(len(devices))
         for ranks, comm in zip(crew.ranks, comms, strict=False):
             assert isinstance(ranks, ThreadRanks)
             ranks.comm = comm

@@ -1,22 +1,17 @@
 """The way of rows to the ranks where they belong, and back: with threads in place of MPI."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from grape6py.ranks.domains import Moves, Way
-from grape6py.ranks.threads import Crew
+from thread_ranks import Crew
 
 RANKS = 3
 
 
 @pytest.fixture(scope="module")
 def crew():
-    """Threads of no device."""
-    runtime = SimpleNamespace(deviceCanAccessPeer=lambda *_: False)
-    cuda = SimpleNamespace(Device=lambda _: SimpleNamespace(use=lambda: None), runtime=runtime)
-    return Crew(SimpleNamespace(cuda=cuda), (0,) * RANKS)
+    return Crew(RANKS)
 
 
 def mostly_own(rank, rng, n):

@@ -1,4 +1,4 @@
-"""The octree of a session's j particles on its GPUs, whose arrays are the host's."""
+"""The octree of a session's j particles on its GPU, whose arrays are the host's."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, ArrayOf, Attributes, CData, DeviceArray, Untyped
-from grape6py.cuda import usable
+from grape6py._arrays.kinds import AnyArray, ArrayOf, CData, DeviceArray, Untyped
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import Setting
-from grape6py.errors import RangeError
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
-    from grape6py.ranks.devices import DevicesTree
 
 # Arrays of the host or None, of targets: positions, numbers, velocities; of sources: positions,
 # masses, velocities.
@@ -27,39 +24,27 @@ Sums: TypeAlias = "tuple[AnyArray | None, AnyArray | None, AnyArray | None, int]
 
 
 class SessionTree:
-    """Forces and neighbours of particles and targets that lie in the host's memory.
-
-    Of very many particles the session's devices share the forces, as those of ``Tree``. What is
-    near targets the first one finds alone: among several, it is the host that compares.
-
-    `devices` are CUDA's numbers of them, in the last request.
-    """
+    """Forces and neighbours of particles and targets that lie in the host's memory."""
 
     def __init__(self, gpu: TreeLauncher) -> None:
         self._gpu = gpu
         self._tree: Octree | None = None
-        self._shared: DevicesTree | None = None
-        self.devices: list[int] = []
 
     def forget(self) -> None:
-        """Give the memory of the trees back."""
-        self._tree = self._shared = None
+        """Give the memory of the tree back."""
+        self._tree = None
 
     def answer(self, job: CData, array: ArrayOf) -> None:
         """Do what a struct tree_request (csrc/core/device.h) asks for, or mark it as unresolved.
 
         array(pointer, n, ...) is a view of so many numbers that a field points to, None of NULL.
         """
-        self.devices = [job.device[k] for k in range(job.devices)]
-        sharing = self.devices[: usable.enough_for(job.sources)]
         job.zero_distances = job.unresolved = 0
         if job.changed:
             self.forget()
         try:
             if not job.acc:
                 self._search(job, array)
-            elif len(sharing) > 1:
-                self._sum_shared(sharing, job, array)
             else:
                 self._sum(job, array)
         except Unresolved:
@@ -77,25 +62,6 @@ class SessionTree:
             return acc, pot, jerk, counts.zero_distances
 
         _by_softening(forces, job, array)
-
-    def _sum_shared(self, devices: list[int], job: CData, array: ArrayOf) -> None:
-        from grape6py.cuda.tree import device_tree  # with the library, which few sessions need
-
-        with device_tree.turn:
-            tree = self._shared_tree(devices, job, array)
-
-            def forces(setting: Setting, targets: Given) -> Sums:
-                at, number, velocity = targets
-                walk: Attributes = {"method": "fmm" if setting.order else "bh", "momentum": False}
-                for name in "theta", "order", "eps2", "bound":
-                    walk[name] = getattr(setting, name)
-                acc, pot, jerk, _ = tree.forces(len(at), at, velocity, number, None, **walk)
-                return acc, pot, jerk, tree.zero_distances
-
-            try:
-                _by_softening(forces, job, array)
-            except RangeError as error:  # a force that fits no double, which is the host's to say
-                raise Unresolved from error
 
     # ---- searches --------------------------------------------------------------------------------
 
@@ -118,26 +84,11 @@ class SessionTree:
     # ---- trees -----------------------------------------------------------------------------------
 
     def _tree_of(self, job: CData, array: ArrayOf) -> Octree:
-        """The first device's tree of the job's particles."""
+        """The tree of the job's particles."""
         if self._tree is None:
             pos, mass, vel = (None if a is None else self._put(a) for a in _sources(job, array))
             self._tree = Octree(self._gpu, pos, mass, vel)
         return self._tree
-
-    def _shared_tree(self, devices: list[int], job: CData, array: ArrayOf) -> DevicesTree:
-        """That of several devices. Raises Unresolved."""
-        if self._shared is None:
-            import cupy
-
-            from grape6py._arrays import memory_space
-            from grape6py.ranks.devices import DevicesTree
-
-            tree = DevicesTree(cupy, devices, of_host=True)
-            tree.build(memory_space.for_host({}), *_sources(job, array))
-            self._shared = tree
-        if not self._shared.is_resolved:
-            raise Unresolved
-        return self._shared
 
     def _put(self, host: AnyArray) -> DeviceArray:
         return self._gpu.put(np.ascontiguousarray(host))
