@@ -133,11 +133,15 @@ def write_header(
 
 
 def write_units(file: HDF5, units: Units) -> None:
-    """Gadget's group of units."""
+    """Gadget's group of units, and what makes yt read it: it takes these files for Arepo's then.
+
+    (yt 4.4, ArepoHDF5Dataset: AMR or VORONOI in Config. Of Gadget's files it reads no units.)
+    """
     sizes = {"UnitMass_in_g": "mass", "UnitLength_in_cm": "length",
              "UnitVelocity_in_cm_per_s": "velocity"}  # fmt: skip
     group = file.create_group("Units")
     group.attrs.update({name: units.in_cgs(dimension) for name, dimension in sizes.items()})
+    file.create_group("Config").attrs["AMR"] = "no; with this yt reads the group Units"
 
 
 class Output:

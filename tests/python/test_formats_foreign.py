@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grape6py import Units, plummer, read_snapshot, write_snapshot
+from grape6py import Hermite, Units, plummer, read_snapshot, write_snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAMES = {"tipsy": "a.std", "gadget": "a.gadget", "gadget2": "a.gadget2", "gadget-hdf5": "a.hdf5"}
@@ -90,3 +90,39 @@ def test_yt_opens_an_hdf5_file(tmp_path, ids):
     ):  # fmt: skip
         read = (data["all", name] / unit).to("dimensionless").v
         assert np.allclose(read[order], array[ours], rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("text", ["Msun pc Myr", "5e4 Msun 1.2 pc", "1e10 Msun kpc km/s", None])
+@pytest.mark.parametrize("of_a_run", [False, True])
+def test_yt_and_pynbody_know_units(tmp_path, monkeypatch, text, of_a_run):
+    """N-body units have no size: there yt shows the file's numbers as code units."""
+    yt = pytest.importorskip("yt", reason="SKIP: yt")
+    pynbody = pytest.importorskip("pynbody", reason="SKIP: pynbody")
+    yt.set_log_level("error")
+    monkeypatch.chdir(tmp_path)
+    units, model, path = text and Units.from_text(text), plummer(N, seed=1), "a.hdf5"
+    if of_a_run:
+        given = plummer(N, seed=1, units=units) if units else model
+        cluster = Hermite(*given, eps=0.1, units=units) if units else Hermite(*given, eps=0.1)
+        cluster.save("run.h5")
+        path = "run/000000.hdf5"
+        model, units = read_snapshot(path), read_snapshot(path).units
+    else:
+        write_snapshot(path, model, units=units)
+    found, other = yt.load(path), pynbody.load(path)
+    data = found.all_data()
+    order = np.argsort(data["all", "ParticleIDs"].v)
+    for field, key, unit, dimension, array in (
+        ("particle_mass", "mass", "g", "mass", model.mass),
+        ("particle_position", "pos", "cm", "length", model.pos),
+        ("particle_velocity", "vel", "cm/s", "velocity", model.vel),
+    ):
+        size = units.in_cgs(dimension) if units else 1.0
+        theirs = data["all", field].to(unit if units else f"code_{dimension}").v[order]
+        assert np.allclose(theirs, array * size, rtol=1e-12, atol=0), field
+        if units:
+            physical = other[key].in_units(unit.replace("/s", " s^-1"), a=1, h=1)
+            theirs = np.asarray(physical)[np.argsort(other["iord"])]
+            assert np.allclose(theirs, array * size, rtol=1e-12, atol=0), key
+    if units and not of_a_run:
+        assert read_snapshot(path).units == units
