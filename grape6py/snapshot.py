@@ -20,6 +20,7 @@ from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
 from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
+from grape6py.formats.source import NOTHING, Given
 from grape6py.models import Particles
 from grape6py.ranks.ranks import Ranks, ranks_of, together
 
@@ -34,6 +35,8 @@ def read_snapshot(
     which: int = -1,
     *,
     format: str | None = None,
+    mass: float | None = None,
+    velocities: str | None = None,
     comm: Untyped = None,
 ) -> Snapshot:
     """Read bodies from a file of any of the formats, or from numbered files.
@@ -49,6 +52,10 @@ def read_snapshot(
         Which of the snapshots of a file, if it has several; by default the last one.
     format : str, optional
         The name of a format, if its contents are not to be asked.
+    mass : float, optional
+        Of each body that the file has no mass of, in the file's units.
+    velocities : "zero", optional
+        Bodies of a file without velocities are at rest.
     comm : mpi4py's communicator, optional
         All of its ranks make this call, with the same path. Each gets an equal share of the bodies,
         in the order of the file: bodies ``n * rank // size`` to ``n * (rank + 1) // size``.
@@ -56,14 +63,15 @@ def read_snapshot(
     Returns
     -------
     Snapshot
-        Mass, positions and velocities, and as attributes `time`, `ids` and `units`, or None where
-        the file does not say.
+        Mass, positions and velocities, and as attributes `time`, `ids`, `units` and `expansion`, or
+        None where the file does not say.
 
     Raises
     ------
     SnapshotError
         (a ValueError) that says what is wrong in which file, in text for each malformed line (the
-        first 20 in full). If numbered files are missing, or not those of one snapshot.
+        first 20 in full). If numbered files are missing, or not those of one snapshot; if bodies
+        have no masses or velocities, and neither is given.
     OSError
         If the file cannot be opened.
     RankError
@@ -72,28 +80,29 @@ def read_snapshot(
     Warns
     -----
     Grape6Warning
-        For a file of a cosmological run, whose lengths are comoving.
+        For a file of a cosmological run, whose lengths are comoving; `Snapshot.in_units` makes the
+        numbers physical.
     """
     if comm is not None:
         from grape6py.ranks import snapshots
 
-        return snapshots.read(Ranks(comm), source, which, format)
-    with opened(source) as file:
+        return snapshots.read(Ranks(comm), source, which, format, (mass, velocities))
+    with opened(source, Given.checked(mass, velocities)) as file:
         return whole(file, format_of(file, format, not hasattr(source, "read")), which)
 
 
 @contextlib.contextmanager
-def opened(source: Untyped) -> Iterator[Source]:
+def opened(source: Untyped, given: Given = NOTHING) -> Iterator[Source]:
     """Context with what is read: a file of a path, or an open one."""
     if not hasattr(source, "read"):
         name = file_of(source)
         with open(name, "rb") as file:
-            yield Source(file, name)
+            yield Source(file, name, given)
         return
     name = str(getattr(source, "name", "snapshot"))
     if isinstance(source, io.TextIOBase):
         source = io.BytesIO(source.read().encode("utf-8", "replace"))
-    yield Source(source, name)
+    yield Source(source, name, given)
 
 
 def file_of(path: PathLike) -> str:

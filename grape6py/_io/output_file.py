@@ -26,6 +26,7 @@ import h5py
 import numpy as np
 
 from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int8s, Int64s
+from grape6py._io import hdf5_storage
 from grape6py.errors import SnapshotError
 from grape6py.units import Units
 
@@ -66,9 +67,11 @@ def image(fill: Callable[[HDF5], object], **options: object) -> bytes:
     return found
 
 
-def opened(data: bytes) -> HDF5:
-    """An HDF5 file that was read into memory."""
-    return h5py.File(io.BytesIO(data), "r")
+def opened(data: bytes, group: str = "/") -> HDF5:
+    """An HDF5 file that was read into memory; a ValueError if an array of a group is elsewhere."""
+    file = h5py.File(io.BytesIO(data), "r")
+    hdf5_storage.check_all(file[group])
+    return file
 
 
 def written(
@@ -164,7 +167,7 @@ class Output:
 
     def __enter__(self) -> HDF5:
         with explained(self._name):
-            self._file = opened(self._data)
+            self._file = opened(self._data, self._group)
             return self._file[self._group]
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:

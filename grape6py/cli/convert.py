@@ -45,12 +45,24 @@ def add_parser(commands: Commands) -> None:
     add("--format", metavar="FORMAT", help="format of OUT, of the same names")
     add("--which", type=int, default=-1, metavar="K",
         help="which snapshot, if IN has several; from the end if negative (-1)")  # fmt: skip
+    add_lacking(parser)
     add("--files", type=int, metavar="N",
         help="write N numbered files, OUT.0, OUT.1, ..., in the formats of Gadget")  # fmt: skip
     add("--units", metavar="TEXT",
         help="units of OUT, as 'Msun pc' (with G = 1) or 'Msun kpc km/s'; those of IN, if it names "
         "none")  # fmt: skip
     parser.set_defaults(run=run, parser=parser)
+
+
+LACKING = ("mass", "velocities")
+
+
+def add_lacking(parser: argparse.ArgumentParser) -> None:
+    """Add the options for what a file of bodies lacks."""
+    parser.add_argument("--mass", type=float, metavar="M",
+        help="of each body of a file that has no mass of it, in the file's units")  # fmt: skip
+    parser.add_argument("--velocities", choices=("zero",),
+        help="bodies of a file without velocities are at rest")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
     units = None if options.units is None else Units.from_text(options.units)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", Grape6Warning)
-        found = snapshot.read_snapshot(options.source, options.which, format=options.given)
+        given = {name: getattr(options, name) for name in LACKING}
+        found = snapshot.read_snapshot(options.source, options.which, format=options.given, **given)
         if units is not None:
             found = found.in_units(units)
         check_place(options.target)

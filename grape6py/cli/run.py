@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from grape6py.cli import convert
 from grape6py.errors import Grape6Warning
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def add_parser(commands: Commands) -> None:
     add("--units", metavar="TEXT",
         help="what the model's mass and length of 1 are, or units to take the file's bodies in: "
         "'Msun pc', '5e4 Msun 1.2 pc' (G = 1), 'Msun kpc km/s'")  # fmt: skip
+    convert.add_lacking(parser)
     add("--field", action="append", default=[], metavar="NAME,PARAMETER=...",
         help="field from outside, as mwpotential2014,radius=8000,speed=33.5 or nfw,mass=1,scale=2; "
         "may be given more than once: they add up")  # fmt: skip

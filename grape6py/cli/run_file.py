@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py import archive, snapshot
+from grape6py.errors import ArgumentError
 from grape6py.ranks.ranks import together
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import AnyArray, Int8s, PathLike
+    from grape6py._arrays.kinds import AnyArray, Int8s, PathLike, Untyped
     from grape6py.ranks.ranks import Ranks
 
 _LARGEST_ID = 2**31 - 1
 
 
-def read(path: PathLike, share: Ranks | None) -> tuple[snapshot.Snapshot, Int8s | None]:
+def read(
+    path: PathLike, share: Ranks | None, **given: Untyped
+) -> tuple[snapshot.Snapshot, Int8s | None]:
     """Bodies of a file, or of the last output of a run, and what all of them belong to."""
-    found = snapshot.read_snapshot(path, comm=share and share.comm)
+    found = snapshot.read_snapshot(path, comm=share and share.comm, **given)
+    if found.expansion is not None:
+        raise ArgumentError(
+            f"{path} is of a cosmological run, and space does not expand here: grape6 convert "
+            f"{path} still.hdf5 --units 'Msun kpc km/s' makes bodies that can be run, in "
+            "physical units and without the expansion"
+        )
     component = None
     if found.is_of_a_run:
         with together(share, "the components"):

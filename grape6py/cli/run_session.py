@@ -22,7 +22,7 @@ import tqdm
 
 from grape6py import archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._io import atomic_files, moments
-from grape6py.cli import launched, run_file, run_models, run_outside
+from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.ranks import together
@@ -40,7 +40,7 @@ RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
-_FROM_OLD += ["G", "orbit", "units"]
+_FROM_OLD += ["G", "orbit", "units", *convert.LACKING]
 _FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
@@ -148,6 +148,7 @@ class _Integration:
         share = self._ranks if kind.SHARES_BODIES else None  # of whom each has bodies of its own
         if model:
             wrong = [name for name in shape if name not in model.options]
+            wrong += _given(o, convert.LACKING)
             if wrong:
                 o.parser.error(f"{o.start} has no {_spelt(wrong)}")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
@@ -173,7 +174,7 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, self._component = run_file.read(o.start, share)
+            found, self._component = run_file.read(o.start, share, **_given(o, convert.LACKING))
             n = len(found.mass) if share is None else int(share.counts(len(found.mass)).sum())
             name = f"{_name(o.start)}, N = {n}"
             eps = o.eps or 0.0

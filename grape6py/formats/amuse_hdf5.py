@@ -51,48 +51,61 @@ def read(source: Source, which: int) -> Snapshot:
         if not -len(states) <= which < len(states):
             raise source.wrong(f"it has {len(states)} states of a set, and not number {which}")
         group = states[which]
-        n, attributes = int(hdf5.scalar(group.attrs["number_of_particles"])), group["attributes"]
-        missing = [name for name in _ATTRIBUTES[:4] if name not in attributes]
-        if missing:
-            raise source.wrong(f"its particles have no {', '.join(missing)}")
-        units = {
-            name: _unit(source, attributes[name].attrs["units"], _dimension(name))
+        n = int(hdf5.scalar(group.attrs["number_of_particles"]))
+        columns = hdf5.member(source, group, "attributes")
+        attributes = {
+            name: found
             for name in _ATTRIBUTES
-            if name in attributes
+            if (found := hdf5.member(source, columns, name)) is not None
+        }
+        for names in _TOGETHER:
+            missing = [name for name in names if name not in attributes]
+            if missing and (len(missing) < len(names) or "x" in names):
+                raise source.wrong(f"its particles have no {', '.join(missing)}")
+        units = {
+            name: _unit(source, found.attrs["units"], _dimension(name))
+            for name, found in attributes.items()
         }
         scales = [_scale(units, names) for names in _TOGETHER]
+        is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
         mass, pos, vel = (
             hdf5.columns(
                 source,
-                [attributes.get(name) for name in names],
+                [attributes[name] for name in names],
                 n,
-                [units[name].factor / scale if name in units else 1.0 for name in names],
+                [units[name].factor / scale for name in names],
             )
+            if scale
+            else None
             for names, scale in zip(_TOGETHER, scales, strict=True)
         )
-        is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
+        assert pos is not None
+        if mass is None:
+            mass = source.absent_masses(n, "attribute mass" + " (in kg)" * is_physical)
+        if vel is None:
+            vel = source.absent_velocities(n, "attributes vx, vy, vz")
         made_of = None
         if is_physical:
             speed = scales[2] or scales[1]  # without velocities: a second for the time
-            made_of = Units.from_cgs(scales[0] * 1e3, scales[1] * 1e2, speed * 1e2)
+            made_of = Units.from_cgs((scales[0] or 1.0) * 1e3, scales[1] * 1e2, speed * 1e2)
         time = None
         if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
             unit = _unit(source, group.attrs["timestamp_unit"], "time")
             time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
             if made_of is not None and unit.systems == {"S.I."}:
                 time /= made_of.in_cgs("time")
-        ids = hdf5.ints(source, group["keys"], n)
+        ids = hdf5.ints(source, hdf5.member(source, group, "keys"), n)
     return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
 
 
 def _states(source: Source, file: HDF5) -> list[HDF5]:
     """Groups of the saved states, in their order."""
     sets = {}
-    for name, group in file.items():
+    for name, group in hdf5.members(source, file):
         if name != "AMUSE_INF" and isinstance(group, h5py.Group):
             states = [
                 state
-                for key, state in sorted(group.items())
+                for _, state in sorted(hdf5.members(source, group))
                 if isinstance(state, h5py.Group) and "number_of_particles" in state.attrs
             ]
             if states:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,30 @@ def shares(n: int, k: int) -> list[int]:
     return [n * share // k for share in range(k + 1)]
 
 
+class Expansion(NamedTuple):
+    """Of a snapshot of an expanding universe: what its numbers are multiplied by to be physical.
+
+    Attributes
+    ----------
+    a, h : float
+        Scale factor, and Hubble constant over 100 km/s/Mpc; h is 1 if the file does not use it.
+    mass, length, velocity : float
+        The factors: of Gadget 1/h, a/h and sqrt(a). Velocities are then peculiar ones.
+    """
+
+    a: float
+    h: float
+    mass: float
+    length: float
+    velocity: float
+
+    def __str__(self) -> str:
+        return (
+            f"a = {self.a:.6g}, h = {self.h:.6g}: masses times {self.mass:.6g}, lengths times "
+            f"{self.length:.6g} and velocities times {self.velocity:.6g} are physical"
+        )
+
+
 class Snapshot(Particles):
     """Bodies of a file: :class:`Particles`, and what else the file says.
 
@@ -36,11 +60,13 @@ class Snapshot(Particles):
     mass : ndarray of float64, shape (n,)
     pos, vel : ndarray of float64, shape (n, 3)
     time : float or None
-        None if the format has no place for it.
+        None if the format has no place for it, or of a cosmological run, whose time is `a`.
     ids : ndarray of int64, shape (n,), or None
         uint64 if one of them is larger.
     units : Units or None
-        In which the numbers are.
+        In which the numbers are: physical ones, also of a cosmological run.
+    expansion : Expansion or None
+        Of a cosmological run: positions are comoving, until units are asked for.
     format : str
         Its name in the table of formats.
     """
@@ -48,6 +74,7 @@ class Snapshot(Particles):
     time: float | None = None
     ids: AnyArray | None = None
     units: Units | None = None
+    expansion: Expansion | None = None
     format: str = ""
     is_of_a_run = False  # a file that this project's runs have written
 
@@ -82,7 +109,7 @@ class Snapshot(Particles):
     def with_ids(self, ids: AnyArray | None) -> Snapshot:
         """The same with other ids."""
         made = Snapshot(*self, time=self.time, ids=ids, units=self.units)
-        made.format = self.format
+        made.format, made.expansion = self.format, self.expansion
         return made
 
     def cut(self, k: int) -> list[Snapshot]:
@@ -98,17 +125,17 @@ class Snapshot(Particles):
         ]
 
     def in_units(self, units: Units) -> Snapshot:
-        """The same in other units; in these, if the file names none."""
-        made = self
+        """The same in other units; in these, if the file names none. The numbers are physical."""
+        factors = [1.0, 1.0, 1.0, 1.0]
         if self.units is not None:
             factors = [self.units.factor(k, units) for k in ("mass", "length", "velocity", "time")]
-            arrays = [
-                array if factor == 1 else array * factor
-                for array, factor in zip(self, factors, strict=False)
-            ]
-            time = None if self.time is None else self.time * factors[3]
-            made = Snapshot(*arrays, time=time, ids=self.ids)
-        else:
-            made = Snapshot(*self, time=self.time, ids=self.ids)
-        made.units, made.format = units, self.format
+        elif self.expansion is not None:
+            factors = [*self.expansion[2:], 1.0]
+        arrays = [
+            array if factor == 1 else array * factor
+            for array, factor in zip(self, factors, strict=False)
+        ]
+        time = None if self.time is None else self.time * factors[3]
+        made = Snapshot(*arrays, time=time, ids=self.ids, units=units)
+        made.format = self.format
         return made

@@ -68,6 +68,7 @@ def head(source: Source) -> parts.Head:
     blocks, swapped = _blocks(source)
     found = _header(source, blocks, swapped)
     is_marked = found["ours"] == _OURS
+    universe = found["time"], found["redshift"], found["omega"][0], found["hubble"]
     return parts.Head(
         name=source.name,
         counts=_integers(found["npart"]),
@@ -76,7 +77,7 @@ def head(source: Source) -> parts.Head:
         time=float(found["time"]),
         units=None,
         has_ids="ID" in blocks,
-        is_cosmological=parts.is_cosmological(float(found["omega"][0]), float(found["redshift"])),
+        expansion=parts.expansion(source, *map(float, universe)),
         mark=parts.mark(found["digest"].tobytes(), int(found["number"])) if is_marked else "",
     )
 
@@ -98,7 +99,10 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
     counts = _integers(found["npart"])
     n, some = sum(counts), slice(begin, end)
     pos = _vectors(source, blocks, "POS", n, some, swapped)
-    vel = _vectors(source, blocks, "VEL", n, some, swapped)
+    if "VEL" in blocks:
+        vel = _vectors(source, blocks, "VEL", n, some, swapped)
+    else:
+        vel = source.absent_velocities(end - begin, "block VEL")
     ids = None
     if "ID" in blocks:
         size = blocks["ID"].size
@@ -165,13 +169,16 @@ def _masses(
     """Those of the block, which are of the types without one in the header, and of the header."""
     own = [0 if mass else n for n, mass in zip(counts, table, strict=True)]
     k, block = sum(own), blocks.get("MASS")
-    if k and (block is None or block.size not in (4 * k, 8 * k)):
+    if k and block is not None and block.size not in (4 * k, 8 * k):
         raise source.wrong(f"the block MASS does not have the masses of {k} particles")
     found = []
     for of_type, some in parts.overlap(counts, rows.start, rows.stop):
         n = some.stop - some.start
         if table[of_type] or block is None:
-            found.append(np.full(n, float(table[of_type])))
+            of_header = float(table[of_type])
+            found.append(
+                np.full(n, of_header) if of_header else source.absent_masses(n, "block MASS")
+            )
             continue
         kind = of_this_machine("f4" if block.size == 4 * k else "f8", swapped)
         first = sum(own[:of_type]) + some.start

@@ -1,25 +1,31 @@
 """Gadget's snapshots in HDF5, which Arepo, GIZMO, SWIFT and this project's runs write, too.
 
 Groups PartType0 to PartType5 have Coordinates, Velocities, Masses (or a number of the header's
-MassTable) and ParticleIDs. A snapshot may be in several files. The units stand in the group Units,
-or among Gadget-4's Parameters, as UnitLength_in_cm, UnitMass_in_g and UnitVelocity_in_cm_per_s;
-SWIFT and GIZMO have names of their own. Known: the user guide of GADGET-4, and the codes'
-documentation.
+MassTable) and ParticleIDs; all lie in the file itself. A snapshot may be in several files. The
+units stand in the group Units, or among Gadget-4's Parameters, as UnitLength_in_cm, UnitMass_in_g
+and UnitVelocity_in_cm_per_s; SWIFT and GIZMO have names of their own. Known: the user guide of
+GADGET-4, and the codes' documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from grape6py._arrays.kinds import HDF5, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5, parts
-from grape6py.formats.bodies import Snapshot
+from grape6py.formats.bodies import Expansion, Snapshot
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
+# Of masses, positions and velocities: of Gadget, EAGLE, and of black holes in SWIFT.
+_NAMES = (("Masses", "Mass", "DynamicalMasses", "SubgridMasses"), ("Coordinates",),
+          ("Velocities", "Velocity"))  # fmt: skip
+_PLACES = ("Header", "Parameters", "Cosmology")
+_EXPANDING = ("Redshift", "Omega0", "Omega_Matter", "HubbleParam", "ComovingIntegrationOn",
+              "Cosmological run")  # fmt: skip
 _UNITS = ("UnitMass_in_g", "UnitLength_in_cm", "UnitVelocity_in_cm_per_s")
 _GIZMO = ("UnitMass_In_CGS", "UnitLength_In_CGS", "UnitVelocity_In_CGS")
 _SWIFT = ("Unit mass in cgs (U_M)", "Unit length in cgs (U_L)", "Unit time in cgs (U_t)")
@@ -33,19 +39,26 @@ def recognises(source: Source) -> bool:
 def head(source: Source) -> parts.Head:
     """What a file says of itself and of its snapshot."""
     with hdf5.opened(source) as file:
-        header = file["Header"].attrs
+        header = hdf5.attributes(source, file, "Header")
         counts = _counts(header)
-        groups = [file[f"PartType{k}"] for k, count in enumerate(counts) if count]
+        groups = [hdf5.member(source, file, f"PartType{k}") for k, n in enumerate(counts) if n]
         files = int(hdf5.scalar(header.get("NumFilesPerSnapshot", 1)))
+        time = hdf5.scalar(header["Time"]) if "Time" in header else None
+        names, sizes = _units(source, file)
+        expansion = _expansion(source, file, time, names)
+        units = None
+        if sizes is not None:
+            factors = (1.0, 1.0, 1.0) if expansion is None else expansion[2:]
+            units = Units.from_cgs(*(s * f for s, f in zip(sizes, factors, strict=True)))
         return parts.Head(
             name=source.name,
             counts=counts,
             totals=_integers(header.get("NumPart_Total", ())) if files > 1 else (),
             files=files,
-            time=hdf5.scalar(header["Time"]) if "Time" in header else None,
-            units=units_of(file),
-            has_ids=all("ParticleIDs" in group for group in groups),
-            is_cosmological=_is_cosmological(file),
+            time=time,
+            units=units,
+            expansion=expansion,
+            has_ids=all(_first(source, group, ("ParticleIDs",)) is not None for group in groups),
             mark=str(file.attrs.get(output_file.MARK, "")),
         )
 
@@ -61,24 +74,32 @@ def _integers(values: Untyped) -> tuple[int, ...]:
 def rows(source: Source, begin: int, end: int) -> Snapshot:
     """Particles of all types, in the order of types, from one number to another."""
     with hdf5.opened(source) as file:
-        header = file["Header"].attrs
+        header = hdf5.attributes(source, file, "Header")
         counts = _counts(header)
         table = np.ravel(header.get("MassTable", np.zeros(len(counts))))
         if len(table) != len(counts):
             raise source.wrong(f"{len(counts)} types of particles, and {len(table)} masses of them")
         bodies, ids = [], []
         for k, some in parts.overlap(counts, begin, end):
-            group, n = file[f"PartType{k}"], counts[k]
-            pos = hdf5.floats(source, group["Coordinates"], (n, 3), some)  # or it has not so many
-            vel = hdf5.floats(source, group["Velocities"], (n, 3), some)
-            masses = (
-                hdf5.floats(source, group["Masses"], (n,), some)
-                if "Masses" in group
-                else np.full(len(pos), hdf5.scalar(table[k]))
-            )
-            bodies.append((masses, pos, vel))
-            if "ParticleIDs" in group:
-                ids.append(hdf5.ints(source, group["ParticleIDs"], n, some))
+            name, n = f"PartType{k}", counts[k]
+            group = hdf5.member(source, file, name)
+            masses, here, motion = (_first(source, group, names) for names in _NAMES)
+            if here is None:
+                raise source.wrong(f"there is no {name}/Coordinates, of {n} bodies")
+            pos = hdf5.floats(source, here, (n, 3), some)  # or it has not so many
+            if motion is not None:
+                vel = hdf5.floats(source, motion, (n, 3), some)
+            else:
+                vel = source.absent_velocities(len(pos), f"{name}/Velocities")
+            if masses is not None:
+                mass = hdf5.floats(source, masses, (n,), some)
+            elif own := hdf5.scalar(table[k]):
+                mass = np.full(len(pos), own)
+            else:
+                mass = source.absent_masses(len(pos), f"{name}/Masses, nor a mass in MassTable")
+            bodies.append((mass, pos, vel))
+            if (numbers := _first(source, group, ("ParticleIDs",))) is not None:
+                ids.append(hdf5.ints(source, numbers, n, some))
         all_ids = parts.joined_ids(ids) if ids and len(ids) == len(bodies) else None
     columns = zip(*bodies, strict=True)
     arrays = [column[0] if len(column) == 1 else np.concatenate(column) for column in columns]
@@ -88,29 +109,44 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
 LAYOUT = parts.Layout(head, rows)
 
 
-def _is_cosmological(file: HDF5) -> bool:
-    """Whether one of the places where codes say so says that space expands."""
-    names = ("Omega0", "Omega_Matter", "ComovingIntegrationOn", "Cosmological run")
-    said = [
-        hdf5.scalar(file[group].attrs[name])
-        for group in ("Header", "Parameters", "Cosmology")
-        for name in names
-        if group in file and name in file[group].attrs
-    ]
-    redshift = hdf5.scalar(file["Header"].attrs.get("Redshift", 0.0))
-    return parts.is_cosmological(max(said, default=0.0), redshift)
+def _first(source: Source, group: HDF5, names: Sequence[str]) -> Untyped | None:
+    """The first of some names that a group has."""
+    found = (hdf5.member(source, group, name) for name in names)
+    return next((dataset for dataset in found if dataset is not None), None)
 
 
-def units_of(file: HDF5) -> Units | None:
-    """The units that a file names, by any of the codes."""
-    for name in ("Units", "Parameters", "Header"):
-        attributes = file[name].attrs if name in file else {}
+def _units(source: Source, file: HDF5) -> tuple[Sequence[str], tuple[float, ...] | None]:
+    """Sizes of units of mass, length and velocity in cgs, by the names of any of the codes."""
+    for place in ("Units", "Parameters", "Header"):
+        attributes = hdf5.attributes(source, file, place)
         for names in (_UNITS, _GIZMO, _SWIFT):
             if all(key in attributes for key in names):
                 mass, length, third = (hdf5.scalar(attributes[key]) for key in names)
-                velocity = length / third if names is _SWIFT else third
-                return Units.from_cgs(mass, length, velocity)
-    return None
+                if names is not _SWIFT:
+                    return names, (mass, length, third)
+                if third == 0:
+                    raise source.wrong("its unit of time is 0")
+                return names, (mass, length, length / third)
+    return _UNITS, None
+
+
+def _expansion(
+    source: Source, file: HDF5, time: float | None, units: Sequence[str]
+) -> Expansion | None:
+    """That of the universe, by what any of the codes says, and in units of their names."""
+    said = {
+        key: hdf5.scalar(attributes[key])
+        for attributes in (hdf5.attributes(source, file, place) for place in _PLACES)
+        for key in _EXPANDING
+        if key in attributes
+    }
+    of_run = [said[key] for key in ("ComovingIntegrationOn", "Cosmological run") if key in said]
+    omega = max(said.get("Omega0", 0.0), said.get("Omega_Matter", 0.0))
+    h = said.get("HubbleParam", 1.0) if units is _UNITS else 1.0  # GIZMO's units have it in them
+    found = parts.expansion(source, time, said.get("Redshift"), omega, h, max(of_run, default=None))
+    if found is not None and units is _SWIFT:  # whose velocities are peculiar ones
+        found = found._replace(velocity=1.0)
+    return found
 
 
 def write(content: Snapshot, comment: str, place: parts.Place | None = None) -> Iterator[bytes]:

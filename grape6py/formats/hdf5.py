@@ -12,12 +12,12 @@ import h5py
 import numpy as np
 
 from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Untyped
+from grape6py._io import hdf5_storage
 from grape6py._io.output_file import explained
 from grape6py.formats.source import Source
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
-_BEST_COMPRESSION = 1032  # of deflate
-_SMALL = 1 << 20  # bytes
+_MOST_LINKS = 16  # one after the other
 _ROWS = 1 << 18  # of several columns read at a time
 
 
@@ -35,17 +35,55 @@ def kind(source: Source) -> str | None:
     with opened(source) as file:
         if str(file.attrs.get("format", "")).startswith("grape6py"):
             return "grape6py"
-        if "AMUSE_INF" in file or _has_particles(file):
+        if member(source, file, "AMUSE_INF") is not None or _has_particles(source, file):
             return "amuse"
-        if "Header" in file and "NumPart_ThisFile" in file["Header"].attrs:
+        if "NumPart_ThisFile" in attributes(source, file, "Header"):
             return "gadget"
     return ""
 
 
-def _has_particles(file: HDF5) -> bool:
-    return "particles" in file and isinstance(file["particles"], h5py.Group) and any(
-        "number_of_particles" in group.attrs for group in file["particles"].values()
-    )  # fmt: skip
+def _has_particles(source: Source, file: HDF5) -> bool:
+    group = member(source, file, "particles")
+    return isinstance(group, h5py.Group) and any(
+        "number_of_particles" in state.attrs for _, state in members(source, group)
+    )
+
+
+def member(source: Source, group: Untyped, path: str, links: int = _MOST_LINKS) -> Untyped | None:
+    """What a group has of a name, or None; refused if it is in another file."""
+    found = group
+    for word in filter(None, path.split("/")):
+        if not isinstance(found, h5py.Group):
+            return None
+        links_of, name = found.id.links, word.encode("utf-8", "surrogateescape")
+        if word != "." and not links_of.exists(name):
+            return None
+        kind = h5py.h5l.TYPE_HARD if word == "." else links_of.get_info(name).type
+        if kind == h5py.h5l.TYPE_HARD:
+            found = found[word]
+        elif kind == h5py.h5l.TYPE_SOFT and links:
+            to = links_of.get_val(name).decode("utf-8", "surrogateescape")
+            found = member(source, found.file if to.startswith("/") else found, to, links - 1)
+        else:
+            of = "too many others" if kind == h5py.h5l.TYPE_SOFT else "another file"
+            raise source.wrong(
+                f"{found.name.rstrip('/')}/{word} is a link to {of}, which is not followed"
+            )
+    return found
+
+
+def members(source: Source, group: HDF5) -> Iterator[tuple[str, Untyped]]:
+    """All that a group has, by name."""
+    for name in group:
+        found = member(source, group, name)
+        if found is not None:
+            yield name, found
+
+
+def attributes(source: Source, file: HDF5, name: str) -> Untyped:
+    """Those of a group of a name; none, if it is not there."""
+    group = member(source, file, name)
+    return {} if group is None else group.attrs
 
 
 def scalar(value: Untyped) -> float:
@@ -71,15 +109,14 @@ def floats(
 def columns(
     source: Source, datasets: Sequence[Untyped], n: int, factors: Sequence[float]
 ) -> Floats:
-    """Datasets of n numbers as columns, each times its factor; zeros for one that is None."""
-    there = [of for of in enumerate(datasets) if of[1] is not None]
-    for _, dataset in there:
+    """Datasets of n numbers as columns, each times its factor."""
+    for dataset in datasets:
         _check(source, dataset, (n,), "fiu")
-    found: Floats = np.zeros((n, len(datasets)))
+    found: Floats = np.empty((n, len(datasets)))
     some = np.empty(min(n, _ROWS))
     for first in range(0, n, _ROWS):
         rows = found[first : first + _ROWS]
-        for k, dataset in there:
+        for k, dataset in enumerate(datasets):
             dataset.read_direct(some[: len(rows)], slice(first, first + len(rows)))
             rows[:, k] = some[: len(rows)]
             if factors[k] != 1:
@@ -98,11 +135,10 @@ def ints(source: Source, dataset: Untyped, n: int, rows: slice | None = None) ->
 
 def _check(source: Source, dataset: Untyped, shape: tuple[int, ...], kinds: str) -> None:
     if not isinstance(dataset, h5py.Dataset):
-        raise source.wrong(f"{dataset.name} is no array")
+        raise source.wrong(f"{getattr(dataset, 'name', 'a dataset')} is no array, or not there")
+    if wrong := hdf5_storage.fault(dataset):
+        raise source.wrong(f"{dataset.name} {wrong}")
     if dataset.shape != shape or dataset.dtype.kind not in kinds:
         raise source.wrong(
             f"{dataset.name} has shape {dataset.shape} of {dataset.dtype}, and not {shape} numbers"
         )
-    stored, size = dataset.id.get_storage_size(), dataset.size * dataset.dtype.itemsize
-    if size > _SMALL and stored * _BEST_COMPRESSION < size:
-        raise source.wrong(f"{dataset.name} should have {size} bytes, and {stored} are stored")

@@ -88,19 +88,23 @@ class _Reader:
         if stated == 0:
             return Snapshot(np.empty(0), np.empty((0, 3)), np.empty((0, 3)), time=time)
         mass_item = self._masses()
-        n = mass_item.values
-        if stated not in (None, n):
+        n = mass_item.values if mass_item is not None else stated
+        if n is None or n < 0 or stated not in (None, n):
             raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
-        mass = self._array(mass_item, (n,))
         if "PhaseSpace" in particles:
             pos, vel = self._phase_space(particles["PhaseSpace"][0], n)
         elif "Position" in particles:
             pos = self._array(particles["Position"][0], (n, 3))
-            vel = np.zeros((n, 3))
             if "Velocity" in particles:
                 vel = self._array(particles["Velocity"][0], (n, 3))
+            else:
+                vel = source.absent_velocities(n, "PhaseSpace or Velocity")
         else:
             raise source.wrong("a snapshot has neither PhaseSpace nor Position")
+        if mass_item is not None:
+            mass = self._array(mass_item, (n,))
+        else:
+            mass = source.absent_masses(n, "Mass, in any snapshot")
         ids = None
         if "Key" in particles:
             key = particles["Key"][0]
@@ -108,13 +112,13 @@ class _Reader:
             ids = source.ints(key.offset, key.dtype, n, "Key")
         return Snapshot(mass, pos, vel, time=time, ids=ids)
 
-    def _masses(self) -> _Item:
+    def _masses(self) -> _Item | None:
         for item in self._snapshots[self._which :: -1]:
             particles = item.items["Particles"][0].items
             if "Mass" in particles:
                 found: _Item = particles["Mass"][0]
                 return found
-        raise self._source.wrong("no snapshot has masses")
+        return None
 
     def _phase_space(self, item: _Item, n: int) -> tuple[Floats, Floats]:
         self._check(item, (n, 2, 3), "fd")

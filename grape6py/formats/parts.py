@@ -20,8 +20,8 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, PathLike
 from grape6py.errors import Grape6Warning, SnapshotError
-from grape6py.formats.bodies import Snapshot
-from grape6py.formats.source import Source
+from grape6py.formats.bodies import Expansion, Snapshot
+from grape6py.formats.source import NOTHING, Given, Source
 from grape6py.units import Units
 
 MOST = 1 << 16  # files of a snapshot
@@ -42,7 +42,8 @@ class Head(NamedTuple):
         Of the snapshot.
     time : float or None
     units : Units or None
-    has_ids, is_cosmological : bool
+    expansion : Expansion or None
+    has_ids : bool
     mark : str
         A digest of the snapshot, and the number of the file; "" if another code wrote it.
     """
@@ -53,8 +54,8 @@ class Head(NamedTuple):
     files: int
     time: float | None
     units: Units | None
+    expansion: Expansion | None
     has_ids: bool
-    is_cosmological: bool
     mark: str
 
     @property
@@ -116,8 +117,8 @@ class Layout(NamedTuple):
         """Of all files of a snapshot, of which the source is one."""
         first = self.head(source)
         _check(first)
-        if first.is_cosmological:
-            _warn_of_cosmology(source.name)
+        if first.expansion is not None:
+            _warn_of_cosmology(source.name, first)
         if first.files <= 1:
             return [first]
         stem, number, ending = split_number(source.name)
@@ -134,7 +135,7 @@ class Layout(NamedTuple):
                 continue
             name = f"{stem}.{k}{ending}"
             try:
-                with _opened(name) as part:
+                with _opened(name, source.given) as part:
                     found.append(self.head(part))
             except FileNotFoundError:
                 raise source.wrong(
@@ -145,14 +146,20 @@ class Layout(NamedTuple):
         return found
 
     def between(
-        self, heads: Sequence[Head], begin: int, end: int, source: Source | None = None
+        self,
+        heads: Sequence[Head],
+        begin: int,
+        end: int,
+        source: Source | None = None,
+        given: Given = NOTHING,
     ) -> Snapshot:
         """Bodies of a snapshot, from one number to another; `source` is open already."""
+        given = given if source is None else source.given
         found = []
         for k, some in overlap([head.n for head in heads], begin, end):
             name = heads[k].name
             is_open = source is not None and source.name == name
-            with contextlib.nullcontext(source) if is_open else _opened(name) as part:
+            with contextlib.nullcontext(source) if is_open else _opened(name, given) as part:
                 assert part is not None
                 if part is not source and self.head(part) != heads[k]:
                     raise part.wrong("it has changed while it was read")
@@ -169,7 +176,10 @@ class Layout(NamedTuple):
             all_ids = joined_ids(ids) if has_ids else None
         except ValueError as error:
             raise SnapshotError(f"{heads[0].name}: {error}") from error
-        return Snapshot(*arrays, time=heads[0].time, ids=all_ids, units=heads[0].units)
+        time = heads[0].time if heads[0].expansion is None else None  # that is a scale factor
+        made = Snapshot(*arrays, time=time, ids=all_ids, units=heads[0].units)
+        made.expansion = heads[0].expansion
+        return made
 
 
 def total(heads: Sequence[Head]) -> int:
@@ -226,9 +236,9 @@ def first_of(path: PathLike) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[Source]:
+def _opened(name: str, given: Given) -> Iterator[Source]:
     with open(name, "rb") as file:
-        yield Source(file, name)
+        yield Source(file, name, given)
 
 
 # ---- which belong together -------------------------------------------------------------
@@ -286,16 +296,36 @@ def joined_ids(ids: Sequence[AnyArray]) -> AnyArray:
     return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
 
-def is_cosmological(omega: float, redshift: float) -> bool:
-    """Whether lengths are comoving: a file of an expanding universe."""
-    return omega > 0 and redshift != 0
+def expansion(
+    source: Source,
+    time: float | None,
+    redshift: float | None,
+    omega: float,
+    h: float,
+    said: float | None = None,
+) -> Expansion | None:
+    """That of a snapshot, with Gadget's factors; None if space does not expand.
+
+    It does if the file says so; or by its density, if the redshift is not 0, or the time is a = 1;
+    or if the time is the scale factor of a redshift that is not 0.
+    """
+    z = redshift or 0.0
+    is_scale_factor = time is None or abs(time * (1 + z) - 1) < 1e-5
+    if said is None:
+        said = (omega > 0 or z != 0) and (is_scale_factor or (omega > 0 and z != 0))
+    if not said:
+        return None
+    a = (time or 0.0) if redshift is None else 1 / (1 + z) if z > -1 else 0.0
+    if not (0 < a < np.inf and 0 < h < np.inf):
+        raise source.wrong(f"of a cosmological run with a = {a:g}, z = {z:g}, HubbleParam = {h:g}")
+    return Expansion(a, h, mass=1 / h, length=a / h, velocity=a**0.5)
 
 
-def _warn_of_cosmology(name: str) -> None:
+def _warn_of_cosmology(name: str, head: Head) -> None:
     """Say that numbers are not what this project integrates."""
     warnings.warn(
-        f"{name}: of a cosmological run; positions are comoving, and all numbers are those of the "
-        "file",
+        f"{name}: of a cosmological run; positions are comoving, and the numbers are those of the "
+        f"file; in units that are asked for they are physical: {head.expansion}",
         Grape6Warning,
         stacklevel=2,
     )

@@ -8,17 +8,36 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from grape6py._arrays.kinds import AnyArray, Floats, Int64s
-from grape6py.errors import SnapshotError
+from grape6py._arrays import validate
+from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
+from grape6py.errors import ArgumentError, SnapshotError
 
 _PIECE = 1 << 20  # bytes
 _HEAD = 1 << 16
 DOUBLE = np.dtype(np.float64)
+
+
+class Given(NamedTuple):
+    """For what a file lacks: a mass, in its units, and "zero" for velocities."""
+
+    mass: float | None = None
+    velocities: str | None = None
+
+    @classmethod
+    def checked(cls, mass: Untyped, velocities: Untyped) -> Self:
+        """Of arguments; an ArgumentError says what is wrong with them."""
+        if velocities is not None and (not isinstance(velocities, str) or velocities != "zero"):
+            raise ArgumentError(f"velocities = {velocities!r}: there is 'zero' alone")
+        return cls(None if mass is None else validate.number("mass", mass, negative=False),
+                   velocities)  # fmt: skip
+
+
+NOTHING = Given()
 
 
 class Source:
@@ -30,10 +49,11 @@ class Source:
         Read into memory if it has no places, as a pipe.
     name : str
         For messages.
+    given : Given
     """
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        self.name = name
+    def __init__(self, file: BinaryIO, name: str, given: Given = NOTHING) -> None:
+        self.name, self.given = name, given
         try:
             self.size = file.seek(0, os.SEEK_END)
         except OSError:  # a pipe
@@ -46,6 +66,23 @@ class Source:
     def wrong(self, what: str) -> SnapshotError:
         """An error that names the file."""
         return SnapshotError(f"{self.name}: {what}")
+
+    def absent_masses(self, n: int, what: str) -> Floats:
+        """The mass given for n bodies without; an error that names what is missing, if none is."""
+        if self.given.mass is None:
+            raise self.wrong(
+                f"it has no {what}: --mass M or mass=M gives M to each body without a mass"
+            )
+        return np.full(n, self.given.mass)
+
+    def absent_velocities(self, n: int, what: str) -> Floats:
+        """Zeros, if asked for; an error that names what is missing, if not."""
+        if self.given.velocities is None:
+            raise self.wrong(
+                f'it has no {what}: --velocities zero or velocities="zero" puts these bodies at '
+                "rest"
+            )
+        return np.zeros((n, 3))
 
     def check(self, offset: int, size: int, what: str) -> None:
         """Raise a SnapshotError if the file ends before some bytes."""

@@ -62,16 +62,26 @@ _BODY = """(Particle
 class _Node:
     """A particle of the tree, under way."""
 
-    __slots__ = ("first", "id", "is_leaf", "mass", "pos", "scales", "time", "vel")
+    __slots__ = ("first", "id", "is_leaf", "mass", "missing", "pos", "scales", "time", "vel")
 
     def __init__(self, first: int) -> None:
         self.mass = 0.0
         self.pos = self.vel = [0.0, 0.0, 0.0]
+        self.missing = {b"m", b"r", b"v"}
         self.id: int | None = None
         self.scales: dict[bytes, float] = {}
         self.time: float | None = None
         self.is_leaf = True
         self.first = first  # row of the first star in it
+
+    def settle(self, source: Source) -> None:
+        """Fill in what no line has said of a star or a node in the root."""
+        if b"r" in self.missing:
+            raise source.wrong(f"particle {self.id} has no r")
+        if b"v" in self.missing:
+            self.vel = source.absent_velocities(1, f"v of particle {self.id}")[0].tolist()
+        if b"m" in self.missing and self.is_leaf:
+            self.mass = float(source.absent_masses(1, f"m of particle {self.id}")[0])
 
 
 class _Stars:
@@ -136,6 +146,8 @@ def _snapshots(source: Source) -> Iterator[Snapshot]:
             stack.append(_Node(len(stars)))
         elif text == b")Particle" and stack and not section:
             node = stack.pop()
+            if stack and node.missing:
+                node.settle(source)
             if node.is_leaf and stack:
                 stars.add(node)
             else:
@@ -173,6 +185,7 @@ def _take(node: _Node, section: bytes, text: bytes) -> None:
         if text and not section:
             raise ValueError(f"it is no part of a particle: {_shown(text)}")
     elif section == b"Dynamics":
+        node.missing.discard(key)
         if key == b"m":
             (node.mass,) = _numbers(key, value, 1)
         elif key == b"r":

@@ -47,7 +47,10 @@ def read(source: Source, which: int) -> Snapshot:
         raise SnapshotError(f"{source.name}:{line - 1}: not all of vx, vy and vz are named")
     rows = Rows()
     for some in table.pieces():
-        vel = some[:, motion] if min(motion) >= 0 else np.zeros((len(some), 3))
+        if min(motion) >= 0:
+            vel = some[:, motion]
+        else:
+            vel = source.absent_velocities(len(some), "column of vx, vy and vz")
         id_ = some[:, at["id"]] if "id" in at else np.zeros(len(some))
         rows.add(some[:, at["m"]], some[:, place], vel, id_)
     mass, pos, vel, numbers = rows.joined(0, 3, 3, 0)

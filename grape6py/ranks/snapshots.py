@@ -15,6 +15,7 @@ from grape6py import formats, snapshot
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, parts
 from grape6py.formats.bodies import shares
+from grape6py.formats.source import Given
 from grape6py.ranks.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 _CALL = "read_snapshot()"
 
 
-def read(ranks: Ranks, source: Untyped, which: int, format: str | None) -> Snapshot:
+def read(
+    ranks: Ranks, source: Untyped, which: int, format: str | None, lacking: tuple[Untyped, Untyped]
+) -> Snapshot:
     """As :func:`~grape6py.read_snapshot`, on all ranks."""
     heads: list[parts.Head] = []
     name = file_name = ""
@@ -32,9 +35,10 @@ def read(ranks: Ranks, source: Untyped, which: int, format: str | None) -> Snaps
         if hasattr(source, "read"):
             raise ArgumentError("with comm= a snapshot is read from a path, and not an open file")
         path = os.fspath(source)
-        said.alike("the arguments of read_snapshot()", path, str(which), str(format))
+        given = Given.checked(*lacking)
+        said.alike("the arguments of read_snapshot()", path, str(which), str(format), str(given))
         if ranks.rank == 0:
-            with snapshot.opened(path) as file:
+            with snapshot.opened(path, given) as file:
                 format_ = snapshot.format_of(file, format, is_path=True)
                 if format_ is None:
                     file_name = file.name
@@ -46,16 +50,16 @@ def read(ranks: Ranks, source: Untyped, which: int, format: str | None) -> Snaps
     if file_name:
         with ranks.step(_CALL):
             return snapshot.of_a_run(file_name, which, ranks)
-    return _rows(ranks, name, heads) if heads else _dealt(ranks, found)
+    return _rows(ranks, name, heads, given) if heads else _dealt(ranks, found)
 
 
-def _rows(ranks: Ranks, name: str, heads: list[parts.Head]) -> Snapshot:
+def _rows(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> Snapshot:
     """What this rank reads of files."""
     with ranks.step(_CALL) as said:
         layout = formats.FORMATS[name].layout
         assert layout is not None
         ends = shares(parts.total(heads), ranks.size)
-        found = layout.between(heads, ends[ranks.rank], ends[ranks.rank + 1])
+        found = layout.between(heads, ends[ranks.rank], ends[ranks.rank + 1], given=given)
         ids = found.ids
         said.most[0] = ids is not None and ids.dtype == np.uint64
     if ids is not None and said.most[0]:  # on all ranks alike

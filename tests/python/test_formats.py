@@ -302,12 +302,6 @@ def test_text_columns_stand_in_the_order_of_the_header(names, separator, start):
     assert_all(found, "text", time=None)
 
 
-def test_text_without_velocities_is_at_rest():
-    found = read(in_columns({name: name for name in ("x", "y", "z", "m")}))
-    assert_bodies(found, vel=np.zeros((3, 3)))
-    assert found.ids is None
-
-
 def test_csv_of_amuse_is_read_by_its_header():
     rows = [[m, *v, *p] for m, p, v in zip(MASS, POS, VEL, strict=True)]
     lines = [",".join(map(str, row)) for row in rows]

@@ -53,7 +53,7 @@ def _written(name, n, **more):
     return file.getvalue()
 
 
-def _compressed():
+def _compressed(**how):
     """HDF5 whose arrays are in compressed pieces."""
 
     def change(file):
@@ -61,8 +61,7 @@ def _compressed():
             for key in list(group):
                 array = np.repeat(group[key][()], 50, axis=0)
                 del group[key]
-                group.create_dataset(key, data=array, chunks=(16, *array.shape[1:]),
-                                     compression="gzip", shuffle=True)  # fmt: skip
+                group.create_dataset(key, data=array, chunks=(16, *array.shape[1:]), **how)
         counts = 50 * file["Header"].attrs["NumPart_ThisFile"]
         file["Header"].attrs["NumPart_ThisFile"] = counts
 
@@ -75,6 +74,14 @@ def _units(file):
     )
 
 
+def _expanding(file):
+    _units(file)
+    file["Header"].attrs.update({"Redshift": 1.0, "Time": 0.5, "Omega0": 0.3, "HubbleParam": 0.7})
+    file["PartType1/Velocities"].attrs.update({"a_scaling": 0.5, "h_scaling": 0.0})
+    file.move("PartType1", "dark")
+    file["PartType1"] = h5py.SoftLink("dark")
+
+
 _BY_HAND = {
     "nemo": lambda: [
         hand_made.nemo_of_two(), hand_made.nemo(">", real="f", form="Position", keys="l")],
@@ -83,7 +90,9 @@ _BY_HAND = {
     "gadget": lambda: [hand_made.gadget(">", real="d", integer="Q"), hand_made.gadget()],
     "gadget2": lambda: [hand_made.gadget(">", labels=True), hand_made.gadget(labels=True)],
     "gadget-hdf5": lambda: [
-        hand_made.gadget_hdf5(), hand_made.gadget_hdf5(change=_units), _compressed(),
+        hand_made.gadget_hdf5(), hand_made.gadget_hdf5(change=_units),
+        _compressed(compression="gzip", shuffle=True), _compressed(compression="lzf"),
+        _compressed(scaleoffset=2), hand_made.gadget_hdf5(change=_expanding),
         hand_made.gadget_hdf5(of=(0, 1), NumFilesPerSnapshot=2)],
     "amuse": lambda: [hand_made.amuse(2, states=2), hand_made.amuse(1)],
     "nbody6": lambda: [
@@ -181,8 +190,30 @@ _ARRAYS = [
     lambda old: old.astype("f4"), lambda old: old.astype(bool), lambda old: old * 1j,
     lambda old: old.astype("S9"), lambda old: old * np.nan, lambda old: old.astype(">i2"),
     lambda _: np.float64(3), lambda _: h5py.Empty("f8"), lambda _: np.zeros(0),
-    lambda _: h5py.SoftLink("/"), lambda _: h5py.SoftLink("/nowhere"),
+    lambda _: h5py.SoftLink("/"), lambda _: h5py.SoftLink("/nowhere"), lambda _: np.dtype("f8"),
+    lambda _: h5py.ExternalLink(__file__, "/"), lambda _: h5py.SoftLink("/PartType1/Masses"),
 ]  # fmt: skip
+
+
+def _elsewhere(file, name, shape, rng):
+    """A dataset that is virtual, in another file, of a filter that nobody has, or has no data."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        layout = h5py.VirtualLayout(shape, "f8")
+        layout[:] = h5py.VirtualSource(rng.choice([".", __file__, "nowhere"]), name, shape)
+        file.create_virtual_dataset(name, layout)
+    elif kind == 1:
+        size = 8 * int(np.prod(shape))
+        file.create_dataset(name, shape, "f8", external=[(__file__, 0, size)])
+    elif kind == 2:
+        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        made.set_chunk(shape)
+        made.set_filter(rng.choice([32015, 32001, 300, 6]), h5py.h5z.FLAG_OPTIONAL, (3,))
+        group, _, key = name.rpartition("/")
+        space = h5py.h5s.create_simple(shape)
+        h5py.h5d.create(file[group].id, key.encode(), h5py.h5t.NATIVE_DOUBLE, space, made)
+    else:
+        file.create_dataset(name, shape, "f8", fillvalue=rng.choice([None, 1.0, np.nan]))
 
 
 def _of_hdf5(file, rng):
@@ -198,7 +229,9 @@ def _of_hdf5(file, rng):
         if kind:
             some.attrs[key] = rng.choice(_ODD)
         return
-    if isinstance(some, h5py.Dataset) and some.size and some.size > 10**5:
+    if isinstance(some, h5py.Dataset) and (
+        some.is_virtual or some.external or (some.size or 0) > 10**5
+    ):
         return
     name = some.name
     old = some[()] if isinstance(some, h5py.Dataset) else np.arange(3.0)
@@ -207,6 +240,9 @@ def _of_hdf5(file, rng):
     if kind == 4:
         file[name] = rng.choice(_ARRAYS)(old)
     elif kind == 5 and (isinstance(some, h5py.Dataset) or rng.random() < 0.1):  # nothing is stored
+        if np.shape(old) and rng.random() < 0.5:
+            _elsewhere(file, name, np.shape(old), rng)
+            return
         shape = (rng.choice([2**20, 2**33, 2**40]), *np.shape(old)[1:])
         pieces = (1024, *shape[1:]) if rng.random() < 0.5 else None
         file.create_dataset(name, shape, rng.choice(["f4", "f8", "u8"]), chunks=pieces)

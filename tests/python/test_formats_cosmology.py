@@ -1,0 +1,148 @@
+"""Files of an expanding universe: h and a are in what has units, as pynbody and yt have them."""
+
+import io
+import warnings
+
+import numpy as np
+import pytest
+
+import hand_made
+from grape6py import Grape6Warning, Units, read_snapshot, write_snapshot
+from grape6py.cli import main
+from hand_made import KPC, MSUN, VEL
+
+GADGET = {"UnitLength_in_cm": KPC, "UnitMass_in_g": 1e10 * MSUN, "UnitVelocity_in_cm_per_s": 1e5}
+GIZMO = {"UnitLength_In_CGS": KPC / 0.7, "UnitMass_In_CGS": 1e10 * MSUN / 0.7,
+         "UnitVelocity_In_CGS": 1e5}  # fmt: skip
+SWIFT = {"Unit length in cgs (U_L)": [KPC], "Unit mass in cgs (U_M)": [1e10 * MSUN],
+         "Unit time in cgs (U_t)": [KPC / 1e5], "Unit temperature in cgs (U_T)": [1.0],
+         "Unit current in cgs (U_I)": [1.0]}  # fmt: skip
+PLANCK = {"Omega0": 0.3, "OmegaLambda": 0.7, "HubbleParam": 0.7}
+STARS = ((1, 0), (1, 0), (4, 0))
+CODE, OURS = Units("1e10 Msun", "kpc", velocity="km/s"), Units("Msun", "kpc", velocity="km/s")
+
+
+def put(groups):
+    def change(file):
+        for name, attributes in groups.items():
+            file.require_group(name).attrs.update(attributes)
+        if "GIZMO_version" in file["Header"].attrs:
+            file["PartType0/ParticleIDGenerationNumber"] = np.zeros(2, int)
+
+    return change
+
+
+def made(code, z):
+    """A file of a code at a redshift, in units of 1e10 Msun/h, kpc/h and km/s."""
+    about = {"Time": 1 / (1 + z), "Redshift": z}
+    if code.startswith("binary"):
+        cosmology = (0.3, z)
+        return hand_made.gadget(
+            labels=code.endswith("2"), bodies=STARS, time=about["Time"], cosmology=cosmology
+        )
+    bodies = ((0, 0), (0, 0), (1, 0)) if code == "GIZMO" else STARS
+    groups = {
+        "Gadget-2": {"Units": GADGET, "Header": PLANCK},
+        "no units": {"Header": PLANCK},
+        "Gadget-4": {"Parameters": GADGET | PLANCK | {"ComovingIntegrationOn": 1}},
+        "GIZMO": {"Header": GIZMO | {
+            "ComovingIntegrationOn": 1, "Omega_Matter": 0.3, "Omega_Lambda": 0.7,
+            "Omega_Baryon": 0.05, "Omega_Radiation": 0.0, "HubbleParam": 0.7,
+            "GIZMO_version": 2022}},
+    }[code]  # fmt: skip
+    return hand_made.gadget_hdf5(bodies=bodies, change=put(groups), **about)
+
+
+def physical(path):
+    """Our bodies in Msun, kpc and km/s, where a file of no units has those of CODE."""
+    with pytest.warns(Grape6Warning, match="comoving"):
+        found = read_snapshot(path)
+    assert found.time is None
+    assert found.expansion is not None
+    found = (found if found.units else found.in_units(CODE)).in_units(OURS)
+    assert found.expansion is None
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("z", [0.0, 2.0])
+@pytest.mark.parametrize("code", ["Gadget-2", "no units", "Gadget-4", "binary", "binary 2"])
+def test_bodies_are_those_of_yt(tmp_path, code, z):
+    yt = pytest.importorskip("yt", reason="SKIP: yt")
+    yt.set_log_level("error")
+    path = tmp_path / ("a" if code.startswith("binary") else "a.hdf5")
+    path.write_bytes(made(code, z))
+    found, data = physical(path), yt.load(str(path)).all_data()
+    order, ours = np.argsort(data["all", "ParticleIDs"].v), np.argsort(found.ids)
+    for key, unit, array in (
+        ("particle_mass", "Msun", found.mass), ("particle_position", "kpc", found.pos),
+        ("particle_velocity", "km/s", found.vel),
+    ):  # fmt: skip
+        theirs = data["all", key].to(unit).v[order]
+        assert np.allclose(array[ours], theirs, rtol=1e-5, atol=0), key
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("z", [0.0, 2.0])
+@pytest.mark.parametrize("code", ["Gadget-2", "Gadget-4", "GIZMO"])
+def test_bodies_are_those_of_pynbody(tmp_path, code, z):
+    pynbody = pytest.importorskip("pynbody", reason="SKIP: pynbody")
+    path = tmp_path / "a.hdf5"
+    path.write_bytes(made(code, z))
+    found, other = physical(path), pynbody.load(str(path))
+    order, ours = np.argsort(other["iord"]), np.argsort(found.ids)
+    for key, unit in (("mass", "Msol"), ("pos", "kpc"), ("vel", "km s^-1")):
+        theirs = np.asarray(other[key].in_units(unit, **other.conversion_context()))[order]
+        assert np.allclose(getattr(found, key)[ours], theirs, rtol=1e-4, atol=0), key
+
+
+def test_swift_has_no_h_and_peculiar_velocities():
+    """Its user guide: co-moving positions, no h, velocities a dx/dt."""
+    groups = {"Units": SWIFT, "Cosmology": {"Cosmological run": [1], "h": [0.7]},
+              "Header": {"Time": [1e-3], "Redshift": [1.0]}}  # fmt: skip
+    with pytest.warns(Grape6Warning, match="comoving"):
+        found = read_snapshot(io.BytesIO(hand_made.gadget_hdf5(bodies=STARS, change=put(groups))))
+    kpc = found.in_units(OURS)
+    assert kpc.mass[0] == pytest.approx(5e9, rel=1e-12)
+    assert kpc.pos[0].tolist() == pytest.approx([0.5, 1.0, 1.5], rel=1e-12)
+    assert kpc.vel[0].tolist() == pytest.approx(VEL[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(("header", "expands"), [
+    ({"Time": 1.0, "Omega0": 0.3}, True), ({"Time": 1.5, "Omega0": 0.3}, False),
+    ({"Time": 0.25, "Redshift": 3.0}, True), ({"Time": 0.25, "Redshift": 2.0}, False),
+    ({"Time": 0.0, "ComovingIntegrationOn": 1, "Redshift": 1.0}, True),
+    ({"Time": 1.0, "ComovingIntegrationOn": 0, "Omega0": 0.3}, False), ({"Time": 1.0}, False),
+    ({"Time": 0.25, "Redshift": 3.0, "Omega0": 0.3, "ComovingIntegrationOn": 0}, False),
+])  # fmt: skip
+def test_signs_of_an_expanding_universe(header, expands):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = read_snapshot(io.BytesIO(hand_made.gadget_hdf5(**header)))
+    assert [bool(said), found.expansion is not None, found.time is None] == [expands] * 3
+
+
+@pytest.mark.parametrize("header", [
+    {"HubbleParam": 0.0}, {"HubbleParam": np.nan}, {"Redshift": -1.0}, {"Redshift": np.inf},
+])  # fmt: skip
+def test_an_impossible_universe_is_refused(header):
+    data = hand_made.gadget_hdf5(**{"ComovingIntegrationOn": 1, "Time": 0.0} | header)
+    with pytest.raises(ValueError, match="HubbleParam"):
+        read_snapshot(io.BytesIO(data))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_refuses_comoving_bodies_and_takes_what_convert_makes(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.hdf5").write_bytes(made("Gadget-2", 1.0))
+    short = ["--t-end", "1e-9", "--eps", "1"]
+    assert main(["run", "a.hdf5", *short]) == 1
+    assert "grape6 convert a.hdf5" in capsys.readouterr().err
+    assert main(["convert", "a.hdf5", "still.hdf5", "--units", "Msun kpc km/s"]) == 0
+    assert "comoving" in capsys.readouterr().out
+    found = read_snapshot("still.hdf5")
+    assert found.expansion is None
+    assert found.mass[0] == pytest.approx(0.5e10 / 0.7)
+    assert main(["run", "still.hdf5", *short, "--out", "b.h5"]) == 0
+    write_snapshot("again.hdf5", found)
+    assert read_snapshot("again.hdf5").units == OURS
