@@ -45,12 +45,6 @@ class Expansion(NamedTuple):
     length: float
     velocity: float
 
-    def __str__(self) -> str:
-        return (
-            f"a = {self.a:.6g}, h = {self.h:.6g}: masses times {self.mass:.6g}, lengths times "
-            f"{self.length:.6g} and velocities times {self.velocity:.6g} are physical"
-        )
-
 
 class Snapshot(Particles):
     """Bodies of a file: :class:`Particles`, and what else the file says.

@@ -118,7 +118,7 @@ class Layout(NamedTuple):
         first = self.head(source)
         _check(first)
         if first.expansion is not None:
-            _warn_of_cosmology(source.name, first)
+            _warn_of_cosmology(source.name, first.expansion)
         if first.files <= 1:
             return [first]
         stem, number, ending = split_number(source.name)
@@ -321,11 +321,12 @@ def expansion(
     return Expansion(a, h, mass=1 / h, length=a / h, velocity=a**0.5)
 
 
-def _warn_of_cosmology(name: str, head: Head) -> None:
+def _warn_of_cosmology(name: str, of: Expansion) -> None:
     """Say that numbers are not what this project integrates."""
     warnings.warn(
-        f"{name}: of a cosmological run; positions are comoving, and the numbers are those of the "
-        f"file; in units that are asked for they are physical: {head.expansion}",
+        f"{name}: of a cosmological run, with a = {of.a:.6g} and h = {of.h:.6g}; positions are "
+        "comoving, and the numbers are those of the file; in units that are asked for masses are "
+        f"times {of.mass:.6g}, lengths {of.length:.6g} and velocities {of.velocity:.6g}: physical",
         Grape6Warning,
         stacklevel=2,
     )
