@@ -112,7 +112,7 @@ def file_of(path: PathLike) -> str:
     if first is None:
         return name
     try:
-        with open(first, "rb") as file:
+        with atomic_files.opened(first) as file:
             source = Source(file, first)
             layout = formats.format_of(source).layout
             return first if layout is not None and layout.head(source).files > 1 else name

@@ -13,8 +13,9 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from grape6py.errors import FileInUseError
 
@@ -41,6 +42,18 @@ def write_whole(
     with Aside(path, pieces) as aside:
         before()
         aside.put()
+
+
+def opened(path: PathLike) -> BinaryIO:
+    """A regular file to read; another one, as a pipe, which may never end, is an OSError."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return open(number, "rb")
+    os.close(number)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
 
 
 class Aside:
@@ -120,7 +133,7 @@ def _write_synced(path: str, pieces: Iterable[bytes]) -> None:
 def remove_aside(folder: str, name: str) -> None:
     """Remove what killed writers of files left that they had not renamed; `name` is a pattern."""
     for found in os.listdir(folder):
-        if re.fullmatch(rf"\.{name}\.\d+", found):
+        if found[0] == "." and re.fullmatch(rf"\.{name}\.\d+", found):
             with contextlib.suppress(OSError):
                 os.unlink(os.path.join(folder, found))
 

@@ -9,7 +9,7 @@ import math
 
 import h5py
 
-from grape6py._arrays.kinds import HDF5, Untyped
+from grape6py._arrays.kinds import Untyped
 
 _SMALL = 1 << 20  # bytes
 # How many times smaller its bytes may be than the numbers: of deflate, than which szip, lzf and
@@ -47,13 +47,3 @@ def fault(dataset: Untyped) -> str | None:
     if size > _SMALL and stored * most < size:
         return f"should have {size} bytes, and {stored} are stored"
     return None
-
-
-def check_all(group: HDF5) -> None:
-    """Raise a ValueError for a dataset of a group that cannot be read from its file."""
-
-    def check(_: str, found: Untyped) -> None:
-        if isinstance(found, h5py.Dataset) and (wrong := fault(found)):
-            raise ValueError(f"{found.name} {wrong}")
-
-    group.visititems(check)

@@ -67,11 +67,37 @@ def image(fill: Callable[[HDF5], object], **options: object) -> bytes:
     return found
 
 
-def opened(data: bytes, group: str = "/") -> HDF5:
-    """An HDF5 file that was read into memory; a ValueError if an array of a group is elsewhere."""
-    file = h5py.File(io.BytesIO(data), "r")
-    hdf5_storage.check_all(file[group])
-    return file
+def changed(data: bytes, change: Callable[[HDF5], object]) -> bytes:
+    """The sealed bytes of such a file that change(file) has written to."""
+    file = io.BytesIO(data[:-_LINE_LENGTH])
+    with h5py.File(file, "r+") as opened:
+        change(opened)
+    return seal(file.getvalue())
+
+
+def opened(data: bytes) -> HDF5:
+    """An HDF5 file that was read into memory."""
+    return h5py.File(io.BytesIO(data), "r")
+
+
+def own(group: HDF5, name: str) -> HDF5:
+    """What has a name in a group, or in a group of it; a link to another file is a KeyError."""
+    for part in name.split("/"):
+        link = group.get(part, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise KeyError(f"{name} is not in it" if link is None else f"{name} is a link")
+        group = group[part]
+    return group
+
+
+def stored(group: HDF5, name: str) -> HDF5:
+    """An array of numbers that is in the file itself, as this project writes it."""
+    found = own(group, name)
+    if not isinstance(found, h5py.Dataset) or found.dtype.kind not in "fiub":
+        raise TypeError(f"{name} is no array of numbers")
+    if wrong := hdf5_storage.fault(found):
+        raise ValueError(f"{name} {wrong}")
+    return found
 
 
 def written(
@@ -167,8 +193,8 @@ class Output:
 
     def __enter__(self) -> HDF5:
         with explained(self._name):
-            self._file = opened(self._data, self._group)
-            return self._file[self._group]
+            self._file = opened(self._data)
+            return own(self._file, self._group)
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         self._file.close()

@@ -4,16 +4,19 @@ An output is one file, or, of bodies that no rank of MPI has all of, several: 00
 000003.1.hdf5, ..., those of each rank. The index has the number of bodies of each, and a
 digest that is in the files, too: so files of two outputs, which a crash can leave side by side, are
 never taken for one.
+
+Where the files are follows from the name of the index alone: what stands in it is no path.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self, overload
 
 import h5py
 import numpy as np
@@ -26,11 +29,17 @@ from grape6py.formats import parts
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
-_FORMAT, _OLD_FORMAT = "grape6py run 2", "grape6py run 1"
+# Run 2 has its table in attributes, which end at 64 kB or need HDF5's newer form, whose checksums
+# HDF5 before 2.0 writes wrong in memory; run 1 has the outputs themselves in it.
+_FORMAT, _OF_ATTRIBUTES, _OLD_FORMAT = "grape6py run 3", "grape6py run 2", "grape6py run 1"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
+NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
+_TABLE = "index"  # the group of the datasets of a Table
 _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")  # and radii: a row of `history`
-_MORE = ("external", "change")  # a row of `history_of_energy`, if any of them is not 0
+_MORE = ("external", "change")
+_DATASETS = ("history", "outputs", "counts")
+_ROWS = 64  # of a chunk
+DIGEST = 8  # bytes, of Numbered
 
 
 class Numbered(NamedTuple):
@@ -44,22 +53,99 @@ class Saved(NamedTuple):
     """One output."""
 
     name: str  # as "000003"
-    file: str | None  # from the folder of the index; None: it is a group of the index
     numbers: Attributes  # what ``archive.describe`` gave
-    numbered: Numbered | None = None  # `file` is then the name without numbers
+    numbered: Numbered | None = None
 
     @property
     def files(self) -> list[str]:
-        """All its files."""
-        if self.file is None:
-            return []
+        """All its files, in the folder of the run."""
+        file = f"{self.name}.hdf5"
         if self.numbered is None:
-            return [self.file]
-        return [parts.part_name(self.file, k) for k in range(len(self.numbered.counts))]
+            return [file]
+        return [parts.part_name(file, k) for k in range(len(self.numbered.counts))]
 
     def mark(self, number: int) -> str:
         """What a file says of the output that it is of, if that has several."""
         return "" if self.numbered is None else parts.mark(self.numbered.digest, number)
+
+
+class Table(Sequence[Saved]):
+    """Outputs as an index has them, each made when it is asked for: a save needs the last alone.
+
+    `history` has a row of each: `_COLUMNS`, `_MORE`, radii; `outputs` its number, how many files it
+    has if these are numbered, else 0, and their digest; `counts` the bodies of each such file.
+    """
+
+    def __init__(self, history: AnyArray, outputs: AnyArray, counts: AnyArray) -> None:
+        self.history, self.outputs, self.counts = history, outputs, counts
+
+    @classmethod
+    def of(cls, outputs: Sequence[Saved]) -> Self:
+        """Of some outputs."""
+        width = len(_COLUMNS) + len(_MORE) + (len(outputs[0].numbers["radii"]) if outputs else 3)
+        none = np.empty(0, np.int64)
+        return cls(np.empty((0, width)), none.reshape(0, 3), none).plus(outputs)
+
+    def plus(self, some: Sequence[Saved]) -> Self:
+        """With some more."""
+        rows, outputs = [self.history], [self.outputs]
+        counts = [self.counts]
+        for name, numbers, numbered in some:
+            row = [*(numbers.get(k, 0.0) for k in (*_COLUMNS, *_MORE)), *numbers["radii"]]
+            rows.append(np.array([row], float))
+            digest, of_each = (b"", ()) if numbered is None else numbered
+            counts.append(np.array(of_each, np.int64))
+            output = [[int(name), len(of_each), int.from_bytes(digest, "little", signed=True)]]
+            outputs.append(np.array(output, np.int64))
+        return type(self)(*map(np.concatenate, (rows, outputs, counts)))
+
+    def without_last(self) -> Self:
+        """With one less."""
+        rest = len(self.counts) - int(self.outputs[-1, 1])
+        return type(self)(self.history[:-1], self.outputs[:-1], self.counts[:rest])
+
+    def check(self) -> None:
+        """Raise a ValueError for what no index has."""
+        number, files = self.outputs[:, 0], self.outputs[:, 1]
+        time, width = self.history[:, 0], len(_COLUMNS) + len(_MORE)
+        if not (
+            len(self.history) == len(self.outputs)
+            and self.history.shape[1] >= width
+            and (number >= 0).all()
+            and (np.diff(number) > 0).all()
+            and np.isfinite(time).all()
+            and (np.diff(time) > 0).all()
+            and (files >= 0).all()
+            and files.sum() == len(self.counts)
+            and (self.counts >= 0).all()
+        ):
+            raise ValueError("its table of outputs contradicts itself")
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    @overload
+    def __getitem__(self, k: int) -> Saved: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[Saved]: ...
+    def __getitem__(self, k: int | slice) -> Saved | Sequence[Saved]:
+        which = range(len(self))[k]
+        if isinstance(which, range):
+            return [self[one] for one in which]
+        number, files, digest = self.outputs[which].tolist()
+        names = *_COLUMNS, *_MORE
+        row = self.history[which].tolist()
+        numbers = dict(zip(names, row, strict=False)) | {"radii": self.history[which, len(names) :]}
+        numbered = None
+        if files:
+            first = int(self.outputs[:which, 1].sum())
+            counts = tuple(self.counts[first : first + files].tolist())
+            numbered = Numbered(digest.to_bytes(8, "little", signed=True), counts)
+        return Saved(_name(number), numbers, numbered)
+
+
+def _name(number: int) -> str:
+    return f"{number:06d}"
 
 
 class Found(NamedTuple):
@@ -74,34 +160,51 @@ class Run:
     """What a file holds: outputs, ascending in time, of a run, whose `id` no other has.
 
     `about` are the root's attributes. By its `kind` the file is an "index" of outputs, one
-    "output", or an "old" file, of version 0.1.
+    "output", or an "old" file, of version 0.1. `data` are the bytes of an index that has all of
+    `outputs`, or of an old file.
     """
 
     def __init__(
         self,
         path: PathLike,
         about: Mapping[str, Untyped],
-        outputs: Iterable[Saved] = (),
+        outputs: Sequence[Saved] = (),
         kind: str = "index",
-        old: bytes | None = None,
+        data: bytes = b"",
     ) -> None:
-        self.path, self.outputs, self.kind = os.fspath(path), list(outputs), kind
+        self.path, self.kind, self._data = os.fspath(path), kind, data
         own = "format", "history", "history_of_energy", output_file.MARK
         self.about = {k: v for k, v in about.items() if k not in own}
         self.id = str(self.about["run"])
-        self._old = old  # the bytes of a file that has its outputs in it
+        made = kind != "index" or isinstance(outputs, Table)
+        self.outputs = outputs if made else Table.of(outputs)
+        self._indexed = len(self.outputs), dict(self.about)  # what `data` have, of an index
+        real = os.path.realpath(path)
+        self.folder = (
+            atomic_files.outputs_folder(real) if kind == "index" else os.path.dirname(real)
+        )
 
-    def moved(self, folder: str, to: str) -> Run:
-        """The same run with outputs that were renamed from one folder into another."""
-        folder, to = os.path.basename(folder), os.path.basename(to)
-        outputs = []
-        for output in self.outputs:
-            if output.file is None:
-                raise SnapshotError(f"{self.path} has its outputs in it")
-            at, name = os.path.split(output.file)
-            file = os.path.join(to, name) if at == folder else output.file
-            outputs.append(output._replace(file=file))
-        return Run(self.path, self.about, outputs)
+    def add(self, saved: Saved) -> Saved | None:
+        """Add an output. One of the same time, whose place it takes, is returned."""
+        old = self.outputs[-1] if self.outputs else None
+        if old is not None and old.numbers["time"] == saved.numbers["time"]:
+            self.take_away()
+        else:
+            old = None
+        self.outputs = self._table.plus([saved]) if self.outputs else Table.of([saved])
+        return old
+
+    def take_away(self) -> Saved:
+        """Forget the last output, which is returned."""
+        last = self.outputs[-1]
+        self.outputs, self._data = self._table.without_last(), b""
+        return last
+
+    @property
+    def _table(self) -> Table:
+        if not isinstance(self.outputs, Table):
+            raise SnapshotError(f"{self.path} is no index of outputs")
+        return self.outputs
 
     def read(
         self,
@@ -116,13 +219,14 @@ class Run:
         """
         pieces: dict[str, list[AnyArray]] = {name: [] for name in names}
         found = Found({}, {}, {})
+        stored = output_file.stored
         with output_file.explained(self.path_of(saved)):
             for group, rows in self._groups(saved, share):
                 for name in pieces:
                     if name in group:
-                        pieces[name].append(group[name][rows])
+                        pieces[name].append(stored(group, name)[rows])
                 found.attributes.update(group.attrs)
-                found.others.update({name: group[name][()] for name in others if name in group})
+                found.others.update({k: stored(group, k)[()] for k in others if k in group})
             found.arrays.update(
                 {
                     name: some[0] if len(some) == 1 else np.concatenate(some)
@@ -136,7 +240,7 @@ class Run:
         """The groups of an output, one after the other, and which of their rows are meant."""
         if saved.numbered is None:
             with self.opened(saved) as group:
-                n = len(group["mass"])
+                n = len(output_file.stored(group, "mass"))
                 yield group, slice(n) if share is None else share.rows(n)
             return
         counts = saved.numbered.counts
@@ -148,16 +252,16 @@ class Run:
 
     def path_of(self, saved: Saved, number: int | None = None) -> str:
         """The name of an output, or of one of its files, for messages."""
-        if saved.file is None:
+        if self.kind == "old":
             return f"{self.path}, output {saved.name},"
-        file = saved.file if number is None else saved.files[number]
-        return os.path.join(os.path.dirname(os.path.realpath(self.path)), file)
+        file = f"{saved.name}.hdf5" if number is None else saved.files[number]
+        return os.path.join(self.folder, file)
 
     def opened(self, saved: Saved, number: int = 0) -> output_file.Output:
         """Context with the group of one file; what is wrong with it is a SnapshotError."""
         path = self.path_of(saved, number)
-        if saved.file is None:
-            return output_file.Output(path, self._old or b"", saved.name)
+        if self.kind == "old":
+            return output_file.Output(path, self._data, saved.name)
         try:
             data = _bytes(path)
         except OSError as error:
@@ -177,27 +281,49 @@ class Run:
             return False
         return True
 
-    def index(self) -> bytes:
-        """The bytes of the index of these outputs."""
+    def index(self, path: PathLike | None = None) -> bytes:
+        """The bytes of the index of these outputs, under another name if one is given.
+
+        Those of the last call, or of the file that was read, get what is new: to make all links
+        anew would take as long as there are outputs.
+        """
+        table, folder = (
+            self._table,
+            os.path.basename(atomic_files.outputs_folder(path or self.path)),
+        )
 
         def fill(file: HDF5) -> None:
-            rows = [[*(o.numbers[k] for k in _COLUMNS), *o.numbers["radii"]] for o in self.outputs]
-            file.attrs.update(self.about | {"format": _FORMAT, "history": np.array(rows, float)})
-            more = np.array([[o.numbers.get(k, 0.0) for k in _MORE] for o in self.outputs], float)
-            if more.any():
-                file.attrs["history_of_energy"] = more
-            for output in self.outputs:
-                links = [h5py.ExternalLink(name, "/grape6py") for name in output.files]
-                if output.numbered is None:
-                    file[output.name] = links[0]
-                    continue
-                group = file.create_group(output.name)
-                group.attrs["digest"] = output.numbered.digest.hex()
-                group["counts"] = np.array(output.numbered.counts, np.int64)
-                for number, link in enumerate(links):
-                    group[str(number)] = link
+            file.attrs.update(self.about | {"format": _FORMAT})
+            file.create_group(_TABLE).attrs["folder"] = folder
+            for name in _DATASETS:
+                array = getattr(table, name)
+                file.create_dataset(f"{_TABLE}/{name}", (0, *array.shape[1:]), array.dtype,
+                                    chunks=(_ROWS, *array.shape[1:]),
+                                    maxshape=(None, *array.shape[1:]))  # fmt: skip
+            add(file, 0)
 
-        return output_file.in_memory(fill, libver=("v108", "v110"))  # else attributes end at 64 kB
+        def add(file: HDF5, first: int) -> None:
+            for name in _DATASETS:
+                array, dataset = getattr(table, name), file[f"{_TABLE}/{name}"]
+                begin = len(dataset)
+                dataset.resize(len(array), 0)
+                dataset[begin:] = array[begin:]
+            for saved in table[first:]:
+                links = [h5py.ExternalLink(f"{folder}/{name}", "/grape6py") for name in saved.files]
+                if saved.numbered is None:
+                    file[saved.name] = links[0]
+                for number, link in enumerate(links if saved.numbered else ()):
+                    file[f"{saved.name}/{number}"] = link
+
+        count, about = self._indexed
+        data = b""
+        if self._data and path is None and about == self.about:
+            with contextlib.suppress(*output_file.DAMAGE):
+                data = output_file.changed(self._data, lambda file: add(file, count))
+        data = data or output_file.in_memory(fill)
+        if path is None:
+            self._data, self._indexed = data, (len(table), dict(self.about))
+        return data
 
 
 def find(path: PathLike) -> Run:
@@ -210,14 +336,19 @@ def find(path: PathLike) -> Run:
         data = _bytes(path)
     except FileNotFoundError:
         return _from_outputs(path, "is not there", FileNotFoundError)
-    with output_file.explained(path):
-        if output_file.is_sealed(data):
+    if output_file.is_sealed(data):
+        try:
             return _from_sealed(path, data)
+        except SnapshotError:
+            raise
+        except output_file.DAMAGE as error:  # as by an HDF5 that cannot read it
+            return _from_outputs(path, f"is damaged or incomplete: {error}", SnapshotError)
+    with output_file.explained(path):
         if _OLD_FORMAT.encode() in data:
             return _from_old(path, data)
     if not data.startswith(_HDF5):
         wrong = "is not an HDF5 file"
-    elif _FORMAT.encode() in data:
+    elif b"grape6py run " in data:
         wrong = "is damaged: its checksum is not that of its contents"
     else:
         wrong = "is no file of a run made by grape6py, or is damaged"
@@ -225,7 +356,7 @@ def find(path: PathLike) -> Run:
 
 
 def _bytes(path: PathLike) -> bytes:
-    with open(path, "rb") as file:
+    with atomic_files.opened(path) as file:
         return file.read()
 
 
@@ -234,34 +365,44 @@ def _from_sealed(path: PathLike, data: bytes) -> Run:
         about = dict(file.attrs)
         if about["format"] == output_file.FORMAT:
             return Run(path, about, [_saved(os.path.realpath(path), file)], "output")
+        if about["format"] == _OF_ATTRIBUTES:
+            return Run(path, about, _linked(file, about))
         if about["format"] != _FORMAT:
             raise SnapshotError(f"{path} is of a newer grape6py: its form is {about['format']!r}")
-        saved = [_linked(file, name) for name in sorted(file)]
-        n = len(_COLUMNS)
-        rows = [
-            dict(zip(_COLUMNS, r[:n], strict=True)) | {"radii": r[n:]} for r in about["history"]
-        ]
-        outputs = [one._replace(numbers=row) for one, row in zip(saved, rows, strict=True)]
-        return Run(path, about, outputs)
+        table = Table(*(output_file.stored(file, f"{_TABLE}/{k}")[()] for k in _DATASETS))
+        table.check()
+        if len(file) != len(table) + 1:
+            raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
+        is_renamed = file[_TABLE].attrs["folder"] != os.path.basename(
+            atomic_files.outputs_folder(path)
+        )
+        return Run(path, about, table, data=b"" if is_renamed else data)  # its links lead nowhere
 
 
-def _linked(file: HDF5, name: str) -> Saved:
-    """An output of an index, without its numbers."""
-    link = file.get(name, getlink=True)
-    if isinstance(link, h5py.ExternalLink):
-        return Saved(name, link.filename, {})
-    group = file[name]
-    stem, _, ending = parts.split_number(group.get("0", getlink=True).filename)
-    return Saved(name, stem + ending, {}, _numbered(group.attrs["digest"], group["counts"][()]))
+def _linked(file: HDF5, about: Attributes) -> list[Saved]:
+    """The outputs of an index whose table is in its attributes."""
+    n, found = len(_COLUMNS), []
+    rows = np.array(about["history"], float)
+    more = np.array(about.get("history_of_energy", np.zeros((len(rows), len(_MORE)))), float)
+    for name, row, of_energy in zip(sorted(file), rows, more, strict=True):
+        numbers = dict(zip(_COLUMNS, row[:n], strict=True)) | dict(
+            zip(_MORE, of_energy, strict=True)
+        )
+        numbered = None
+        if not isinstance(file.get(name, getlink=True), h5py.ExternalLink):
+            group = output_file.own(file, name)
+            numbered = _numbered(group.attrs["digest"], output_file.stored(group, "counts")[()])
+        found.append(Saved(name, numbers | {"radii": row[n:]}, numbered))
+    return found
 
 
-def _saved(path: str, file: HDF5, folder: str = "") -> Saved:
-    """The output that a file in a folder is, or is one file of."""
-    name, group = os.path.basename(path), file["grape6py"]
+def _saved(path: str, file: HDF5) -> Saved:
+    """The output that a file is, or is one file of."""
+    name, group = os.path.basename(path), output_file.own(file, "grape6py")
     numbered = None
     if "counts" in group:
         digest, of = file.attrs[output_file.MARK].split(" ")
-        numbered = _numbered(digest, group["counts"][()])
+        numbered = _numbered(digest, output_file.stored(group, "counts")[()])
         stem, number, ending = parts.split_number(name)
         if number is None or str(number) != of:
             raise SnapshotError(
@@ -269,12 +410,18 @@ def _saved(path: str, file: HDF5, folder: str = "") -> Saved:
                 f"others: NAME.{of}.hdf5"
             )
         name = stem + ending
-    name_of_it = name.removesuffix(".hdf5")
-    return Saved(name_of_it, os.path.join(folder, name), _numbers(group), numbered)
+    return Saved(name.removesuffix(".hdf5"), _numbers(group), numbered)
 
 
 def _numbered(digest: str, counts: AnyArray) -> Numbered:
-    return Numbered(bytes.fromhex(digest), tuple(int(n) for n in counts))
+    found = Numbered(bytes.fromhex(digest), tuple(int(n) for n in counts))
+    if (
+        len(found.digest) != DIGEST
+        or not 0 < len(found.counts) <= parts.MOST
+        or min(found.counts) < 0
+    ):
+        raise ValueError(f"it is in {len(found.counts)} files")
+    return found
 
 
 def _numbers(group: HDF5) -> Attributes:
@@ -290,7 +437,7 @@ def _from_old(path: PathLike, data: bytes) -> Run:
         outputs = []
         for name in sorted(file):
             try:
-                outputs.append(Saved(name, None, _numbers(file[name])))
+                outputs.append(Saved(name, _numbers(output_file.own(file, name))))
             except output_file.DAMAGE as error:
                 warnings.warn(
                     f"{path}: output {name} is incomplete ({error}) and left out",
@@ -305,7 +452,7 @@ def _from_old(path: PathLike, data: bytes) -> Run:
 def outputs_in(folder: str) -> list[str]:
     """The files of outputs in a folder, ascending."""
     try:
-        return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
+        return sorted(name for name in os.listdir(folder) if NAME.fullmatch(name))
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -314,22 +461,26 @@ def _from_outputs(path: PathLike, wrong: str, kind: Callable[[str], Exception]) 
     """The run whose outputs are in the folder that belongs to a path, without its index."""
     folder = atomic_files.outputs_folder(path)
     names = outputs_in(folder)
-    found = None
+    found: Run | None = None
+    outputs: list[Saved] = []
     for name in reversed(names):
-        number = parts.split_number(name)[1]
-        data = _bytes(os.path.join(folder, name)) if not number else b""
-        if not output_file.is_sealed(data):
-            continue
-        with output_file.opened(data) as file:
-            run = found or Run(path, file.attrs)
-            is_of_it = file.attrs.get("run") == run.id
-            saved = _saved(os.path.join(folder, name), file, os.path.basename(folder))
-        if found is not None and found.outputs[0].numbers["time"] == saved.numbers["time"]:
-            continue  # which the later one has taken the place of
-        if is_of_it and (saved.numbered is None or run.has_all(saved)):
-            run.outputs.insert(0, saved)
-            found = run
+        if parts.split_number(name)[1]:
+            continue  # seen by the first one of its output
+        with contextlib.suppress(*output_file.DAMAGE):  # it is left out
+            data = _bytes(os.path.join(folder, name))
+            if not output_file.is_sealed(data):
+                continue
+            with output_file.opened(data) as file:
+                run = found or Run(path, file.attrs)
+                is_of_it = file.attrs["run"] == run.id
+                saved = _saved(os.path.join(folder, name), file)
+            if outputs and not outputs[0].numbers["time"] > saved.numbers["time"]:
+                continue  # which the later one has taken the place of
+            Table.of([saved, *outputs[:1]]).check()
+            if is_of_it and (saved.numbered is None or run.has_all(saved)):
+                outputs.insert(0, saved)
+                found = run
     if found is None:
         raise kind(f"{path} {wrong}" + f", nor is one of its outputs in {folder}" * bool(names))
     warnings.warn(f"{path} {wrong}: read from its outputs in {folder}", Grape6Warning, stacklevel=4)
-    return found
+    return Run(path, found.about, outputs)

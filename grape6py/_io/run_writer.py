@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from grape6py.bound_pairs import Binaries
 
 _CALL = "save()"
-_DIGEST = 8  # bytes, of run_index.Numbered
 
 
 def describe(cluster: Cluster) -> Attributes:
@@ -137,7 +136,7 @@ class Writer:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", Grape6Warning)
-                    index = run_index.find(self._index).moved(self._folder, folder).index()
+                    index = run_index.find(self._index).index(name)
             except (SnapshotError, Grape6Warning):  # no index of these outputs, or a damaged one
                 os.rename(self._index, name)
             else:
@@ -192,8 +191,9 @@ class Writer:
                         counts=saved.numbered and saved.numbered.counts,
                         mark=saved.mark(0 if parts is None else parts.rank),
                     )
-                    file = saved.files[0 if parts is None else parts.rank]
-                    path = os.path.join(os.path.dirname(self._index), file)
+                    path = run.path_of(saved, 0 if parts is None else parts.rank)
+                    if os.path.islink(path):  # which would be followed
+                        atomic_files.keep_all([path])
                     aside = asides.enter_context(atomic_files.Aside(path, [data]))
             with together(self._ranks, _CALL):
                 if saved.numbered is not None or self._is_first:
@@ -207,7 +207,7 @@ class Writer:
         numbered = None
         if parts is not None and parts.size > 1:
             counts = tuple(parts.counts(n).tolist())
-            numbered = run_index.Numbered(parts.broadcast(os.urandom(_DIGEST)), counts)
+            numbered = run_index.Numbered(parts.broadcast(os.urandom(run_index.DIGEST)), counts)
         last = run.outputs[-1] if run.outputs else None
         if last is None:
             number = 0
@@ -215,31 +215,23 @@ class Writer:
             is_again = last.numbers["time"] == numbers["time"]
             is_one = numbered is None and last.numbered is None
             number = int(last.name) + (not (is_again and is_one))
-        return self._saved(f"{number:06d}", numbers, numbered)
+        return run_index.Saved(f"{number:06d}", numbers, numbered)
 
     def _add(self, run: run_index.Run, saved: run_index.Saved) -> None:
         """Write the index with an output that is there, and remove what it takes the place of."""
-        time = saved.numbers["time"]
-        old = [one for one in run.outputs if one.numbers["time"] == time]
-        run.outputs = [*(one for one in run.outputs if one.numbers["time"] != time), saved]
+        old = run.add(saved)
+        names = {saved.name} | ({old.name} if old else set())
         with together(self._ranks, _CALL):
             if not self._is_first:
                 return
             atomic_files.write_whole(self._index, run.index())
-            names = {one.name for one in (*old, saved)}
-            kept = {os.path.basename(name) for name in saved.files}
-            for name in run_index.outputs_in(self._folder):  # also of a run that was killed
-                if name.split(".")[0] in names and name not in kept:
+            for name in os.listdir(self._folder):  # also of a run that was killed
+                is_old = name.split(".", 1)[0] in names and name not in saved.files
+                if is_old and run_index.NAME.fullmatch(name):
                     os.unlink(os.path.join(self._folder, name))
 
     def _write(self, name: str, data: bytes) -> None:
         atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
-
-    def _saved(
-        self, name: str, numbers: Attributes, numbered: run_index.Numbered | None = None
-    ) -> run_index.Saved:
-        file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
-        return run_index.Saved(name, file, numbers, numbered)
 
     def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to, known to all ranks."""
@@ -274,8 +266,8 @@ class Writer:
                 self._component = component_in(run, run.outputs[-1])
                 break
             except SnapshotError:
-                for name in run.outputs.pop().files:
-                    atomic_files.keep(os.path.join(os.path.dirname(self._index), name))
+                paths = [os.path.join(run.folder, name) for name in run.take_away().files]
+                atomic_files.keep_all([path for path in paths if os.path.lexists(path)])
         return run
 
     def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
@@ -297,7 +289,7 @@ class Writer:
             self._write(
                 saved.name, output_file.written(run.about, saved.numbers, ids, found, state)
             )
-            run.outputs.append(self._saved(saved.name, saved.numbers))
+            run.add(saved)
         atomic_files.keep(self._index)
         return run
 

@@ -178,7 +178,7 @@ def _is_part(name: str, number: int, format_: Format) -> bool:
     if format_.layout is None or not os.path.isfile(name):
         return False
     try:
-        with open(name, "rb") as file:
+        with atomic_files.opened(name) as file:
             return format_.layout.head(Source(file, name)).files > number
     except (SnapshotError, OSError):
         return False

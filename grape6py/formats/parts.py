@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, PathLike
+from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.formats.bodies import Expansion, Snapshot
 from grape6py.formats.source import NOTHING, Given, Source
@@ -237,7 +238,7 @@ def first_of(path: PathLike) -> str | None:
 
 @contextlib.contextmanager
 def _opened(name: str, given: Given) -> Iterator[Source]:
-    with open(name, "rb") as file:
+    with atomic_files.opened(name) as file:
         yield Source(file, name, given)
 
 

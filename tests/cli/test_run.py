@@ -14,7 +14,7 @@ import pytest
 
 import capi
 from grape6py import plummer, reference, snapshot
-from runs import COMMAND, assert_same_end, last_group, process, rows, run, times
+from runs import COMMAND, assert_same_end, last_group, outputs, process, rows, run, times
 
 QUICK = ["--n", "40", "--t-end", "0.25"]
 
@@ -30,8 +30,8 @@ def test_the_log_says_what_the_file_holds(here, capsys):
     log = rows(out)
     assert [row[0] for row in log] == times("a.h5") == [0, 0.125, 0.25, 0.375, 0.5]
     with h5py.File("a.h5") as file:
-        groups = [{k: file[g][k][()] for k in ("mass", "pos", "vel")} for g in file]
-        counts = [(file[g].attrs["steps"], file[g].attrs["blocks"]) for g in file]
+        groups = [{k: file[g][k][()] for k in ("mass", "pos", "vel")} for g in outputs("a.h5")]
+        counts = [(file[g].attrs["steps"], file[g].attrs["blocks"]) for g in outputs("a.h5")]
     start = energy(groups[0], 4 / 60)
     for row, group, count in zip(log, groups, counts, strict=True):
         error = float(energy(group, 4 / 60) / start - 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, archive, fields, plummer, write_snapshot
-from runs import assert_same_end, last_group, run
+from runs import assert_same_end, last_group, outputs, run
 
 GALAXY = ["--field", "mwpotential2014,radius=8000,speed=33.5", "--orbit", "8000,0,0,0,33.5,0"]
 QUICK = ["--n", 100, "--backend", "cpu"]
@@ -68,7 +68,7 @@ def test_binaries_are_listed_and_kept(here, capsys):
     assert run("pair.dat", "--t-end", 0.1, "--list-binaries", "--out", "a.h5") == 0
     assert "binary of 0 and 1: a = 1" in capsys.readouterr().out
     with h5py.File("a.h5") as file:
-        found = file[f"{max(file)}/binaries"]
+        found = file[outputs("a.h5")[-1]]["binaries"]
         assert found["semi_major_axis"][0] == pytest.approx(1, rel=1e-4)
         assert (found["first"][0], found["second"][0]) == (0, 1)
 

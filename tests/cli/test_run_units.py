@@ -12,6 +12,7 @@ from astropy import units as u
 
 from grape6py import Hermite, Units, archive, fields, plummer, read_snapshot, write_snapshot
 from runs import assert_same_end, last_group, run
+from runs import outputs as outputs_of
 
 KMS = u.km / u.s
 QUICK = ["--n", 60, "--backend", "cpu", "--precision", "double"]
@@ -409,7 +410,7 @@ def test_bodies_escape_beyond_a_tidal_radius_in_the_units(here):
     assert run("plummer", *QUICK, "--units", "Msun pc km/s", *words, "--t-end", 1, "--out", "a.h5",
                "--dt-max", 0.25) == 0  # fmt: skip
     with h5py.File("a.h5") as file:
-        radius = file[f"{max(file)}/state/escape"][0]
+        radius = file[outputs_of("a.h5")[-1]]["state/escape"][0]
     assert radius == pytest.approx(2 * 8000 * (1 / 3e10) ** (1 / 3), rel=0.05)
 
 

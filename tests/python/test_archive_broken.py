@@ -1,5 +1,6 @@
 """Files that are no archives of a run, or damaged ones: refused by name, left as they are."""
 
+import io
 import shutil
 import warnings
 
@@ -10,7 +11,7 @@ import pytest
 from grape6py import Hermite, archive, plummer
 from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import cluster_of, edited, of_version_01
+from runs import cluster_of, edited, of_version_01, outputs
 from test_archive import written
 
 
@@ -58,7 +59,51 @@ def test_a_damaged_index_is_read_from_its_outputs(path, share):
     assert cluster.time == 0.3
     with pytest.warns(Grape6Warning, match="read from its outputs"):
         cluster.save(path)
-    assert path.read_bytes() == content
+    assert_has_all_again(path, content)
+
+
+def assert_has_all_again(path, content):
+    """An index is whole, and says what its bytes said before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        root, records = archive.history(path)
+    assert [r["time"] for r in records] == [0.0, 0.25, 0.3]
+    with h5py.File(path) as now, h5py.File(io.BytesIO(content)) as before:
+        assert dict(now.attrs) == dict(before.attrs)
+        assert set(now) == set(before)
+        for name in now["index"]:
+            assert np.array_equal(now["index"][name], before["index"][name])
+    assert root["eps"] == 1 / 16
+
+
+def no_link(file):
+    del file["000001"]
+
+
+def no_table(file):
+    del file["index/history"]
+
+
+def one_row_less(file):
+    file["index/history"].resize(2, 0)
+
+
+def not_a_time(file):
+    file["index/history"][1, 0] = np.nan
+
+
+@pytest.mark.parametrize("change", [no_link, no_table, one_row_less, not_a_time])
+def test_an_index_whose_seal_is_right_and_structure_wrong_is_read_from_its_outputs(path, change):
+    written(path)
+    content = path.read_bytes()
+    edited(path, change)
+    with pytest.warns(
+        Grape6Warning, match=r"run\.h5 is damaged or incomplete: .*read from its out"
+    ):
+        cluster = Hermite.load(path)
+    with pytest.warns(Grape6Warning, match="read from its outputs"):
+        cluster.save(path)
+    assert_has_all_again(path, content)
 
 
 def test_a_lost_index_is_read_from_its_outputs(path):
@@ -167,7 +212,7 @@ def test_files_with_something_missing_or_wrong_are_refused_by_name(path, how):
     assert refused(path)
 
 
-@pytest.mark.parametrize("how", ["no eps", "no passes", "no run", "no history", "no precision"])
+@pytest.mark.parametrize("how", ["no eps", "no passes", "no run", "no format", "no precision"])
 def test_an_index_with_something_missing_is_refused_by_name(path, how):
     written(path)
     edited(path, lambda file: file.attrs.pop(how.removeprefix("no ")))
@@ -188,7 +233,7 @@ def test_a_save_that_is_interrupted_leaves_what_was_there(path, monkeypatch):
     monkeypatch.undo()
     cluster.evolve(0.5)
     cluster.save(path)
-    assert list(h5py.File(path)) == ["000000", "000001", "000002", "000003"]
+    assert outputs(path) == ["000000", "000001", "000002", "000003"]
     assert not list(path.parent.glob(".*"))
 
 

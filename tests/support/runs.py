@@ -62,10 +62,16 @@ def stopped(*arguments, folder, by=signal.SIGINT, after=0.15):
     return run.returncode, "".join(lines) + out, err
 
 
+def outputs(path):
+    """The names of the outputs that an index has links to."""
+    with h5py.File(path) as file:
+        return [name for name in file if name.isdigit()]
+
+
 def last_group(path):
     """Time, counters and every array of the last output time of a file."""
     with h5py.File(path) as file:
-        group = file[max(file)]
+        group = file[outputs(path)[-1]]
         arrays = {name: group[name][()] for name in ("mass", "pos", "vel")}
         arrays |= {f"state/{name}": data[()] for name, data in group["state"].items()}
         return {name: group.attrs[name] for name in ("time", "steps", "blocks")}, arrays
@@ -97,9 +103,26 @@ def of_version_01(path, cluster, *times):
                 group[f"state/{name}"] = array
 
 
+def with_table_in_attributes(path, **options):
+    """Make an index of whole outputs what version 0.2 wrote."""
+    with h5py.File(path) as file:
+        about, history, names = dict(file.attrs), file["index/history"][()], outputs(path)
+        links = {name: file.get(name, getlink=True) for name in names}
+    about |= {"format": "grape6py run 2", "history": np.delete(history, (5, 6), axis=1)}
+    if history[:, 5:7].any():
+        about["history_of_energy"] = history[:, 5:7]
+
+    def fill(file):
+        file.attrs.update(about)
+        for name, link in links.items():
+            file[name] = link
+
+    path.write_bytes(output_file.in_memory(fill, **options))
+
+
 def times(path):
     with h5py.File(path) as file:
-        return [float(file[name].attrs["time"]) for name in file]
+        return [float(file[name].attrs["time"]) for name in outputs(path)]
 
 
 def assert_same_end(path, other, kind=Hermite):
