@@ -67,6 +67,7 @@ def save(
     about: Attributes | None = None,
     component: ArrayLike | None = None,
     binaries: Binaries | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Add the present state of an integration to a file; make the file if there is none.
 
@@ -83,9 +84,11 @@ def save(
     component : array_like of int, shape (n at the start,), optional
         What each body belongs to (:class:`models.Labelled`), by its number in `ids`: pictures tell
         bodies apart by it. By default that of the output before, if there is one.
-
     binaries : Binaries, optional
         What :meth:`Hermite.binaries` gave: the output's group `binaries`.
+    overwrite : bool
+        Replace what is there and cannot be added to, as the file of another run. That is put aside,
+        and removed when the first output is in its place.
 
     Raises
     ------
@@ -93,7 +96,8 @@ def save(
         (a ValueError) for another ending, or if `component` lacks a body.
     SnapshotError
         (a ValueError) if the file is there and is not such a file, that of another run or of
-        other settings, or one that goes on to a later time.
+        other settings, or one that goes on to a later time; with `overwrite`, only if it is one
+        output of a run.
     FileInUseError
         (an OSError) if another run is writing to it.
     OSError
@@ -101,7 +105,7 @@ def save(
     RankError
         If another rank has failed.
     """
-    with Writer(path, in_units.bare(cluster)._ranks) as writer:
+    with Writer(path, in_units.bare(cluster)._ranks, overwrite=overwrite) as writer:
         writer.save(cluster, about=about, component=component, binaries=binaries)
 
 

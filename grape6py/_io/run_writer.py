@@ -70,6 +70,8 @@ class Writer:
     ranks : Ranks, optional
         Those that write it together, by calls that all make. The first one writes the index, and
         outputs that are one file.
+    overwrite : bool
+        As of :func:`archive.save`.
 
     Raises
     ------
@@ -77,8 +79,10 @@ class Writer:
         As :func:`archive.save`.
     """
 
-    def __init__(self, path: PathLike, ranks: Ranks | None = None) -> None:
-        self.path = os.fspath(path)
+    def __init__(
+        self, path: PathLike, ranks: Ranks | None = None, *, overwrite: bool = False
+    ) -> None:
+        self.path, self._overwrite = os.fspath(path), overwrite
         self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
         if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
@@ -90,8 +94,10 @@ class Writer:
         self._lock: atomic_files.Lock | None = None
         self._run: run_index.Run | None = None  # not looked for yet
         self._component: Int8s | None = None  # by number in ids
+        self._replaced: str | None = None  # the name that the index of an old run has meanwhile
         try:
-            with together(ranks, _CALL):
+            with together(ranks, _CALL) as said:
+                said.same("overwrite", int(overwrite))
                 self._take_hold()
         except BaseException:
             self.close()
@@ -113,23 +119,33 @@ class Writer:
 
     def close(self) -> None:
         """Let others write."""
+        if self._replaced is not None:
+            warnings.warn(
+                f"{self.path}: what was there before is {self._shown(self._replaced)} now",
+                Grape6Warning,
+                stacklevel=2,
+            )
         if self._lock is not None:
             self._lock.release()
 
     def keep(self) -> str | None:
         """Rename the file that is there, and the folder of its outputs.
 
-        A crash on the way leaves both names, or the new one whole.
+        A crash on the way leaves both names, or the new one whole. With `overwrite` nothing is
+        done: the first :meth:`save` replaces them.
 
         Returns
         -------
         str or None
             The new name, on the first rank.
         """
-        if self._lock is None:
+        if self._overwrite or self._lock is None:
             return None
+        return self._shown(self._put_aside(self._lock))
+
+    def _put_aside(self, lock: atomic_files.Lock) -> str | None:
         if not run_index.outputs_in(self._folder):
-            return self._shown(atomic_files.keep(self._index))
+            return atomic_files.keep(self._index)
         name = atomic_files.backup_name(self._index)
         folder = atomic_files.outputs_folder(name)
         if os.path.lexists(self._index):
@@ -144,9 +160,31 @@ class Writer:
         os.rename(self._folder, folder)
         if os.path.lexists(self._index):
             os.unlink(self._index)
-        self._lock.release()
+        lock.release()
         self._lock = atomic_files.Lock(self._folder, self.path)
-        return self._shown(name)
+        return name
+
+    def _remove_replaced(self) -> None:
+        """Remove the run that was put aside: another one is in its place."""
+        if self._replaced is None:
+            return
+        folder = atomic_files.outputs_folder(self._replaced)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._replaced)
+        for name in run_index.outputs_in(folder):
+            os.unlink(os.path.join(folder, name))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, ".lock"))
+        with contextlib.suppress(FileNotFoundError):
+            if rest := os.listdir(folder):
+                warnings.warn(
+                    f"{folder}: {len(rest)} files that are no outputs were left there",
+                    Grape6Warning,
+                    stacklevel=2,
+                )
+            else:
+                os.rmdir(folder)
+        self._replaced = None
 
     def _shown(self, name: str | None) -> str | None:
         """A new name of the index as the caller names the old one."""
@@ -229,6 +267,7 @@ class Writer:
                 is_old = name.split(".", 1)[0] in names and name not in saved.files
                 if is_old and run_index.NAME.fullmatch(name):
                     os.unlink(os.path.join(self._folder, name))
+            self._remove_replaced()
 
     def _write(self, name: str, data: bytes) -> None:
         atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
@@ -248,6 +287,9 @@ class Writer:
         """The run that is added to."""
         names = run_index.outputs_in(self._folder)
         if not os.path.lexists(self._index) and not names:
+            return self._new(cluster, numbers, about)
+        if self._overwrite and self._lock is not None and not self._takes(cluster):
+            self._replaced = self._put_aside(self._lock)
             return self._new(cluster, numbers, about)
         try:
             run = run_index.find(self.path)
@@ -269,6 +311,18 @@ class Writer:
                 paths = [os.path.join(run.folder, name) for name in run.take_away().files]
                 atomic_files.keep_all([path for path in paths if os.path.lexists(path)])
         return run
+
+    def _takes(self, cluster: Cluster) -> bool:
+        """Whether the file that is there is to be added to, or to be refused in any case."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Grape6Warning)
+            try:
+                run = run_index.find(self.path)
+                if run.kind != "output":
+                    _check_same(run, cluster)
+            except (SnapshotError, FileNotFoundError):
+                return False
+        return True
 
     def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
@@ -313,7 +367,11 @@ def _by_number(component: ArrayLike, ids: Int64s) -> Int8s:
 
 def _check_same(run: run_index.Run, cluster: Cluster) -> None:
     if run.id != cluster.run_id:
-        raise SnapshotError(f"{run.path} holds another run: take another name")
+        what = f"{run.path} holds another run"
+        if not os.path.lexists(run.path):
+            folder = atomic_files.outputs_folder(run.path)
+            what = f"{run.path} is not there, but {folder} has the outputs of another run"
+        raise SnapshotError(f"{what}: overwrite=True replaces it, or take another name")
     requested = {"precision": cluster.precision} | cluster.settings
     other = [name for name, value in requested.items() if run.about.get(name) != value]
     if other:

@@ -31,9 +31,10 @@ m x y z vx vy vz; G = 1), or an HDF5 file of an earlier run, whose last output i
 start, at time 0. Numbered files of a Gadget snapshot have the name of one of them, or that without
 the number. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
-bits as one that was never stopped. What is there is never replaced: it is renamed to FILE.~1~,
-FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index. Of leapfrog
-on several ranks of MPI each output is in numbered files, of which each rank writes its own.
+bits as one that was never stopped. What is there is renamed to FILE.~1~, FILE.~2~, ..., unless
+--overwrite is given. The outputs of run.h5 are files in the folder run; run.h5 is their index. Of
+leapfrog on several ranks of MPI each output is in numbered files, of which each rank writes its
+own.
 """
 
 
@@ -120,6 +121,7 @@ def add_parser(commands: Commands) -> None:
     add("--out", action="append", default=[], metavar="FILE", type=Path,
         help="snapshots; .h5: HDF5, a file for each output, to restart from; else the last output, "
         "in the ending's format (see grape6 convert). May be given more than once")  # fmt: skip
+    add("--overwrite", action="store_true", help="replace the files of --out and --plot")
     add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
     add("--restart", action="store_true",
         help="go on where FILE, an HDF5 file, ends, with its settings (and into it, without "

@@ -249,7 +249,8 @@ class _Integration:
         for writer in new_writers:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *self._plots]:
-            self._say_kept(path, atomic_files.keep(path) if self._is_first else None)
+            keeps = self._is_first and not self._options.overwrite
+            self._say_kept(path, atomic_files.keep(path) if keeps else None)
         self._say(_HEADER)
         self._profile_from = None
         self._output(new_writers)
@@ -287,7 +288,9 @@ class _Integration:
         return status
 
     def _writer(self, path: PathLike) -> archive.Writer:
-        return self._open_files.enter_context(archive.Writer(path, self._ranks))
+        overwrite = self._options.overwrite and path != RESTART_FILE
+        writer = archive.Writer(path, self._ranks, overwrite=overwrite)
+        return self._open_files.enter_context(writer)
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:

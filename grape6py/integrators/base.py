@@ -266,12 +266,15 @@ class Integration(Changes):
         """What has happened in this object's calls of :meth:`evolve`, in its order."""
         return list(self._events)
 
-    def save(self, path: PathLike) -> None:
-        """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
+    def save(self, path: PathLike, *, overwrite: bool = False) -> None:
+        """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`.
+
+        With `overwrite` the file of another run is replaced.
+        """
         from grape6py import archive
 
         with self._together("save()"):
-            archive.save(path, self._as_seen())
+            archive.save(path, self._as_seen(), overwrite=overwrite)
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""

@@ -163,6 +163,15 @@ def saves(path):
         assert np.array_equal(np.concatenate(COMM.allgather(pos)), np.concatenate(own))
     assert of_galaxy(evolved(later, 0.15)) == of_galaxy(evolved(galaxy, 0.15))
     say(n=[later.n, len(mine.mass)], time=mine.time)
+    if not RANK:
+        os.mkdir("again")
+    COMM.barrier()
+    made(1, dt=2**-6).save("again/b.h5", overwrite=True)
+    new = made(1, dt=2**-6)
+    for time in (0.0, 0.0625):
+        evolved(new, time).save("again/b.h5", overwrite=True)
+    assert Leapfrog.load("again/b.h5", comm=COMM).run_id == new.run_id
+    say(again=sorted(name for name in contents() if name.startswith("again/")))
 
 
 def killed(path):

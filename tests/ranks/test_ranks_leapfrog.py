@@ -55,7 +55,7 @@ def parts(*numbers):
 
 
 def test_each_rank_writes_its_own_file_and_a_full_disk_leaves_those_before(saved):
-    _, (two, full, three, end) = saved
+    _, (two, full, three, end, again) = saved
     assert two["names"] == ["a.h5", *parts(0, 1)]
     first, middle, last = full["texts"]
     told = "RankError: on rank 2 of 3: OSError: .*File too large: '.*000002.2.hdf5'"
@@ -64,6 +64,8 @@ def test_each_rank_writes_its_own_file_and_a_full_disk_leaves_those_before(saved
     assert on_ranks.matches("OSError: .*File too large", last)
     assert three["names"] == ["a.h5", *parts(0, 1, 3)]  # 2 was at the same time as 3
     assert end == {"n": [700, 233], "time": 0.125}
+    files = [f"again/b/00000{number}.{k}.hdf5" for number in range(2) for k in range(3)]
+    assert again["again"] == ["again/b.h5", *files]
 
 
 def test_numbered_outputs_are_gadgets_snapshots_and_the_index_has_links(saved):
