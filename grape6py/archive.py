@@ -20,6 +20,7 @@ import os
 import warnings
 from typing import TypeAlias, TypedDict
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py import in_units
@@ -27,7 +28,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, Floats, Int8s, PathLike, State, Untyped
 from grape6py._io import output_file, run_index
 from grape6py._io.run_writer import Writer as Writer
-from grape6py._io.run_writer import component_in
+from grape6py._io.run_writer import by_number, component_in
 from grape6py._io.run_writer import describe as describe
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.bound_pairs import Binaries
@@ -46,6 +47,7 @@ from grape6py.units import Units
 Cluster: TypeAlias = Hermite | Leapfrog
 Kind: TypeAlias = type[Hermite] | type[Leapfrog]
 
+_OPTIONS = "backend", "precision", "threads", "comm", "field", "eta"  # of restore
 INTEGRATORS: dict[str, Kind] = {"hermite": Hermite, "leapfrog": Leapfrog}
 
 
@@ -142,7 +144,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
     **options
         backend, precision, threads, comm, as in :class:`Hermite`, and field, if that is a function;
         mode and backend are the file's by default, the backend if it can be had and
-        GRAPE6_BACKEND names no other.
+        GRAPE6_BACKEND names no other. With another `eta` or `precision` the bits are no longer
+        those of a run that was never stopped: files written from then on say so in `changes`.
 
     Returns
     -------
@@ -151,6 +154,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
 
     Raises
     ------
+    ArgumentError
+        (a ValueError) for a setting that cannot be changed.
     SnapshotError
         (a ValueError) if it is not a file of :func:`save`.
     OSError
@@ -162,19 +167,40 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         If backend, instruction set or mode differ from the file's: so will the bits. If the last
         output is damaged, and an earlier one is taken.
     """
-    ranks = ranks_of(options.get("comm"))
+    if wrong := [name for name in options if name not in _OPTIONS]:
+        raise ArgumentError(
+            f"{', '.join(wrong)}: a run that goes on takes {', '.join(_OPTIONS)}; for another "
+            "setting begin a new one with its particles()"
+        )
+    ranks, eta = ranks_of(options.get("comm")), options.pop("eta", None)
     with together(ranks, "load()"):
         run = run_index.find(path)
         with output_file.explained(run.path):
             mode, backend = str(run.about["precision"]), str(run.about["backend"])
             validate.choice("precision", mode, PRECISIONS)
             kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
-            settings = kind.settings_from(run.about)
+            settings = before = kind.settings_from(run.about)
+        if eta is not None:
+            if "eta" not in settings:
+                raise ArgumentError(f"eta: {run.path} is of one constant step")
+            settings = settings | {"eta": validate.positive("eta", eta)}
+        if "method" in settings and options.get("precision") not in (None, mode):
+            raise ArgumentError("precision: the sums of a tree have one of their own")
         parts = ranks if kind.SHARES_BODIES else None
         mass, state, about = _last_whole(run, kind, parts)
+        component = about.pop("component")
         options = {"precision": mode} | options
         about |= {"run_id": run.id}
         cluster = _restored_by(kind, backend, options, settings, mass, state, about)
+        own = {*before, "precision", "backend", "run"}
+        cluster._about = {k: v for k, v in run.about.items() if k not in own}
+        if component is not None:
+            ids = cluster.ids
+            if parts is not None:
+                ids, component = (np.concatenate(parts.gathered(a)) for a in (ids, component))
+            cluster._component = by_number(component, ids)
+        note_change(cluster, "eta", before.get("eta"), settings.get("eta"))
+        note_change(cluster, "precision", mode, cluster.precision)
         package = run.about.get("quantities")
         for name, was in (("backend", backend), ("precision", mode)):
             if getattr(cluster, name) != was:
@@ -189,6 +215,15 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             found: Untyped = in_units.InUnits(cluster, Converter(units, str(package)))
             return found  # type: ignore[no-any-return]
         return cluster
+
+
+def note_change(cluster: Cluster, name: str, old: object, new: object) -> None:
+    """Let files to come say that a run has gone on with another setting."""
+    if new != old:
+        instead = "" if old is None else f" instead of {old}"
+        line = f"at time {cluster.time!r}: {name} {new}{instead}"
+        known = cluster._about.get("changes")
+        cluster._about["changes"] = f"{known}; {line}" if known else line
 
 
 def _restored_by(
@@ -246,7 +281,7 @@ def _read(
     run: run_index.Run, saved: run_index.Saved, kind: Kind, parts: Ranks | None
 ) -> tuple[Floats, State, Attributes]:
     """Of all bodies, or of this rank's share."""
-    by_body = ("mass", "ids", *(f"state/{name}" for name in kind.STATE))
+    by_body = ("mass", "ids", "component", *(f"state/{name}" for name in kind.STATE))
     arrays, extra, attributes = run.read(saved, by_body, [f"state/{k}" for k in EXTRA], parts)
     with output_file.explained(run.path_of(saved)):
         mass = validate.floats("mass", arrays["mass"], (None,))
@@ -263,6 +298,7 @@ def _read(
             raise ArgumentError("a step is not above zero")
         return mass, state, {
             "ids": arrays.get("ids"),
+            "component": arrays.get("component"),
             "time": float(attributes["time"]),
             "steps": int(attributes["steps"]),
             "blocks": int(attributes["blocks"]),

@@ -55,10 +55,14 @@ def component_in(run: run_index.Run, saved: run_index.Saved) -> Int8s | None:
     if "component" not in arrays:
         return None
     with output_file.explained(run.path_of(saved)):
-        ids = arrays["ids"]
-        component = np.zeros(ids.max(initial=-1) + 1, np.int8)
-        component[ids] = arrays["component"]
-        return component
+        return by_number(arrays["component"], arrays["ids"])
+
+
+def by_number(component: Int8s, ids: Int64s) -> Int8s:
+    """What bodies with some ids belong to, by their number; 0 where there is no body."""
+    found = np.zeros(ids.max(initial=-1) + 1, np.int8)
+    found[ids] = component
+    return found
 
 
 class Writer:
@@ -212,7 +216,7 @@ class Writer:
         with together(self._ranks, _CALL):
             _check_same(run, cluster)
             if component is not None:
-                self._component = _by_number(component, ids)
+                self._component = _checked(component, ids)
         parts = cluster._parts
         saved = self._next(run, numbers, parts, len(ids))
         with contextlib.ExitStack() as asides:
@@ -301,6 +305,9 @@ class Writer:
             return self._new(cluster, numbers, about)
         if run.kind == "output":
             raise SnapshotError(f"{self.path} is one output of a run: take another name")
+        was, now = (str(about.get("changes", "")) for about in (run.about, cluster._about))
+        if run.id == cluster.run_id and now != was and now.startswith(was):
+            run.about |= {"precision": cluster.precision} | cluster.settings | cluster._about
         if run.kind == "old":
             return self._converted(run, cluster)
         while run.outputs:
@@ -328,7 +335,8 @@ class Writer:
         start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
         start -= numbers.get("change", 0.0)
         mode = {"precision": cluster.precision, "backend": cluster.backend}
-        about = mode | cluster.settings | {"initial_energy": start} | about
+        about = mode | cluster.settings | {"initial_energy": start} | cluster._about | about
+        self._component = cluster._component
         return run_index.Run(self.path, about | {"run": cluster.run_id})
 
     def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
@@ -355,7 +363,7 @@ def _component_of(component: Int8s, ids: Int64s) -> Int8s:
     return found
 
 
-def _by_number(component: ArrayLike, ids: Int64s) -> Int8s:
+def _checked(component: ArrayLike, ids: Int64s) -> Int8s:
     """Checked labels: there must be one for each of the bodies."""
     found, n = validate.ints("component", component), ids.max(initial=-1) + 1
     if len(found) < n:

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
-_FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
+_CHANGED = "eta", "precision"  # and dt_out: by a restart, if it is asked for
+_FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "integrator"]
 _FROM_OLD += ["G", "orbit", "units", *convert.LACKING]
-_FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
+_FROM_OLD += [name for name in _INTEGRATION if name not in ("threads", *_CHANGED)]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -198,17 +199,18 @@ class _Integration:
         given = _given(o, _FROM_OLD)
         if given or o.field:
             names = _spelt([*given, *["field"] * bool(o.field)])
-            o.parser.error(f"--restart takes all settings from the file: leave out {names}")
+            o.parser.error(
+                "--restart takes all settings but --dt-out, --eta and --precision from the file: "
+                f"leave out {names}"
+            )
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
-        comm = {} if self._ranks is None else {"comm": self._ranks.comm}
-        restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **comm)
+        more = {} if self._ranks is None else {"comm": self._ranks.comm}
+        more |= _given(o, _CHANGED)
+        restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **more)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
-        with together(self._ranks, "the components"):
-            self._component = archive.read_component(o.start) if self._is_first else None
-        if self._ranks is not None:
-            self._component = self._ranks.broadcast(self._component)
+        self._component = self.cluster._component
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)
@@ -225,6 +227,9 @@ class _Integration:
             "dt_out": float(about.get("dt_out", 0)) or power_of_two(o.t_end / 8),
         }
         self._about |= {key: str(about[key]) for key in ("units", "quantities") if key in about}
+        if o.dt_out is not None:
+            archive.note_change(self.cluster, "dt_out", about.get("dt_out"), o.dt_out)
+            self._about["dt_out"] = self.cluster._about["dt_out"] = o.dt_out
 
     def _signal(self) -> int | None:
         """The number of a signal that has come: one to a rank is one to all."""
@@ -238,6 +243,8 @@ class _Integration:
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
         self._say(run_outside.shown_settings(cluster.settings))
+        if changes := cluster._about.get("changes"):
+            self._say(f"changed {changes}")
         if self._units is not None:
             self._say(_shown_units(self._units))
         if self._ranks is not None:

@@ -19,6 +19,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import (
     Attributes,
     Floats,
+    Int8s,
     PathLike,
     Shapes,
     State,
@@ -113,6 +114,10 @@ class Integration(Changes):
         self._energy_check = EnergyCheck()
         self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
+        # What the file that it was loaded from says of the run, for files to come: attributes of
+        # the root that are no settings, and what each body belongs to, by its number in ids.
+        self._about: Attributes = {}
+        self._component: Int8s | None = None
 
     @classmethod
     def restored(
@@ -214,6 +219,8 @@ class Integration(Changes):
         """
         with self._turn:
             made: Self = _restored(*self._description(run_id=None))
+        for name in ("initial_energy", "changes"):
+            made._about.pop(name, None)  # it is another run
         return made
 
     def __copy__(self) -> Self:
@@ -240,7 +247,7 @@ class Integration(Changes):
             **self._options,
         }
         given = type(self), self.settings, np.array(self._blocks.mass), self.state(), more
-        return *given, self._library
+        return *given, (self._library, dict(self._about), self._component)
 
     def __enter__(self) -> Self:
         return self
@@ -524,9 +531,9 @@ def _restored(
     mass: ArrayLike,
     state: State,
     more: Attributes,
-    library: str | None,
+    rest: tuple[str | None, Attributes, Int8s | None],
 ) -> Untyped:
     """An integration from what :meth:`Integration._description` gave."""
     made = kind.restored(settings, mass, state, **more)
-    made._library = library
+    made._library, made._about, made._component = rest
     return made

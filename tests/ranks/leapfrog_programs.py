@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grape6py import Leapfrog, fields, plummer, read_snapshot, uniform
+from grape6py import Leapfrog, archive, fields, plummer, read_snapshot, uniform
 from grape6py._io import atomic_files
 from grape6py.errors import AccuracyWarning
 from grape6py.events import EnergyError, Escape, WallTime
@@ -171,7 +171,16 @@ def saves(path):
     for time in (0.0, 0.0625):
         evolved(new, time).save("again/b.h5", overwrite=True)
     assert Leapfrog.load("again/b.h5", comm=COMM).run_id == new.run_id
-    say(again=sorted(name for name in contents() if name.startswith("again/")))
+    labels = np.arange(2000) % 5
+    archive.save("again/c.h5", new, about={"name": "a cloud"}, component=labels)
+    later = Leapfrog.load("again/c.h5", comm=COMM)
+    assert np.array_equal(later._component, labels[: len(later._component)])
+    later.save("again/d.h5")
+    (one, records), (other, same) = (archive.history(f"again/{k}.h5") for k in "cd")
+    assert records == same
+    assert repr(one) == repr(other)
+    assert np.array_equal(archive.read_component("again/d.h5"), later._component)
+    say(again=sorted(name for name in contents() if name.startswith("again/b")))
 
 
 def killed(path):
