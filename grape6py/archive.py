@@ -89,17 +89,17 @@ def save(
     binaries : Binaries, optional
         What :meth:`Hermite.binaries` gave: the output's group `binaries`.
     overwrite : bool
-        Replace what is there and cannot be added to, as the file of another run. That is put aside,
-        and removed when the first output is in its place.
+        Replace what is there if it is not of this run: it is put aside, and removed when the first
+        output is in its place.
 
     Raises
     ------
     ArgumentError
         (a ValueError) for another ending, or if `component` lacks a body.
     SnapshotError
-        (a ValueError) if the file is there and is not such a file, that of another run or of
-        other settings, or one that goes on to a later time; with `overwrite`, only if it is one
-        output of a run.
+        (a ValueError) if the file is there and is of this run with other settings, or goes on to a
+        later time, or is one output of a run; without `overwrite` also if it is of another run, or
+        no such file.
     FileInUseError
         (an OSError) if another run is writing to it.
     OSError

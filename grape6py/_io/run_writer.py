@@ -135,17 +135,20 @@ class Writer:
     def keep(self) -> str | None:
         """Rename the file that is there, and the folder of its outputs.
 
-        A crash on the way leaves both names, or the new one whole. With `overwrite` nothing is
-        done: the first :meth:`save` replaces them.
+        A crash on the way leaves both names, or the new one whole. With `overwrite` the first
+        :meth:`save` removes them.
 
         Returns
         -------
         str or None
-            The new name, on the first rank.
+            The new name, on the first rank, if it stays.
         """
-        if self._overwrite or self._lock is None:
+        if self._lock is None:
             return None
-        return self._shown(self._put_aside(self._lock))
+        name = self._put_aside(self._lock)
+        if self._overwrite:
+            self._replaced, name = name, None
+        return self._shown(name)
 
     def _put_aside(self, lock: atomic_files.Lock) -> str | None:
         if not run_index.outputs_in(self._folder):
@@ -292,8 +295,8 @@ class Writer:
         names = run_index.outputs_in(self._folder)
         if not os.path.lexists(self._index) and not names:
             return self._new(cluster, numbers, about)
-        if self._overwrite and self._lock is not None and not self._takes(cluster):
-            self._replaced = self._put_aside(self._lock)
+        if self._overwrite and not self._is_of(cluster):
+            self.keep()
             return self._new(cluster, numbers, about)
         try:
             run = run_index.find(self.path)
@@ -319,17 +322,14 @@ class Writer:
                 atomic_files.keep_all([path for path in paths if os.path.lexists(path)])
         return run
 
-    def _takes(self, cluster: Cluster) -> bool:
-        """Whether the file that is there is to be added to, or to be refused in any case."""
+    def _is_of(self, cluster: Cluster) -> bool:
+        """Whether what is there is of this run, or one output of one, which is never replaced."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Grape6Warning)
-            try:
+            with contextlib.suppress(SnapshotError, FileNotFoundError):
                 run = run_index.find(self.path)
-                if run.kind != "output":
-                    _check_same(run, cluster)
-            except (SnapshotError, FileNotFoundError):
-                return False
-        return True
+                return run.kind == "output" or run.id == cluster.run_id
+        return False
 
     def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))

@@ -82,6 +82,23 @@ def test_one_output_of_a_run_is_never_replaced(here):
     assert times("a.h5") == [0.0, 0.25, 0.5]
 
 
+@pytest.mark.parametrize("damage", [True, False])
+def test_a_run_that_was_loaded_never_replaces_its_own_file(damage, here):
+    another_run(here / "a.h5")
+    if damage:  # the last output: the one before it is gone on from
+        (here / "a/000002.hdf5").write_bytes(b"damaged")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Grape6Warning)
+        again = Hermite.load("a.h5", eta=0.01)
+    again.evolve(0.75)
+    again.save("a.h5", overwrite=True)
+    assert times("a.h5") == [0.0, 0.25, *[0.5] * (not damage), 0.75]
+    early = cluster_of(40)
+    early._run_id = again.run_id
+    with pytest.raises(SnapshotError, match="other settings"):
+        early.save("a.h5", overwrite=True)
+
+
 def test_a_first_output_that_fails_leaves_the_old_run_and_says_where(here, monkeypatch):
     another_run(here / "a.h5")
     old = archive.read_particles("a.h5")
