@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -18,13 +18,15 @@ from grape6py import archive
 from grape6py._io import atomic_files, moments
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.integrators import progress
-from grape6py.picture import STYLE, ticks, title_of, write_title
+from grape6py.picture import STYLE, ticks, title_of, units_of, write_title
 from grape6py.picture.bodies import Bodies
+from grape6py.picture.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from grape6py._arrays.kinds import PathLike, Untyped
+    from grape6py._io.moments import Moment
 
 SUFFIXES = (".gif", ".mp4")
 _DPI = 100
@@ -57,7 +59,7 @@ def draw(
     fps : float
         Frames a second.
     size : float, optional
-        Half of the width of what is seen; by default nearly all stars are.
+        Half of the width of what is seen, as its axes count; by default nearly all stars are.
     plane : str
         "xy", "xz" or "yz": what is seen.
     shown : bool
@@ -95,11 +97,13 @@ def film(
             f"{os.fspath(source)} has one output, and a movie needs two: run longer, or with a "
             "smaller --dt-out"
         )
-    sample = [
-        moments.read(source, k) for k in moments.spread([record["time"] for record in records])
-    ]
+    scale = Scale.of(units_of(about))
+    times = [record["time"] for record in scale.history(records)]
+    sample = [scale.moment(moments.read(source, k)) for k in moments.spread(times)]
     name = title_of(about, len(sample[0].mass))
-    bodies = Bodies(sample, name, plane=plane, size=size, pixels=int(_SIDE * _DPI))
+    bodies = Bodies(
+        sample, name, plane=plane, size=size, pixels=int(_SIDE * _DPI), unit=scale.of_length
+    )
     del sample
     with (
         tempfile.TemporaryDirectory(prefix="grape6-movie-") as folder,
@@ -107,8 +111,9 @@ def film(
         progress.Bar(0, len(records), shown) as reached,
     ):
         made = os.path.join(folder, f"movie{kind}")
-        labels = ticks.distinct([record["time"] for record in records])
-        _film(made, writer, bodies, name, source, labels, reached)
+        labels = [scale.at(label) for label in ticks.distinct(times)]
+        frames = (scale.moment(moments.read(source, k)) for k in range(len(records)))
+        _film(made, writer, bodies, name, zip(frames, labels, strict=True), reached)
         with open(made, "rb") as file:
             return file.read()
 
@@ -132,18 +137,16 @@ def _film(
     writer: PillowWriter | FFMpegWriter,
     bodies: Bodies,
     name: str,
-    source: PathLike,
-    labels: Sequence[str],
+    frames: Iterable[tuple[Moment, str]],
     reached: Callable[[float], None],
 ) -> None:
-    """Write the frames of all outputs to a new file."""
+    """Write frames, bodies and what is said of their time, to a new file."""
     figure, axes = _stage(bodies, name)
     try:
         writer.setup(figure, made, _DPI)
-        for k, label in enumerate(labels):
-            moment = moments.read(source, k)
+        for k, (moment, label) in enumerate(frames):
             drawn = bodies.draw(axes, moment, 72 * _SIDE)
-            axes.set_title(f"{bodies.noun} at t = {label}")
+            axes.set_title(f"{bodies.noun} at {label}")
             writer.grab_frame()
             for artist in drawn:
                 artist.remove()

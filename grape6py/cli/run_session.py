@@ -358,9 +358,9 @@ class _Integration:
         if o.plot and self._is_first:
             from grape6py import picture  # matplotlib takes its time
 
-            title = f"{self._about['name']}, eps = {cluster.settings['eps']:g}"
-            shown = self._shown.found()
-            picture.draw(o.plot, title, self._history, diagnostics.FRACTIONS, shown)
+            title = picture.title_of(self._about | cluster.settings, cluster.n)
+            shown, units = self._shown.found(), self._units
+            picture.draw(o.plot, title, self._history, diagnostics.FRACTIONS, shown, units=units)
         if o.json:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}

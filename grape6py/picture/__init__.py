@@ -1,7 +1,7 @@
 """The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
 
-curves.py draws the curves, bodies.py the bodies, ticks.py chooses ticks, and groups.py says what
-bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
+curves.py draws the curves, bodies.py the bodies, ticks.py chooses ticks, scale.py the units, and
+groups.py says what bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from grape6py._io import atomic_files, moments
 from grape6py._io.moments import Moment
 from grape6py.picture import curves, ticks
 from grape6py.picture.bodies import Bodies
+from grape6py.picture.scale import Scale, labelled
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,12 +68,19 @@ def draw_file(path: PathLike, source: PathLike) -> None:
     about, records = archive.history(source)
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(source, k) for k in which]
-    draw(path, title_of(about, len(shown[0].mass)), records, diagnostics.FRACTIONS, shown)
+    title = title_of(about, len(shown[0].mass))
+    draw(path, title, records, diagnostics.FRACTIONS, shown, units=units_of(about))
 
 
 def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
-    return f"{about.get('name', f'N = {n}')}, eps = {about['eps']:g}"
+    scale = Scale.of(units_of(about))
+    return scale.title(str(about.get("name", f"N = {n}")), float(about["eps"]))
+
+
+def units_of(about: Attributes) -> Units | None:
+    """Those of a run, from the attributes of its file's root."""
+    return Units.from_text(str(about["units"])) if "units" in about else None
 
 
 def write_title(figure: Figure, text: str) -> None:
@@ -91,6 +100,8 @@ def draw(
     history: Sequence[archive.Record],
     fractions: Sequence[float],
     shown: Sequence[Moment],
+    *,
+    units: Units | None = None,
 ) -> None:
     """Draw a run and write the picture.
 
@@ -111,9 +122,12 @@ def draw(
     shown : sequence of Moment
         Bodies at one time or more, of the run in its order: tuples of time, masses (n,),
         positions (n, 3), and of the component of each body (n,), as in `Labelled`, or None.
+    units : Units, optional
+        Of all these numbers: they are shown in units with names (`units.names`).
     """
     with mpl.rc_context(STYLE):
-        figure = figure_of(title, history, fractions, [Moment(*moment) for moment in shown])
+        shown = [Moment(*moment) for moment in shown]
+        figure = figure_of(title, history, fractions, shown, units)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
     atomic_files.write_whole(path, drawn.getvalue())
@@ -124,12 +138,17 @@ def figure_of(
     history: Sequence[archive.Record],
     fractions: Sequence[float],
     shown: Sequence[Moment],
+    units: Units | None = None,
 ) -> Figure:
     """The picture as a figure of matplotlib; arguments as of :func:`draw`."""
+    scale = Scale.of(units)
+    history, shown = scale.history(history), [scale.moment(moment) for moment in shown]
     views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
     count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
     side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
-    bodies, *aside = (Bodies(shown, title, plane=p, pixels=int(side * _DPI)) for p in views)
+    bodies, *aside = (
+        Bodies(shown, title, plane=p, pixels=int(side * _DPI), unit=scale.of_length) for p in views
+    )
     above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
     height = 0.75 + _HEIGHT + 0.5 + above + side + 0.5
     figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
@@ -146,7 +165,9 @@ def figure_of(
     sizes = [(72 * width, 72 * _HEIGHT) for _, width in _CURVES]
     curves.energy_error(top[0], time, error, sizes[0])
     curves.radii(top[1], time, radii, fractions, sizes[1])
+    top[1].set_title(labelled("Lagrangian radii", scale.of_length))
     for axes in top:
+        axes.set_xlabel(labelled("time", scale.of_time))
         curves.mark(axes, times)
     labels = ticks.distinct([moment.time for moment in shown])
     seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
@@ -155,7 +176,7 @@ def figure_of(
         axes = place(_LEFT + k * (side + gap), 0.5, side, side)
         view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
         view.draw(axes, moment, 72 * side)
-        axes.set_title(f"{view.noun} at t = {label}" if k == 0 else f"t = {label}")
+        axes.set_title(f"{view.noun} at {scale.at(label)}" if k == 0 else scale.at(label))
     if bodies.groups.are_told:
         bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
     return figure

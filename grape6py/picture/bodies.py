@@ -17,6 +17,7 @@ from grape6py.errors import ArgumentError
 from grape6py.models import Component
 from grape6py.picture import ticks
 from grape6py.picture.groups import SKY, Group, groups
+from grape6py.picture.scale import labelled
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -49,6 +50,8 @@ class Bodies:
         Half of the width of what is seen. By default what has nearly all of the stars.
     pixels : int
         Of the axes.
+    unit : str
+        Of positions.
 
     Raises
     ------
@@ -64,12 +67,13 @@ class Bodies:
         plane: str = "xy",
         size: float | None = None,
         pixels: int = 256,
+        unit: str = "",
     ) -> None:
         if plane not in PLANES:
             raise ArgumentError(f"plane = {plane!r}: a view is on xy, xz or yz")
         if size is not None and not 0 < size < np.inf:
             raise ArgumentError(f"size = {size} is not above zero")
-        self._names, self._plane = plane, list(PLANES[plane])
+        self._names, self._plane = [labelled(name, unit) for name in plane], list(PLANES[plane])
         self._pixels = pixels
         self.groups = groups(moments, name)
         self.noun = self.groups.noun

@@ -38,14 +38,12 @@ def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, flo
     ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
     found = ticks.upwards(shown[some], size[1], decades=1)
     (found if some.any() else found._replace(places=[], labels=[])).put_on(axes.yaxis)
-    axes.set_xlabel("time")
 
 
 def radii(
     axes: Axes, time: Floats, found: Floats, fractions: Sequence[float], size: tuple[float, float]
 ) -> None:
     """Draw radii, shape (n, fractions), each with its label to the right of the axes."""
-    axes.set_title("Lagrangian radii")
     ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
     ticks.upwards(found, size[1]).put_on(axes.yaxis)
     ends = []
@@ -64,7 +62,6 @@ def radii(
             annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6,
             "alpha": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
-    axes.set_xlabel("time")
 
 
 def mark(axes: Axes, times: Sequence[float]) -> None:
