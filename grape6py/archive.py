@@ -6,12 +6,12 @@ The outputs of ``cluster.h5`` are ``cluster/000000.hdf5``, ``cluster/000001.hdf5
 each of them. Its groups ``000000``, ``000001``, ... are links to the groups `grape6py` of the
 outputs, or have such links to numbered files. Its attributes are the settings of the integration
 (:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`, `backend`,
-`initial_energy`, `run` (an id), what the writer adds, and `history`, a row for each output.
+`initial_energy`, `run` (an id), `changes` of settings by a restart, and what the writer adds.
 
 Every file is written aside, synced and renamed, with a checksum at its end, so that whatever was
 saved is whole at every moment, and damage is found. If the index is lost or damaged, it is made
-again from the outputs. Files of version 0.1 have a group for each output instead of a link: they
-are read as well, and changed to the new form when they are written to.
+again from the outputs. Older files have a group for each output instead of a link: they are read
+as well, and changed to the new form when they are written to.
 """
 
 import contextlib

@@ -249,8 +249,8 @@ class Tree:
             Opening angle, above 0 and at most 1.5. Towards 0 the forces become those of the direct
             sum, in the time of a direct sum. Errors then depend on the shape of the system.
         order : int, optional
-            Order of the expansions of "fmm", 2 to 6. By default 5; 3 for an `accuracy` of 5e-4
-            and more, 2 from 5e-3 on.
+            Order of the expansions of "fmm", 2 to 6. By default 5; for an `accuracy` 4 from 5e-4
+            on, 3 from 2e-3 on, 2 from 5e-3 on.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one. With `comm`, of this rank's own particles.

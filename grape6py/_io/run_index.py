@@ -160,8 +160,8 @@ class Run:
     """What a file holds: outputs, ascending in time, of a run, whose `id` no other has.
 
     `about` are the root's attributes. By its `kind` the file is an "index" of outputs, one
-    "output", or an "old" file, of version 0.1. `data` are the bytes of an index that has all of
-    `outputs`, or of an old file.
+    "output", or an "old" file, which has the outputs in it. `data` are the bytes of an index that
+    has all of `outputs`, or of an old file.
     """
 
     def __init__(

@@ -340,7 +340,7 @@ class Writer:
         return run_index.Run(self.path, about | {"run": cluster.run_id})
 
     def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
-        """A file of version 0.1 as an index and its outputs; it is kept under another name."""
+        """An old file as an index and its outputs; it is kept under another name."""
         _check_same(old, cluster)
         run = run_index.Run(self.path, old.about)
         for saved in old.outputs:
