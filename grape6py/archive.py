@@ -181,7 +181,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
             settings = before = kind.settings_from(run.about)
         if eta is not None:
-            if "eta" not in settings:
+            if "dt" in settings:
                 raise ArgumentError(f"eta: {run.path} is of one constant step")
             settings = settings | {"eta": validate.positive("eta", eta)}
         if "method" in settings and options.get("precision") not in (None, mode):

@@ -1,5 +1,6 @@
 """Whatever a run's files say of it is read: after a load, and when files are written to again."""
 
+import json
 import pickle
 import warnings
 from pathlib import Path
@@ -185,6 +186,7 @@ REFUSED = [
     (Hermite, {}, {"dt": 0.1, "passes": 2}, "dt, passes: a run"),
     (Hermite, {}, {"eta": -1}, "eta"),
     (Leapfrog, {"dt": 0.1}, {"eta": 0.1}, "eta: a.h5 is of one constant step"),
+    (Hermite, {"dt": 0.1}, {"eta": 0.1}, "eta: a.h5 is of one constant step"),
     (Leapfrog, {"dt": 0.1, "backend": "cpu-tree"}, {"precision": "double"}, "sums of a tree"),
 ]
 
@@ -194,6 +196,20 @@ def test_what_cannot_be_changed_is_named(kind, options, change, words, here):
     kind(*plummer(20, seed=1), **({"eps": 0.1, "backend": "cpu"} | options)).save("a.h5")
     with pytest.raises(ArgumentError, match=words):
         kind.load("a.h5", **change)
+
+
+def test_the_log_of_a_restart_goes_on_where_the_first_one_ended(here, capfd):
+    def log(*given):
+        assert run(*given, "--json") == 0
+        return json.loads(capfd.readouterr().out)["history"]
+
+    field = "--field", "logarithmic,speed=5,core=1,flattening=1"
+    given = "plummer", "--n", 20, "--dt-out", 0.125, *field
+    whole = log(*given, "--t-end", 0.5)
+    assert max(abs(record["error"]) for record in whole) < 1e-4
+    log(*given, "--t-end", 0.25, "--out", "a.h5")
+    assert log("a.h5", "--restart", "--t-end", 0.5) == whole
+    assert [r["error"] for r in archive.history("a.h5")[1]] == [r["error"] for r in whole]
 
 
 def test_the_command_changes_output_times_and_accuracy(here, capfd):
