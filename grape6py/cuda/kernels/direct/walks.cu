@@ -236,7 +236,8 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     for (int64_t first = -WALK_CHUNK; fine && first < tile.entries; first += WALK_CHUNK) {
         const int64_t next = first + WALK_CHUNK + thread; /* loaded while this chunk is summed */
         struct walk_source mine = walk_source_of(tile, f, xy, zm);
-        if (first + thread >= tile.entries) mine.x = (real)0x1p30, mine.m = 0; /* far padding */
+        if (first + thread >= tile.entries) /* far padding */
+            mine.x = (real)0x1p30, mine.y = mine.z = mine.m = 0;
         const real r2 = v_fma(mine.z, mine.z, v_fma(mine.y, mine.y, v_mul(mine.x, mine.x)));
         const bool near = __any_sync(0xffffffffu, r2 < f.watched);
         __syncthreads();
