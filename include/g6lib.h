@@ -207,7 +207,7 @@ enum {
     G6X_E_NULL = -26,         /* null pointer */
     G6X_E_OVERFLOW = -27,     /* size beyond what can be counted */
     G6X_E_MEMORY = -29,       /* out of host memory; a rejected j particle must be sent again */
-    G6X_E_FORK = -30,         /* device used in a forked child */
+    G6X_E_FORK = -30,         /* in a forked child: a device, or a cluster in another's call */
     G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };
 
@@ -292,7 +292,8 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
  * address a is number first + a of all. For the scale and the origin that one cluster with all of
  * them has, and so for its bits, add over the shares, as integers, what these calls give, and hand
  * the sums to all: g6x_get_sample first, then g6x_get_counts; after each change of j particles.
- * They are those of this cluster until g6x_end_share. */
+ * They are those of this cluster until g6x_end_share. After an error of these calls force calls are
+ * refused until g6x_set_counts succeeds, or g6x_end_share is called. */
 enum { G6X_SAMPLE_WORDS = 105, G6X_COUNT_WORDS = 6600 };
 int g6x_get_sample(int clusterid, int nj, long long all, long long first, long long *words);
 int g6x_set_sample(int clusterid, const long long *words);
@@ -663,6 +664,7 @@ int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long
  * a in block a / 1024 of one common numbering), the result has the bits of one
  * cluster that holds everything. */
 enum { G6X_PARTIAL_WORDS = 32 };
+/* Rows of a call that fails hold its code, from which g6x_from_partial makes NaN. */
 int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],

@@ -12,25 +12,47 @@
  *     g6x_mpi_sum(ni, words, comm);
  *     g6x_from_partial(ni, words, acc, jerk, pot);
  *
- * Both return 0, or on all ranks the error of one: a code of the library, or G6X_E_ARGUMENT if the
- * ranks' sums do not fit each other (docs/errors.md). With G6X_MPI_FORTRAN defined they are
+ * Both return 0, or on all ranks the error of one: a code of the library, G6X_E_ARGUMENT if the
+ * ranks' sums do not fit each other, or G6X_E_MISMATCH if ni is not the same on all
+ * (docs/errors.md). Then g6x_from_partial gives NaN, and after g6x_mpi_share all force calls of the
+ * cluster, until it succeeds or g6x_end_share is called. With G6X_MPI_FORTRAN defined they are
  * functions for Fortran, with its handle of the communicator.
  */
 #ifndef GRAPE6_G6X_MPI_H
 #define GRAPE6_G6X_MPI_H
 
+#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "g6lib.h"
 
+/* Combines the words of all ranks in place. 0, or a code where the caller lets MPI return errors.
+ */
+static inline int g6x_mpi_combine(void *words, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    return MPI_Allreduce(MPI_IN_PLACE, words, n, type, op, comm) == MPI_SUCCESS ? 0 : G6X_E_RUNTIME;
+}
+
 /* The worst code of all ranks. */
 static inline int g6x_mpi_worst(int code, MPI_Comm comm)
 {
-    int worst = code;
-    MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MIN, comm);
-    return worst;
+    const int failed = g6x_mpi_combine(&code, 1, MPI_INT, MPI_MIN, comm);
+    return failed ? failed : code;
+}
+
+/* The same; G6X_E_MISMATCH if the n numbers (at most 3) are not the same on all ranks. */
+static inline int g6x_mpi_agree(int code, int n, const long long *numbers, MPI_Comm comm)
+{
+    long long most[7] = {0}; /* of them, of their opposites, and of that of the code */
+    for (int k = 0; k < n; k++) most[k] = numbers[k], most[3 + k] = -numbers[k];
+    most[6] = -(long long)code;
+    const int failed = g6x_mpi_combine(most, 7, MPI_LONG_LONG, MPI_MAX, comm);
+    if (failed || most[6]) return failed ? failed : -(int)most[6];
+    for (int k = 0; k < n; k++)
+        if (most[k] != -most[3 + k]) return G6X_E_MISMATCH;
+    return 0;
 }
 
 /* Gives the cluster the scale and the origin of the j particles of all ranks, of which it has nj.
@@ -38,23 +60,26 @@ static inline int g6x_mpi_worst(int code, MPI_Comm comm)
 static inline int g6x_mpi_share(int clusterid, int nj, MPI_Comm comm)
 {
     const int most = G6X_COUNT_WORDS > G6X_SAMPLE_WORDS ? G6X_COUNT_WORDS : G6X_SAMPLE_WORDS;
-    long long own = nj, all = 0, end = 0, *words = (long long *)calloc((size_t)most, sizeof *words);
-    MPI_Allreduce(&own, &all, 1, MPI_LONG_LONG, MPI_SUM, comm);
-    MPI_Scan(&own, &end, 1, MPI_LONG_LONG, MPI_SUM, comm);
+    long long all = nj, end = nj, refused[G6X_SAMPLE_WORDS] = {0};
+    long long *words = (long long *)calloc((size_t)most, sizeof *words);
+    int code = words ? 0 : G6X_E_MEMORY;
+    if (MPI_Scan(MPI_IN_PLACE, &end, 1, MPI_LONG_LONG, MPI_SUM, comm) != MPI_SUCCESS ||
+        g6x_mpi_combine(&all, 1, MPI_LONG_LONG, MPI_SUM, comm))
+        code = G6X_E_RUNTIME;
     /* A block that is not whole would be summed by two ranks. */
-    int code = !words ? G6X_E_MEMORY : nj % 1024 && end < all ? G6X_E_ARGUMENT : 0;
-    if (!code) code = g6x_get_sample(clusterid, nj, all, end - own, words);
+    if (!code && (nj < 0 || (nj % 1024 && end < all))) code = G6X_E_ARGUMENT;
+    if (!code) code = g6x_get_sample(clusterid, nj, all, end - nj, words);
     code = g6x_mpi_worst(code, comm);
+    if (!code) code = g6x_mpi_combine(words, G6X_SAMPLE_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
     if (!code) {
-        MPI_Allreduce(MPI_IN_PLACE, words, G6X_SAMPLE_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
         code = g6x_set_sample(clusterid, words);
         if (!code) code = g6x_get_counts(clusterid, nj, words);
         code = g6x_mpi_worst(code, comm);
     }
-    if (!code) {
-        MPI_Allreduce(MPI_IN_PLACE, words, G6X_COUNT_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
-        code = g6x_mpi_worst(g6x_set_counts(clusterid, words), comm);
-    }
+    if (!code) code = g6x_mpi_combine(words, G6X_COUNT_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
+    if (!code) code = g6x_mpi_worst(g6x_set_counts(clusterid, words), comm);
+    refused[0] = code; /* then no rank computes with a scale of its own */
+    if (code) (void)g6x_set_sample(clusterid, refused);
     free(words);
     return code;
 }
@@ -62,31 +87,38 @@ static inline int g6x_mpi_share(int clusterid, int nj, MPI_Comm comm)
 /* Adds the rows of all ranks, for the same i particles; all ranks get the sums. */
 static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
 {
-    const size_t rows = ni > 0 ? (size_t)ni : 0;
+    const size_t rows = ni > 0 && words ? (size_t)ni : 0;
+    const size_t word[3] = {0, 1, 27}; /* kind, scale, origin of the sum: the same in all rows */
     int (*top)[G6X_PARTIAL_TOPS] = (int (*)[G6X_PARTIAL_TOPS])malloc(rows * sizeof *top + 1);
     long long (*limb)[G6X_PARTIAL_LIMBS] =
         (long long (*)[G6X_PARTIAL_LIMBS])malloc(rows * sizeof *limb + 1);
-    long long made[6] = {0}; /* what must be equal in all rows, and its opposite */
-    int code = top && limb ? g6x_get_tops(ni, words, top) : G6X_E_MEMORY;
-    if (!code && ni > 0) {
-        const int word[3] = {0, 1, 27}; /* kind, scale, origin of the sum */
-        for (int k = 0; k < 3; k++) made[3 + k] = -(made[k] = words[word[k]]);
-    }
-    code = g6x_mpi_worst(code, comm);
-    if (!code) {
-        MPI_Allreduce(MPI_IN_PLACE, made, 6, MPI_LONG_LONG, MPI_MAX, comm);
+    long long number[3] = {ni, 0, 0}, refused[G6X_PARTIAL_WORDS] = {0};
+    int none[1][G6X_PARTIAL_TOPS];
+    int code = ni > INT_MAX / G6X_PARTIAL_LIMBS ? G6X_E_OVERFLOW : top && limb ? 0 : G6X_E_MEMORY;
+    if (!code) code = g6x_get_tops(ni, words, top);
+    for (size_t i = 1; i < rows && !code; i++)
         for (int k = 0; k < 3; k++)
-            if (made[k] != -made[3 + k]) code = G6X_E_ARGUMENT;
+            if (words[G6X_PARTIAL_WORDS * i + word[k]] != words[word[k]]) code = G6X_E_ARGUMENT;
+    code = g6x_mpi_agree(code, 1, number, comm);
+    if (!code && ni > 0) {
+        for (int k = 0; k < 3; k++) number[k] = words[word[k]];
+        code = g6x_mpi_agree(0, 3, number, comm);
+        if (code == G6X_E_MISMATCH) code = G6X_E_ARGUMENT;
     }
-    if (!code) {
-        MPI_Allreduce(MPI_IN_PLACE, top, G6X_PARTIAL_TOPS * ni, MPI_INT, MPI_MAX, comm);
-        code = g6x_raise_partial(ni, words, (const int (*)[G6X_PARTIAL_TOPS])top);
+    if (!code && ni > 0) {
+        code = g6x_mpi_combine(top, G6X_PARTIAL_TOPS * ni, MPI_INT, MPI_MAX, comm);
+        if (!code) code = g6x_raise_partial(ni, words, (const int (*)[G6X_PARTIAL_TOPS])top);
         for (size_t i = 0; i < rows; i++)
             memcpy(limb[i], words + G6X_PARTIAL_WORDS * i + G6X_PARTIAL_LIMB, sizeof limb[i]);
-        MPI_Allreduce(MPI_IN_PLACE, limb, G6X_PARTIAL_LIMBS * ni, MPI_LONG_LONG, MPI_SUM, comm);
+        const int failed =
+            g6x_mpi_combine(limb, G6X_PARTIAL_LIMBS * ni, MPI_LONG_LONG, MPI_SUM, comm);
+        if (!code) code = failed;
         for (size_t i = 0; i < rows; i++)
             memcpy(words + G6X_PARTIAL_WORDS * i + G6X_PARTIAL_LIMB, limb[i], sizeof limb[i]);
     }
+    for (size_t i = 0; i < rows && code; i++) words[G6X_PARTIAL_WORDS * i] = code;
+    refused[0] = code;
+    if (code) (void)g6x_get_tops(1, refused, none); /* which says why */
     free(top);
     free(limb);
     return code;

@@ -20,7 +20,10 @@
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-int api_g5_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENVIRONMENT); }
+int api_g5_calls_open(int64_t id)
+{
+    return session_registry_open(id, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
+}
 
 int api_g5_calls_open_special(int n, const int *list)
 {

@@ -11,12 +11,15 @@
 #include "session/quick_write.h"
 #include "session/registry.h"
 
-int api_g6_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENVIRONMENT); }
+int api_g6_calls_open(int64_t id)
+{
+    return session_registry_open(id, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
+}
 
 int api_g6_calls_open_special(int n, const int *list)
 {
     if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "g6_open_special: null pointer");
-    return session_registry_open(0, SESSION_ENVIRONMENT);
+    return session_registry_open(0, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
 }
 
 int api_g6_calls_close(int64_t id) { return session_registry_close(id); }

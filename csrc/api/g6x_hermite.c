@@ -131,6 +131,9 @@ int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3]
 static int check_block(const struct g6x_hermite *h, int ni, double time, int lacks)
 {
     if (!h || lacks) return step_error(G6X_E_NULL, "null pointer");
+    if (ni > h->n) return step_error(G6X_E_ARGUMENT, "ni is above n");
+    for (int i = 0; h->address && i < ni; i++)
+        if (h->address[i] >= h->n) return step_error(G6X_E_ADDRESS, "an address is not below n");
     const struct hermite_state s = {h->t, NULL, h->x, h->v, h->a, h->j, NULL};
     return block_checked(ni, h->address, time, &s, h->xi, h->vi);
 }
@@ -139,8 +142,10 @@ int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
 {
     struct field at;
     struct fpenv host;
-    int code =
-        check_block(h, ni, time, h && ni > 0 && !(h->acc && h->jerk && (h->field || h->field_acc)));
+    int code = check_block(h, ni, time,
+                           h && ni > 0 &&
+                               (!(h->acc && h->jerk && (h->field || h->field_acc)) ||
+                                !h->field_acc != !h->field_jerk));
     if (code || !ni) return code;
     const struct hermite_state s = {h->t, h->dt, h->x, h->v, h->a, h->j, NULL};
     const struct hermite_outside out = {h->field_acc, h->field_jerk, {NULL, NULL, NULL}};

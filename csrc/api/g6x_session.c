@@ -49,7 +49,7 @@ int g6x_open(int clusterid, int backend)
 {
     if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA_TREE)
         return session_registry_refuse(G6X_E_ARGUMENT, "g6x_open: no such backend");
-    return session_registry_open(clusterid, backend);
+    return session_registry_open(clusterid, backend, SESSION_DEVICE_BY_ID);
 }
 
 static int describe(struct session *s, char *buffer, int length)
@@ -206,7 +206,9 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
 
 int g6x_get_partial(int clusterid, int ni, long long *words)
 {
-    return ON_SESSION(clusterid, session_partial_words_get, ni, words);
+    const int code = ON_SESSION(clusterid, session_partial_words_get, ni, words);
+    if (code && code != G6X_E_I_NAN) session_partial_words_spoil(ni, words, code);
+    return code;
 }
 
 static int checked(int ni, const void *a, const void *b)
@@ -216,40 +218,41 @@ static int checked(int ni, const void *a, const void *b)
     return 0;
 }
 
+/* Ends a call that changes rows, or only reads them (NULL). */
+static int ended(int ni, long long *words, int code, const struct error *err)
+{
+    if (code) session_partial_words_spoil(ni, words, code);
+    return err->code ? session_registry_refuse(err->code, "%s", err->text) : code;
+}
+
 int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
-    struct error err = {0};
-    const int code = checked(ni, sum, words);
-    return code ? code
-           : session_partial_words_add(ni, sum, words, &err)
-               ? session_registry_refuse(err.code, "%s", err.text)
-               : 0;
+    struct error err = {.quiet = 1};
+    int code = checked(ni, sum, words);
+    if (!code) code = session_partial_words_add(ni, sum, words, &err);
+    return ended(ni, sum, code, &err);
 }
 
 int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {0};
-    const int code = checked(ni, words, top);
-    return code ? code
-           : session_partial_words_tops(ni, words, top, &err)
-               ? session_registry_refuse(err.code, "%s", err.text)
-               : 0;
+    struct error err = {.quiet = 1};
+    int code = checked(ni, words, top);
+    if (!code) code = session_partial_words_tops(ni, words, top, &err);
+    return ended(ni, NULL, code, &err);
 }
 
 int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {0};
-    const int code = checked(ni, words, top);
-    return code ? code
-           : session_partial_words_raise(ni, words, top, &err)
-               ? session_registry_refuse(err.code, "%s", err.text)
-               : 0;
+    struct error err = {.quiet = 1};
+    int code = checked(ni, words, top);
+    if (!code) code = session_partial_words_raise(ni, words, top, &err);
+    return ended(ni, words, code, &err);
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                      double pot[])
 {
-    struct error err = {0};
+    struct error err = {.quiet = 1};
     struct fpenv host;
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
@@ -276,6 +279,14 @@ int g6x_runs_python(void);
 /* For the package: 1 if this thread is in Python code that the library has called, with its locks
  * held. Objects that Python's garbage collector finds then must not be closed yet. */
 int g6x_runs_python(void) { return python_bridge_runs(); }
+
+int g6x_open_on(int clusterid, int backend, int device);
+/* For the package: g6_open (backend -1) or g6x_open on a CUDA device, by its number; -1, or one
+ * that GRAPE6_DEVICES does not name: the first of these. A rank of MPI has its own all the same. */
+int g6x_open_on(int clusterid, int backend, int device)
+{
+    return session_registry_open(clusterid, backend, device);
+}
 
 int g6x_threads(void);
 /* For the package: threads of a force call where 0 are asked for. */

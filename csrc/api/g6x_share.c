@@ -8,13 +8,17 @@
 _Static_assert((int)G6X_SAMPLE_WORDS == SHARE_SAMPLE_WORDS, "g6lib.h");
 _Static_assert((int)G6X_COUNT_WORDS == SHARE_COUNT_WORDS, "g6lib.h");
 
+/* An error in the exchange of samples and counts: forces would have a scale of no use to other
+ * shares, so they are refused until an exchange succeeds. */
+#define REFUSE(s, code, ...) ((s)->j.share_code = error_set(&(s)->error, code, __VA_ARGS__))
+
 /* Settles the j particles below nj. */
 static int settle(struct session *s, int nj, int lacks, const char *call)
 {
     struct fpenv host;
     if (lacks || nj < 0)
-        return error_set(&s->error, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
-                         "%s: null pointer or nj = %d", call, nj);
+        return REFUSE(s, lacks ? G6X_E_NULL : G6X_E_ARGUMENT, "%s: null pointer or nj = %d", call,
+                      nj);
     fpenv_enter(&host);
     jmemory_settle(&s->j, nj, options_threads(s->options.threads));
     fpenv_leave(&host);
@@ -25,10 +29,10 @@ static int get_sample(struct session *s, int nj, long long all, long long first,
 {
     const int code = settle(s, nj, !words, "g6x_get_sample");
     if (code) return code;
-    if (first < 0 || all < first + nj)
-        return error_set(&s->error, G6X_E_ARGUMENT,
-                         "g6x_get_sample: %d particles from number %lld on, of %lld in all", nj,
-                         first, all);
+    if (first < 0 || all > INT64_MAX / 64 || first > all - nj)
+        return REFUSE(s, G6X_E_ARGUMENT,
+                      "g6x_get_sample: %d particles from number %lld on, of %lld in all", nj, first,
+                      all);
     jmemory_share_sample(&s->j, all, first, words);
     return 0;
 }
@@ -41,12 +45,17 @@ int g6x_get_sample(int clusterid, int nj, long long all, long long first, long l
 static int set_sample(struct session *s, const long long *words)
 {
     struct fpenv host;
-    if (!words) return error_set(&s->error, G6X_E_NULL, "g6x_set_sample: null pointer");
+    if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_sample: null pointer");
+    if (words[0] && words[0] == s->j.share_code) return s->j.share_code; /* known */
+    if (words[0] < 0 && words[0] >= G6X_E_VERIFY)
+        return REFUSE(s, (int)words[0],
+                      "the exchange of scales failed with %d on one of the ranks at least; "
+                      "only the last rank with j particles may have an incomplete block of 1024",
+                      (int)words[0]);
     for (int k = 0; k < SHARE_SAMPLE_WORDS; k += SHARE_SAMPLE)
         if (words[k] != 0 && words[k] != 1)
-            return error_set(&s->error, G6X_E_ARGUMENT,
-                             "g6x_set_sample: %lld shares have sample %d", words[k],
-                             k / SHARE_SAMPLE);
+            return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_sample: %lld shares have sample %d", words[k],
+                          k / SHARE_SAMPLE);
     fpenv_enter(&host);
     jmemory_share_set_sample(&s->j, words);
     fpenv_leave(&host);
@@ -72,16 +81,16 @@ int g6x_get_counts(int clusterid, int nj, long long *words)
 
 static int set_counts(struct session *s, const long long *words)
 {
-    if (!words) return error_set(&s->error, G6X_E_NULL, "g6x_set_counts: null pointer");
+    if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_counts: null pointer");
     if (!s->j.is_share)
-        return error_set(&s->error, G6X_E_ARGUMENT,
-                         "g6x_set_counts: call g6x_set_sample first, which sets the origin");
+        return REFUSE(s, G6X_E_ARGUMENT,
+                      "g6x_set_counts: call g6x_set_sample first, which sets the origin");
     for (int k = 0; k < SHARE_COUNT_WORDS; k++)
         if (words[k] < 0 || words[k] > INT32_MAX)
-            return error_set(&s->error, G6X_E_ARGUMENT, "g6x_set_counts: word %d is %lld", k,
-                             words[k]);
+            return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_counts: word %d is %lld", k, words[k]);
     if (jmemory_share_set_counts(&s->j, words))
-        return error_set(&s->error, G6X_E_MEMORY, "g6x_set_counts: no memory");
+        return REFUSE(s, G6X_E_MEMORY, "g6x_set_counts: no memory");
+    s->j.share_code = 0;
     return 0;
 }
 
@@ -124,7 +133,7 @@ static int share_particles(struct session *s, int n, int first, int end, const s
     for (int i = first; i < end && !code; i++)
         code = jmemory_set(&s->j, i - first, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i],
                            p->v[i], p->x[i]);
-    s->whole_nj = n;
+    s->whole_nj = code ? 0 : n;
     return code ? error_set(&s->error, code, "%s: a particle is refused", call) : 0;
 }
 

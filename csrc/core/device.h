@@ -93,3 +93,5 @@ const struct bridge *python_bridge_start(int requested, struct error *err);
 int python_bridge_may_find_gpu(void);
 /* Whether this thread is inside a call of the bridge. */
 int python_bridge_runs(void);
+/* In a forked child: no other thread is starting Python. */
+void python_bridge_after_fork(void);

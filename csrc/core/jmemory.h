@@ -95,6 +95,7 @@ struct jmemory {
     /* Of a share of more particles (jmemory_share.c): the origin is that of a sample of all, the
      * scale that of the counts of all. */
     int is_share;
+    int share_code;        /* not 0: the exchange of sample and counts failed with it */
     struct histogram *all; /* x, mass, v; NULL: its own */
 };
 

@@ -62,6 +62,6 @@ void jmemory_share_end(struct jmemory *j)
 {
     memory_free(j->all);
     j->all = NULL;
-    j->is_share = 0;
+    j->is_share = j->share_code = 0;
     j->sample_moved = 1;
 }

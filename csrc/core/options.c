@@ -4,6 +4,7 @@
 #endif
 #include "core/options.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -96,6 +97,16 @@ static int ranks_here(void)
     return 1;
 }
 
+/* The first number of OMP_NUM_THREADS, which may be a list; 0 if it is none, as OpenMP has it. */
+static int threads_of_openmp(void)
+{
+    const char *list = options_variable("OMP_NUM_THREADS");
+    char *end = NULL;
+    const long threads = list ? strtol(list, &end, 10) : 0;
+    while (end && isspace((unsigned char)*end)) end++;
+    return threads > 0 && (!*end || *end == ',') ? (int)(threads < 1024 ? threads : 1024) : 0;
+}
+
 static void read_all(void)
 {
     process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
@@ -107,6 +118,7 @@ static void read_all(void)
                                .tree_order = 5,
                                .theta = 0.5};
     process.ranks_here = ranks_here();
+    process.openmp_threads = threads_of_openmp();
     config_read(&process, &initial);
 }
 
@@ -122,10 +134,11 @@ struct options *options_initial_values(void)
     return &initial;
 }
 
-/* Cores that the affinity mask allows. Ranks that may use all cores share them: with more threads
- * than cores they would wait for each other. */
+/* As many as OpenMP would use, or the cores that the affinity mask allows. Ranks that may use all
+ * cores share them: with more threads than cores they would wait for each other. */
 static int cores(void)
 {
+    if (options_process()->openmp_threads) return options_process()->openmp_threads;
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int n = online > 0 ? (int)online : 1;
     int allowed = n;

@@ -28,10 +28,11 @@ struct process_options {
     int g5_source_by_address;  /* GRAPE-5 calls read j particles starting at x[adr], not at x[0] */
     const char *client;        /* value of GRAPE6_CLIENT, or NULL */
     char problem[256];         /* error in the environment, or empty */
-    char python[512]; /* Python to embed: an executable or an environment's folder, or empty */
-    char devices[64]; /* numbers of the CUDA devices to use, or "all", or empty */
-    int transfers;    /* between the GPUs of ranks: read by grape6py/ranks/carriers.py */
-    int ranks_here;   /* ranks of MPI on this machine, as the launcher says; 1 without one */
+    char python[512];   /* Python to embed: an executable or an environment's folder, or empty */
+    char devices[64];   /* numbers of the CUDA devices to use, or "all", or empty */
+    int transfers;      /* between the GPUs of ranks: read by grape6py/ranks/carriers.py */
+    int ranks_here;     /* ranks of MPI on this machine, as the launcher says; 1 without one */
+    int openmp_threads; /* of OMP_NUM_THREADS; 0: it says nothing */
 };
 
 enum option_kind {

@@ -61,6 +61,7 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .rounding = h->rounding,
         .mass = h->mass,
         .rows = ni,
+        .n = h->n,
         .acting = h->n - h->massless,
     };
 }
@@ -138,6 +139,6 @@ int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, ceil_div(job.rows, THREADS),
                                       &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
-    *found = !code && cuda_notes(c)->watched;
+    *found = code ? 0 : cuda_notes(c)->unknown ? -1 : cuda_notes(c)->watched;
     return code;
 }

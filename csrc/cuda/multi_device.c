@@ -34,7 +34,8 @@ int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o,
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
     m->sharing_threshold = threshold && atoll(threshold) > 0 ? atoll(threshold) : SHARING_THRESHOLD;
     for (int k = 0; k < most && k < MOST_MIRRORS && !code; k++) {
-        code = cuda_device_open(o, choice + k, k, &m->device[k], err);
+        code = cuda_device_open(o, choice < 0 ? choice - (k << 16) : choice + k, k, &m->device[k],
+                                err);
         m->devices += !code;
         if (!code && o->all_devices) most = m->device[0]->device.usable;
     }

@@ -256,6 +256,8 @@ int python_bridge_may_find_gpu(void)
     return atomic_load(&seen) == 2;
 }
 
+void python_bridge_after_fork(void) { (void)pthread_mutex_init(&mutex, NULL); }
+
 int python_bridge_runs(void) { return depth > 0; }
 
 static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};

@@ -39,7 +39,8 @@ static int local_rank(void)
     return -1;
 }
 
-/* Each MPI rank uses one device. Without MPI a session uses all named devices, or one. */
+/* Each MPI rank uses one device. Without MPI a session uses all named devices, or one: a number
+ * modulo how many there are, or that device (~number). */
 static int open_gpu(struct session *s, const struct backend *backend, void **state,
                     struct error *err)
 {
@@ -47,7 +48,8 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
     const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
     const int64_t began = clock_nanoseconds();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    const int number = rank < 0 ? (int)(s->id & 0xffffff) : rank;
+    const int by_id = s->device == SESSION_DEVICE_BY_ID, any = s->device == SESSION_FIRST_DEVICE;
+    const int number = rank >= 0 ? rank : by_id ? (int)(s->id & 0xffffff) : any ? 0 : ~s->device;
     const int code = backend->open(&s->options, number, state, err);
     const int64_t start = clock_nanoseconds() - began;
     struct fpenv host;

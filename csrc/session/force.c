@@ -122,6 +122,11 @@ int session_force_check(struct session *s, int nj, int ni, int lacks)
     if (ni && lacks) return error_set(&s->error, G6X_E_NULL, "force call: null pointer");
     if (s->time_bad)
         return error_set(&s->error, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+    if (s->j.share_code)
+        return error_set(&s->error, s->j.share_code,
+                         "the exchange of the scale of all shares failed with %d; repeat it, or "
+                         "call g6x_end_share",
+                         s->j.share_code);
     return session_force_check_particles(s, nj, "");
 }
 

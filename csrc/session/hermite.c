@@ -55,6 +55,13 @@ int session_hermite_unfit(struct session *s, int row)
     return error_set(&s->error, G6X_E_RANGE, HERMITE_UNFIT, row);
 }
 
+int session_hermite_unknown(struct session *s)
+{
+    return error_set(&s->error, G6X_E_ARGUMENT,
+                     "block step: a nearest neighbour is none of the particles: their indices have "
+                     "to be 0 to n - 1");
+}
+
 static int is_no_counter(long long n) { return n < 0 || n > 1ll << 62; }
 
 int session_hermite_check_evolution(struct session *s, const char *call,
@@ -124,12 +131,46 @@ static struct hermite_state state_of(const struct g6x_hermite *h)
     return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
 }
 
+/* Particles that are j particles here. */
+static int summed(const struct g6x_hermite *h)
+{
+    return h->words ? h->share_end - h->share_first : session_hermite_acting(h);
+}
+
 /* 0, or the error of a particle whose step has no end: it would never be in a block. */
 static int check_steps(struct session *s, const struct g6x_hermite *h)
 {
     const struct hermite_state state = state_of(h);
     const int p = hermite_endless(h->n, &state, common_of(h));
     return p < 0 ? 0 : session_hermite_stuck(s, p);
+}
+
+/* 0, or the error of a j particle that is not there or has another index: its own force would act
+ * on it, and its index would name another one. */
+static int check_indices(struct session *s, const struct g6x_hermite *h)
+{
+    const int first = h->words ? h->share_first : 0;
+    jmemory_commit(&s->j);
+    for (int k = 0; k < summed(h); k++) {
+        const struct jparticle *p = k < s->j.capacity ? &s->j.body[k] : NULL;
+        if (!p || !p->state || (p->state != SLOT_LOST && p->index != first + k))
+            return error_set(&s->error, G6X_E_ARGUMENT,
+                             "block step: the j particle at address %d has to be that with index "
+                             "%d",
+                             k, first + k);
+    }
+    return 0;
+}
+
+/* 0, or the error of a block under way that is none. */
+static int check_block(struct session *s, const struct g6x_hermite *h,
+                       const struct g6x_evolution *e)
+{
+    for (int i = 0, last = -1; i < e->ni; last = h->address[i++])
+        if (h->address[i] <= last || h->address[i] >= h->n)
+            return error_set(&s->error, G6X_E_ADDRESS,
+                             "block step: the addresses of the block are not ascending below n");
+    return 0;
 }
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -153,12 +194,6 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
     return 0;
 }
 
-/* Particles that are j particles here. */
-static int summed(const struct g6x_hermite *h)
-{
-    return h->words ? h->share_end - h->share_first : session_hermite_acting(h);
-}
-
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count, void *stream)
 {
@@ -179,7 +214,6 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
 {
     const struct hermite_state state = state_of(h);
     int found = 0;
-    (void)s;
     (void)stream;
     for (int i = 0; i < e->ni; i++) {
         const int p = h->address[i];
@@ -190,6 +224,7 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
                                       .v = h->vi[i],
                                       .p = p,
                                       .nearest = e->closer > 0.0 ? h->nearest[i] : p};
+        if (row.nearest < 0 || row.nearest >= h->n) return session_hermite_unknown(s);
         found |= watch_step(&state, &row, e->next, INFINITY, &h->close[i], &h->left[i]);
     }
     return found;
@@ -387,5 +422,6 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
 {
     int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
     if (!code) code = check_steps(s, h);
+    if (!code) code = e->ni ? check_block(s, h, e) : check_indices(s, h);
     return code ? code : session_hermite_loop(s, h, e, &HOST, NULL);
 }

@@ -71,5 +71,7 @@ int session_hermite_check_evolution(struct session *s, const char *call,
     "mass "                                                                                        \
     "is NaN or Inf"
 int session_hermite_unfit(struct session *s, int row);
+/* The error of a nearest neighbour that is none of the particles. */
+int session_hermite_unknown(struct session *s);
 /* The error of a particle whose step has no length. */
 int session_hermite_stuck(struct session *s, int particle);

@@ -168,7 +168,7 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
 {
     int found = 0;
     const int code = s->backend->arrays->watch(s->state, h, e, stream, &found, &s->error);
-    return code ? leave_to_caller(s, code) : found;
+    return code ? leave_to_caller(s, code) : found < 0 ? session_hermite_unknown(s) : found;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,

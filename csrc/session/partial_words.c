@@ -1,6 +1,7 @@
 /* partial_words.c - see partial_words.h. */
 #include "session/partial_words.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "session/force.h"
@@ -54,6 +55,21 @@ static int is_row(const long long *w)
     return 1;
 }
 
+static int not_a_row(const char *call, int i, const long long *w, struct error *err)
+{
+    const long long code = w[WORD_KIND];
+    if (code >= 0 || code < G6X_E_VERIFY)
+        return error_set(err, G6X_E_ARGUMENT, "%s: row %d is not a partial sum", call, i);
+    return error_set(err, (int)code, "partial sums, row %d: the sum failed: %s (code %d)", i,
+                     code == G6X_E_MISMATCH ? "ni is not that of firsthalf, or not the same on all "
+                                              "ranks"
+                     : code == G6X_E_ARGUMENT
+                         ? "shares differ in backend, instruction set, precision, scale or origin, "
+                           "or are no partial sums"
+                         : "here or on another rank",
+                     (int)code);
+}
+
 /* Three exponents, and a 15-bit hash that tells origins apart: 0 for none. */
 static long long word_of(const struct scale *scale)
 {
@@ -62,6 +78,11 @@ static long long word_of(const struct scale *scale)
     for (int k = 0; k < 3; k++) mixed = (mixed ^ bits_of(scale->drift[k])) * 0x9e3779b97f4a7c15u;
     return (scale->length + 32768) | (long long)(scale->mass + 32768) << 16 |
            (long long)(scale->velocity + 32768) << 32 | (long long)(mixed >> 49) << 48;
+}
+
+void session_partial_words_spoil(int ni, long long *words, int code)
+{
+    for (int i = 0; words && i < ni; i++) words[(size_t)i * G6X_PARTIAL_WORDS + WORD_KIND] = code;
 }
 
 int session_partial_words_get(struct session *s, int ni, long long *words)
@@ -121,8 +142,10 @@ int session_partial_words_tops(int ni, const long long *words, int (*top)[G6X_PA
     for (int i = 0; i < ni; i++) {
         struct partial_row row;
         const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
-        if (!is_row(w))
-            return error_set(err, G6X_E_ARGUMENT, "g6x_get_tops: row %d is not a partial sum", i);
+        if (!is_row(w)) { /* and none of other ranks are raised to these, either */
+            for (int k = 0; k < ni * G6X_PARTIAL_TOPS; k++) top[0][k] = INT_MAX;
+            return not_a_row("g6x_get_tops", i, w, err);
+        }
         from_words(w, &row);
         for (int k = 0; k < NWINDOW; k++) {
             top[i][k] = row.top[k];
@@ -163,8 +186,7 @@ int session_partial_words_force(int ni, const long long *words, double (*acc)[3]
         double sum[NSUM];
         if (!is_row(w)) {
             session_output_nan(ni, acc, jerk, pot, NULL, NULL);
-            return error_set(err, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum",
-                             i);
+            return not_a_row("g6x_from_partial", i, w, err);
         }
         from_words(w, &row);
         partial_value(&row, sum);

@@ -2,6 +2,7 @@
 #include "session/registry.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,27 +54,48 @@ int session_registry_leave(struct session *s, int code)
     return code;
 }
 
+/* In a forked child no other thread exists that could release a lock, or end what it was doing. */
 static void free_after_fork(struct session *s)
 {
-    atomic_store(&s->lock, 0);
-    atomic_store(&s->quick.writing, 0);
+    const int locked = atomic_exchange(&s->lock, 0),
+              writing = atomic_exchange(&s->quick.writing, 0);
+    if (!locked && !writing) return;
+    s->torn = 1;
+    atomic_store(&s->quick.thread, NULL);
 }
 
-/* In a forked child no other thread exists that could release a lock. */
+/* A fork waits for the thread that has the lists, unless this opens a backend: for a GPU it may
+ * wait for Python, whose lock the forking thread may have; the lists are whole meanwhile. */
+static _Atomic int opening;
+static _Thread_local int kept;
+
+static void before_fork(void)
+{
+    while (!(kept = !pthread_mutex_trylock(&registry)) && !atomic_load(&opening))
+        (void)sched_yield();
+}
+
 static void after_fork(void)
 {
+    if (kept) (void)pthread_mutex_unlock(&registry);
+}
+
+static void in_child(void)
+{
     (void)pthread_mutex_init(&registry, NULL);
+    atomic_store(&opening, 0);
     session_quick_write_prepare();
     session_costs_after_fork();
+    python_bridge_after_fork();
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
-    for (struct session *s = unused; s; s = s->next) free_after_fork(s);
+    for (struct session *s = unused; s; s = s->next) free_after_fork(s), s->torn = 0;
 }
 
 static void prepare(void)
 {
     session_quick_write_prepare();
-    (void)pthread_atfork(NULL, NULL, after_fork);
+    (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
 static struct session **chain_of(int64_t id)
@@ -128,7 +150,7 @@ static int start_backend(struct session *s, int backend)
 }
 
 /* Opens an id that is not open; the registry is locked. */
-static int open_new(int64_t id, int how, int backend, struct session **out)
+static int open_new(int64_t id, int how, int backend, int device, struct session **out)
 {
     struct session *s = unused ? unused : memory_zeroed(sizeof *s);
     if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
@@ -139,11 +161,14 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     lock(s);
     s->id = id;
     s->process = getpid();
+    s->device = device;
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->error, 0, sizeof s->error);
     s->quick.disturbed = 0;
+    atomic_store(&opening, 1);
     const int code = start_backend(s, backend);
+    atomic_store(&opening, 0);
     if (!code && !s->undecided) session_report_start(s);
     if (!code) s->open = how;
     atomic_store(&s->closing, 0);
@@ -158,14 +183,14 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     return 0;
 }
 
-int session_registry_open(int64_t id, int backend)
+int session_registry_open(int64_t id, int backend, int device)
 {
     int code = 0;
     (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
     if (!s) {
-        code = open_new(id, 1, backend, &s);
+        code = open_new(id, 1, backend, device, &s);
     } else if (s->open == 2) {
         s->open = 1;
         explicitly_open++;
@@ -191,10 +216,17 @@ static void detach(struct session *s, struct session **list)
     *list = s;
 }
 
-/* Closes a session. Waits for a call in progress, which may be long. */
+/* Closes a session. Waits for a call in progress, which may be long. Nothing is freed of one that
+ * another thread was changing at a fork. */
 static void shut(struct session *s)
 {
     lock(s);
+    if (s->torn) {
+        struct session *next = s->next;
+        memset(s, 0, sizeof *s);
+        s->next = next;
+        return;
+    }
     session_report_calls(s);
     session_choice_end(s);
     session_walks_free(s);
@@ -260,29 +292,44 @@ static struct session *find_or_open(int64_t id, int *code)
         *code = error_set(&process_error, G6X_E_NOT_OPEN, "%s was closed; call %s again",
                           session_name(id, name), opening_call(id));
     else if (!s)
-        *code = open_new(id, 2, SESSION_ENVIRONMENT, &s);
+        *code = open_new(id, 2, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID, &s);
     (void)pthread_mutex_unlock(&registry);
     return *code ? NULL : s;
 }
 
-struct session *session_registry_take(int64_t id, int *code)
+/* Locks a session for a call; 0 if it is not that of the id any more. */
+static int enter(struct session *s, int64_t id)
+{
+    lock(s);
+    if (s->open && !atomic_load(&s->closing) && s->id == id) return 1;
+    session_registry_release(s);
+    return 0;
+}
+
+static struct session *take(int64_t id, int *code)
 {
     struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
-    if (s && s->id == id) {
-        lock(s);
-        if (s->open && !atomic_load(&s->closing) && s->id == id) return s;
-        session_registry_release(s);
-    }
+    if (s && s->id == id && enter(s, id)) return s;
     (void)pthread_once(&once, prepare);
-    for (;;) {
+    do { /* enters without the registry's lock: another thread may be computing there */
         s = find_or_open(id, code);
         if (!s) return NULL;
-        lock(s); /* without the registry's lock: another thread may be computing there */
-        if (s->open && !atomic_load(&s->closing) && s->id == id) break;
-        session_registry_release(s);
-    }
+    } while (!enter(s, id));
     atomic_store_explicit(&session_used_last, s, memory_order_release);
     return s;
+}
+
+struct session *session_registry_take(int64_t id, int *code)
+{
+    struct session *s = take(id, code);
+    if (!s || !s->torn) return s;
+    char name[SESSION_NAME];
+    *code = error_set(&s->error, G6X_E_FORK,
+                      "%s was in a call of another thread when this process was forked; close it, "
+                      "and open it again",
+                      session_name(id, name));
+    session_registry_release(s);
+    return NULL;
 }
 
 /* Calls `use` on the error record of an id, or of the process, under its lock. */
@@ -322,7 +369,7 @@ void session_registry_reset(int64_t id)
     (void)pthread_mutex_unlock(&registry);
     if (!s) return;
     lock(s);
-    if (s->open && s->id == id) session_choice_again(s);
+    if (s->open && s->id == id && !s->torn) session_choice_again(s);
     session_registry_release(s);
 }
 

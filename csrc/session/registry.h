@@ -7,7 +7,7 @@
 /* As a backend: the one that the environment names. */
 enum { SESSION_ENVIRONMENT = -1 };
 /* Opens an id, if it is not open. backend: BACKEND_* or SESSION_ENVIRONMENT. 0 or an error code. */
-int session_registry_open(int64_t id, int backend);
+int session_registry_open(int64_t id, int backend, int device);
 int session_registry_close(int64_t id);
 /* The open session of an id, locked; NULL with *code if there is none. */
 struct session *session_registry_take(int64_t id, int *code);

@@ -98,10 +98,16 @@ struct quick {
     int32_t *index;
 };
 
+/* A session's device: CUDA's number of one, or the first, or by its id. A rank of MPI has its own.
+ */
+enum { SESSION_FIRST_DEVICE = -1, SESSION_DEVICE_BY_ID = -2 };
+
 struct session {
     _Atomic int64_t id;
     _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
     int process;      /* process id that opened it; another one is a forked child */
+    int device;       /* its number, or as above */
+    int torn; /* in a forked child: another thread was in a call, and is not here to end it */
     _Atomic int lock;
     _Atomic int closing;  /* a thread waits for the lock to close it; nobody may use it any more */
     struct session *next; /* in the hash chain, or the list of unused ones */

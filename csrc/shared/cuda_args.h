@@ -214,7 +214,8 @@ struct cuda_notes {
     double time;                   /* end of the steps of the next block */
     int32_t incomplete;            /* kernel turn: whether sums are missing */
     int32_t acting;                /* rows of the block that are j particles: the first ones */
-    int32_t watched, unused;       /* kernel hermite_watch: whether a row is close or has left */
+    int32_t watched, unknown;      /* kernel hermite_watch: whether a row is close or has left, and
+                                    * whether a neighbour is no particle */
     unsigned long long step;       /* kernel turn: number of the completed launch */
 };
 
@@ -322,7 +323,7 @@ struct cuda_hermite_job {
     struct field field;
     double (*field_acc)[3], (*field_jerk)[3]; /* of the block; may be NULL */
     struct hermite_work work;
-    int32_t given, unused; /* whether field_acc and field_jerk are the caller's */
+    int32_t given, n; /* whether field_acc and field_jerk are the caller's; all particles */
     /* only for hermite_watch */
     struct watch_row watch;
     const int32_t *nearest; /* may be NULL */

@@ -135,6 +135,7 @@ class DevicePlace:
         """See ``Board.write``; address and index are NumPy's."""
         address, index = self._put(address), self._put(index)
         arrays = address, index, time, mass, k18, j6, a2, vel, pos
+        self._board.has_particles = True
         self._call(lib.g6x_set_j_particles_device, len(mass), *arrays)
 
     def _put(self, array: AnyArray | None) -> DeviceArray:

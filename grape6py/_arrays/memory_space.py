@@ -51,7 +51,7 @@ def choose(board: Board, values: Mapping[str, object], last: int | None = None) 
         return HostPlace(board)
     cupy = import_cupy(found[0] if found else "the particles' array")
     board.prepare_for(0, 0)  # which is theirs, if there is a choice
-    device = board.option("DEVICE")
+    device = board.move_to(take(cupy, *found).device.id) if found else board.option("DEVICE")
     if device >= 0:
         return DevicePlace(board, cupy, device)
     return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)

@@ -88,10 +88,13 @@ class Board:
     ----------
     cluster : int
         Its id.
+    has_particles : bool
+        Whether some were written.
     """
 
     def __init__(self, options: Attributes, backend: int | None) -> None:
-        self._options, self._backend = options, backend
+        self._options, self._backend = options, -1 if backend is None else backend
+        self._device, self.has_particles = -1, False
         self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
         self._finalizer = weakref.finalize(self, _release, self.cluster)
         try:
@@ -101,10 +104,7 @@ class Board:
             raise
 
     def _open(self) -> None:
-        if self._backend is None:
-            code = lib.g6_open(self.cluster)
-        else:
-            code = lib.g6x_open(self.cluster, self._backend)
+        code = lib.g6x_open_on(self.cluster, self._backend, self._device)
         _close_forgotten()
         self.check(code)
         for name, value in self._options.items():
@@ -133,7 +133,19 @@ class Board:
     def empty(self) -> None:
         """Forget all j particles."""
         lib.g6_close(self.cluster)
+        self.has_particles = False
         self._open()
+
+    def move_to(self, device: int) -> int:
+        """Number of the CUDA device, -1 on the CPU: this one, if there are no particles yet.
+
+        A rank of MPI keeps its own, and GRAPE6_DEVICES may name others only.
+        """
+        if not self.has_particles and self.option("DEVICE") not in (-1, device):
+            self._device = device
+            self.empty()
+            self.prepare_for(0, 0)
+        return self.option("DEVICE")
 
     @property
     def name(self) -> str:
@@ -174,6 +186,7 @@ class Board:
     ) -> None:
         """Write n j particles; address, k18, j6, a2 and vel may be None."""
         arrays = address, index, time, None, mass, k18, j6, a2, vel, pos
+        self.has_particles = True
         self._call(lib.g6x_set_j_particles, len(mass), *arrays)
 
     def set_time(self, time: float) -> None:

@@ -47,6 +47,7 @@ double g6x_fma_rate(int isa, int mode);
 int g6x_error_printed(int clusterid);
 int g6x_runs_python(void);
 int g6x_threads(void);
+int g6x_open_on(int clusterid, int backend, int device);
 """)
 constants = ffi.dlopen(None)
 

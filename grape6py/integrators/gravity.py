@@ -42,7 +42,6 @@ Known: TypeAlias = "tuple[DeviceArray, float]"
 
 FIRST_THETA = 0.7  # of a tree's first forces, from which those of the wanted accuracy follow
 _TREES_OF_DEVICES = ("tree", "cuda-tree")
-_TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
 
 def find(
@@ -73,7 +72,7 @@ def find(
     session._board.prepare_for(0 if found or walk else max(n, 1), n)
     device = _device_of(session)
     if found is not None and walk is None and device is not None:
-        session = _on_device(_device_under(*found)[1], session, options)
+        session._board.move_to(_device_under(*found)[1])
         device = _device_of(session)
     _check_place(found, device, session.backend)
     if walk is None:
@@ -134,17 +133,6 @@ def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
     """CuPy and the number of the device that an argument of this name lies on."""
     cupy = memory_space.import_cupy(name)
     return cupy, memory_space.take(cupy, name, array).device.id
-
-
-def _on_device(requested: int, session: Grape6, options: Attributes) -> Grape6:
-    """A session on this CUDA device, if there can be one: sessions take turns of the devices."""
-    others: list[Grape6] = []
-    while session._board.option("DEVICE") not in (requested, -1) and len(others) < _TURNS:
-        others.append(session)
-        session = Grape6(**options)
-    for other in others:
-        other.close()
-    return session
 
 
 def _device_of(session: Grape6) -> tuple[CuPy, int] | None:

@@ -158,7 +158,22 @@ def test_sums_of_another_instruction_set_or_mode_are_refused(new_session, other)
         assert session.put_cloud(SOURCE) == 0
         assert session.first(N, X[:3], V[:3], INDEX[:3]) == 0
         rows.append(session.partial(3))
-    kept = rows[0].copy()
-    assert capi.call("g6x_add_partial", 3, *rows) == capi.CONSTANTS["G6X_E_ARGUMENT"]
+    argument = capi.CONSTANTS["G6X_E_ARGUMENT"]
+    assert capi.call("g6x_add_partial", 3, *rows) == argument
     assert "instruction set" in capi.text("g6x_last_error", -1)[1]
-    assert (rows[0] == kept).all()
+    acc, jerk, pot = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
+    assert capi.call("g6x_from_partial", 3, rows[0], acc, jerk, pot) == argument
+    assert np.isnan([*acc, *jerk, pot]).all()  # not the first share's
+
+
+def test_rows_of_an_earlier_sum_are_not_taken_for_those_of_one_that_fails(session):
+    session.put_cloud(cloud(4))
+    session.first(4, X[:2], V[:2], INDEX[:2])
+    words, (acc, jerk, pot) = session.partial(2), (np.zeros((2, n)) for n in (3, 3, 1))
+    session.first(4, X[:3], V[:3], INDEX[:3])
+    assert capi.call("g6x_get_partial", session.cluster, 2, words) == -20
+    assert capi.call("g6x_from_partial", 2, words, acc, jerk, pot) == -20
+    assert np.isnan([*acc.T, *jerk.T, *pot.T]).all()
+    top = np.zeros((2, 6), np.int32)
+    assert capi.call("g6x_get_tops", 2, words, top) == -20
+    assert (top > 2**30).all()  # with the maximum of these, no other share's rows are valid

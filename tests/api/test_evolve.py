@@ -206,3 +206,73 @@ def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
     for thread in threads:
         thread.join()
     assert 0 in done  # close returns nothing here
+
+
+# ---- programs that fill the structs wrongly ----------------------------------------------
+
+
+def outside(bodies, **more):
+    """The members for a field's part of the forces, of which some may be missing."""
+    names = {"field_acc": (3,), "field_jerk": (3,)} | more
+    for name, shape in names.items():
+        bodies.arrays[name] = np.zeros((bodies.n, *shape))
+        setattr(bodies.h, name, pointer(bodies.arrays[name]))
+
+
+@pytest.mark.parametrize("missing", ["field_acc", "field_jerk"])
+def test_row26_half_of_what_is_from_outside(missing):
+    bodies = Bodies(7)
+    outside(bodies)
+    field = ffi.new("struct g6x_field *", {"terms": 1})
+    field.term[0].kind, field.term[0].p = lib.G6X_FIELD_PLUMMER, [1, 1, 0]
+    bodies.h.field = field
+    assert lib.g6x_hermite_add_field(bodies.h, bodies.n, 0.0) == 0
+    setattr(bodies.h, missing, ffi.NULL)
+    assert lib.g6x_hermite_add_field(bodies.h, bodies.n, 0.0) == lib.G6X_E_NULL
+    bodies.h.field = ffi.NULL
+    assert lib.g6x_hermite_add_field(bodies.h, bodies.n, 0.0) == lib.G6X_E_NULL
+    assert bodies.evolve(MOST) == lib.G6X_E_NULL
+    lib.g6_close(7)
+
+
+@pytest.mark.parametrize(("ni", "address", "code"), [(61, 0, -11), (60, 60, -13), (60, -1, -13),
+                                                     (60, 2**31 - 1, -13)])  # fmt: skip
+def test_blocks_beyond_the_bodies(ni, address, code):
+    bodies = Bodies(7)
+    outside(bodies, work=(), power=(), rate=())
+    bodies.arrays["address"][-1] = address
+    assert lib.g6x_hermite_add_field(bodies.h, ni, 0.0) == code
+    assert lib.g6x_hermite_work(bodies.h, ni, 0.0, ffi.NULL) == code
+    if ni == 60:  # a block that was never begun
+        bodies.arrays["address"][:-1] = np.arange(59)
+        assert bodies.evolve(MOST, ni=60, next=MOST / 32) == lib.G6X_E_ADDRESS
+    lib.g6_close(7)
+
+
+@pytest.mark.parametrize("closer", [0.0, 0.1])
+@pytest.mark.parametrize("labels", [[10**8, 10**8 + 1], [1, 0], [0, -1], [0]], ids=str)
+def test_j_particles_with_other_indices_or_missing_ones(closer, labels):
+    """An index would be taken as a row; and a body's own force would act on it."""
+    bodies = Bodies(7, n=2)
+    for name in ("nearest", "close", "left"):
+        bodies.arrays[name] = np.zeros(2, np.int32 if name == "nearest" else float)
+        setattr(bodies.h, name, pointer(bodies.arrays[name]))
+    lib.g6_close(7)
+    lib.g6_open(7)
+    for address, label in enumerate(labels):
+        x = pointer(bodies.arrays["x"][address].copy())
+        assert lib.g6_set_j_particle_mxonly(7, address, label, 0.5, x) == 0
+    assert bodies.evolve(MOST, closer=closer) == lib.G6X_E_ARGUMENT
+    lib.g6_close(7)
+
+
+def test_a_share_that_was_refused_is_none():
+    bodies = Bodies(7)
+    arrays = [bodies.arrays[name] for name in ("t", "mass", "j", "a", "v", "x")]
+    arrays[-1] = arrays[-1].copy()
+    arrays[-1][5, 1] = np.nan
+    bodies.h.words = ffi.new("long long[]", 32 * 60)
+    bodies.h.share_end = 60
+    assert lib.g6x_share_particles(7, 60, 0, 60, *map(pointer, arrays)) == lib.G6X_E_J_NAN
+    assert bodies.evolve(MOST) == lib.G6X_E_ARGUMENT
+    lib.g6_close(7)

@@ -222,7 +222,10 @@ def test_a_null_pointer_is_named_not_followed(plain, name, null):
             args.append(plain.cluster if k == 0 and not name.endswith("_all") else 1)
     if "lasthalf" in name and not name.endswith("_all"):
         args[1] = args[2] = 1
-    counted = name.startswith(("g6x_add_", "g6x_from_", "g6x_hermite_")) and "device" not in name
+    counted = (
+        name.startswith(("g6x_add_", "g6x_from_", "g6x_raise_", "g6x_hermite_"))
+        and "device" not in name
+    )
     if counted and capi.SIGNATURES[name][0] != "p":
         args[0] = 1
     if name == "g6_get_neighbour_list":

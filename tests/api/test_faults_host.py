@@ -65,6 +65,11 @@ assert os.waitpid(child, 0)[1] == 0
 """, timeout=30)  # fmt: skip
 
 
+def test_row30_a_fork_at_any_moment():
+    """What another thread was changing is refused in the child, which can open it again."""
+    assert int(capi.run_c("fork_storm", "60", GRAPE6_LOG="none", GRAPE6_THREADS="1").stdout) > 0
+
+
 def test_row31_signals_keep_their_handlers_and_do_not_disturb_a_call():
     capi.run_python("""
 import re, signal

@@ -166,7 +166,7 @@ def test_rows_that_make_no_sense_are_refused(new_session):
     words, top = session.partial(4), np.zeros((4, TOPS), np.int32)
     assert capi.call("g6x_get_tops", 4, words, top) == 0
     top[2, 5] = 2
-    assert capi.call("g6x_raise_partial", 4, words, top) == ARGUMENT
+    assert capi.call("g6x_raise_partial", 4, words.copy(), top) == ARGUMENT
     top[2, 5], top[1, 0] = 0, 99
     assert capi.call("g6x_raise_partial", 4, words, top) == ARGUMENT
     words[3, 0] = 0
@@ -208,3 +208,17 @@ def test_particles_of_an_integration_are_shared_or_refused(new_session):
     assert capi.call(*share, 100, 0, 50, *given[:-1], bad) < 0
     assert capi.call(*share, 0, 0, 0, *[None] * 6) == 0
     assert session.scale(50) != []
+
+
+@pytest.mark.parametrize(("all_of_them", "first"), [(2**63 - 1, 0), (2**63 - 1, 2**63 - 2), (5, 5),
+                                                    (5, 2**63 - 1), (-1, 0), (5, -1)])  # fmt: skip
+def test_numbers_of_particles_that_are_none(new_session, all_of_them, first):
+    session, words = new_session(), np.zeros(capi.CONSTANTS["G6X_SAMPLE_WORDS"], np.int64)
+    session.put_cloud(cloud(1))
+    call = session.cluster, 1, all_of_them, first, words
+    assert capi.call("g6x_get_sample", *call) == ARGUMENT
+    found = session.force(1, np.zeros((1, 3)))  # refused until an exchange succeeds
+    assert found.code == ARGUMENT
+    assert np.isnan(found.acc).all()
+    assert capi.call("g6x_end_share", session.cluster) == 0
+    assert session.force(1, np.zeros((1, 3))).code == 0

@@ -168,7 +168,9 @@ KERNEL(hermite_watch, struct cuda_hermite_job, 256, 1)
     watch.v = job.vi[row];
     watch.p = job.address[row];
     watch.nearest = job.nearest ? job.nearest[row] : watch.p;
-    if (watch_step(&job.state, &watch, job.time, never(), &job.close[row], &job.left[row]))
+    if (watch.nearest < 0 || watch.nearest >= job.n)
+        job.notes->unknown = 1;
+    else if (watch_step(&job.state, &watch, job.time, never(), &job.close[row], &job.left[row]))
         job.notes->watched = 1;
 }
 

@@ -1,0 +1,67 @@
+"""g6x_mpi_share and g6x_mpi_sum where one rank does something wrong: all ranks get the code and
+NaN, and print a line; the next sum is right. The program: tests/c/mpi_faults.c."""
+
+import numpy as np
+import pytest
+
+import capi
+import tools
+from legacy import mpirun
+from variants import run
+
+BLOCK, ROWS = 1024, np.array([[1.5, 2.25, 3.125], [-20.5, 1.25, 0.125]])
+CODES = {
+    name: capi.CONSTANTS[f"G6X_E_{name}"] for name in "ARGUMENT MISMATCH NULL NOT_OPEN".split()
+}
+# What the last rank does, and the codes of all ranks: of the share, and of the sum.
+FAULTS = {
+    "precision": (0, "ARGUMENT"), "scale": (0, "ARGUMENT"), "row": (0, "ARGUMENT"),
+    "none": (0, "MISMATCH"), "fewer": (0, "MISMATCH"), "null": (0, "NULL"),
+    "stale": (0, "ARGUMENT"), "short": ("ARGUMENT", "ARGUMENT"),
+    "negative": ("ARGUMENT", "ARGUMENT"), "closed": ("NOT_OPEN", "NOT_OPEN"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mpi") / "mpi_faults"
+    library = capi.library_path()
+    run([tools.need("mpicc"), "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes",
+         "-Werror", f"-I{capi.ROOT / 'include'}", capi.TESTS / "c/mpi_faults.c", library,
+         f"-Wl,-rpath,{library.parent}", "-o", path])  # fmt: skip
+    return path
+
+
+def true(ranks):
+    k = np.arange(ranks * BLOCK)
+    x = np.column_stack([k % 13 - 6.0, k % 7 * 0.5, k % 11 * 0.25])
+    return -(1 / BLOCK / np.linalg.norm(ROWS[:, None] - x, axis=2)).sum(1)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_is_wrong_on_one_rank_is_an_error_on_all(program, ranks, fault):
+    done = mpirun(ranks, program, fault)
+    assert done.returncode == 0, done.stderr
+    lines = sorted(line.split() for line in done.stdout.splitlines())
+    assert len(lines) == 2 * ranks
+    share, total = (code and CODES[code] for code in FAULTS[fault])
+    for line in lines:
+        codes, pot = tuple(map(int, line[1:5])), np.array(line[5:], float)
+        if codes == (0, 0, 0, 0):
+            np.testing.assert_allclose(pot, true(ranks), rtol=1e-6)
+            continue
+        assert np.isnan(pot).all()
+        assert codes[0] == share
+        assert codes[1] == share
+        assert codes[2] == total
+        assert codes[3] < 0 or fault == "none"
+    assert sum(line[1:5] == ["0"] * 4 for line in lines) == ranks
+    assert done.stderr.count("grape6: ") >= ranks
+    assert len(set(done.stderr.splitlines())) <= 4
+
+
+def test_sums_have_the_bits_of_any_number_of_ranks_and_print_nothing(program):
+    done = mpirun(2, program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len({line[1:] for line in done.stdout.splitlines()}) == 1
