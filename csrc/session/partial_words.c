@@ -60,14 +60,11 @@ static int not_a_row(const char *call, int i, const long long *w, struct error *
     const long long code = w[WORD_KIND];
     if (code >= 0 || code < G6X_E_VERIFY)
         return error_set(err, G6X_E_ARGUMENT, "%s: row %d is not a partial sum", call, i);
-    return error_set(err, (int)code, "partial sums, row %d: the sum failed: %s (code %d)", i,
-                     code == G6X_E_MISMATCH ? "ni is not that of firsthalf, or not the same on all "
-                                              "ranks"
-                     : code == G6X_E_ARGUMENT
-                         ? "shares differ in backend, instruction set, precision, scale or origin, "
-                           "or are no partial sums"
-                         : "here or on another rank",
-                     (int)code);
+    return error_set(
+        err, (int)code, "partial sums, row %d: the sum failed with %d: %s", i, (int)code,
+        code == G6X_E_MISMATCH ? "ni is not the same in all calls, or on all ranks"
+                               : "shares differ in backend, instruction set, precision, "
+                                 "scale or origin, or that of some rank failed");
 }
 
 /* Three exponents, and a 15-bit hash that tells origins apart: 0 for none. */

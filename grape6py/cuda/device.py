@@ -29,17 +29,11 @@ _abandoned: list[SessionTree | None] = []
 
 
 def open_device(words: str, choice: int) -> Device:
-    """Open one of those that GRAPE6_DEVICES names: number `choice`, modulo how many they are.
-
-    Below 0: ~choice is CUDA's number of a device, by 2^16 for each of those after it.
-    """
+    """Open one of those that GRAPE6_DEVICES names: see usable.chosen."""
     if cuda_errors.two_wheels(os.path.dirname(os.path.dirname(cupy_backends.__file__))):
         raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
     numbers = usable.numbers_of(words, runtime.getDeviceCount())
-    if choice < 0:
-        after, number = divmod(~choice, 1 << 16)
-        choice = after + (numbers.index(number) if number in numbers else 0)
-    return Device(numbers[choice % len(numbers)], len(numbers))
+    return Device(usable.chosen(numbers, choice), len(numbers))
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:

@@ -20,3 +20,12 @@ def numbers_of(words: str, count: int) -> list[int]:
             else "CUDA sees no device",
         )
     return numbers
+
+
+def chosen(numbers: list[int], choice: int) -> int:
+    """One of some devices: number `choice` of them, modulo how many they are; or, below 0, CUDA's
+    number ~choice (else the first), with 2^16 k added the k-th after that."""
+    if choice < 0:
+        after, number = divmod(~choice, 1 << 16)
+        choice = after + (numbers.index(number) if number in numbers else 0)
+    return numbers[choice % len(numbers)]

@@ -157,7 +157,9 @@ class Hermite(Integration):
                     self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
                 said.alike("the settings", repr(sorted(self._settings.items())))
                 said.alike("the bodies", mass, pos, vel)
-            self._open(n, backend, precision, threads, place.device)
+            self._open(n, backend, precision, threads)
+            if place.device is not None:
+                self._forces._board.move_to(place.device)
             if dt is None and dt_max is None:
                 scale = _time_scale(mass * self.G, pos, eps, self._options)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
@@ -183,20 +185,11 @@ class Hermite(Integration):
         settings |= {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
         return settings | outside_settings(a)
 
-    def _open(
-        self,
-        n: int,
-        backend: str,
-        precision: str | None,
-        threads: int | None,
-        device: int | None = None,
-    ) -> None:
-        """A session, which decides where n bodies, which may lie on a device, are integrated."""
+    def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
+        """A session, which decides where n bodies are integrated."""
         with self._together("a session"):
             self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
             self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
-            if device is not None:
-                self._forces._board.move_to(device)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
         if self._ranks is not None:
             self._options["comm"] = self._ranks.comm

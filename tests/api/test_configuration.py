@@ -191,3 +191,24 @@ for opened in (s, Session.unopened(7)):
 assert s.set_int(mode, 2) == 0 == s.close() == call("g6_open", 0)
 assert s.get_int(mode) == 1, "closing forgets the options of a cluster"
 """)
+
+
+THREADS = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).g6x_threads())"
+
+
+@pytest.mark.parametrize(("openmp", "threads", "expected"), [
+    ("3", None, "3"), ("4,2", None, "4"), (" 5 , 1", None, "5"), ("7", "0", "7"),
+    ("99999", None, "1024"), ("0", None, "all"), ("-2", None, "all"), ("2x", None, "all"),
+    ("true", None, "all"), ("", None, "all"),
+])  # fmt: skip
+def test_openmps_number_of_threads_holds_where_ours_is_not_set(openmp, threads, expected):
+    env = capi.clean_environment({"OMP_NUM_THREADS": openmp})
+    env |= {} if threads is None else {"GRAPE6_THREADS": threads}
+    command = [sys.executable, "-c", THREADS, capi.library_path()]
+    found = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+    everything = str(len(os.sched_getaffinity(0)))
+    assert found.strip() == (everything if expected == "all" else expected)
+
+
+def test_our_number_of_threads_comes_before_openmps():
+    assert start("THREADS", OMP_NUM_THREADS="3", GRAPE6_THREADS="2") == "2"

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 
 from grape6py.cuda.tree.request import SessionTree
+from grape6py.cuda.usable import chosen
 
 DRIVER = """push_context pop_context launch copy_in copy_out fill query record follow
     error_text""".split()
@@ -48,7 +49,7 @@ def fail(n, code=719, for_ever=True):
 def open_device(usable, choice):
     """One of as many devices as are named."""
     count = len(usable.split(","))
-    return Device(choice % count, count)
+    return Device(chosen(list(range(count)), choice), count)
 
 
 def explain(error):
