@@ -9,13 +9,12 @@ body with a long step. A step that ends after the end of one call is seen by the
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from grape6py import diagnostics
+from grape6py import _clock, diagnostics
 from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 from grape6py.integrators.progress import next_multiple
@@ -163,11 +162,11 @@ class WallTime:
     def __init__(self, seconds: float, on_time: Action = "stop") -> None:
         self.seconds = validate.number("seconds", seconds, negative=False)
         self.action = _action("on_time", on_time, ("stop",))
-        self.began = clock.perf_counter()
+        self.began = _clock.seconds()
         self.has_happened = False
 
     def begin(self) -> None:
-        self.began, self.has_happened = clock.perf_counter(), False
+        self.began, self.has_happened = _clock.seconds(), False
 
 
 def _action(name: str, value: Action, known: Sequence[str]) -> Action:
@@ -266,7 +265,7 @@ class Events:
         wall = self._wall
         if wall is None or wall.has_happened:
             return []
-        taken = clock.perf_counter() - wall.began
+        taken = _clock.seconds() - wall.began
         with self._cluster._together("the clock") as said:  # those of ranks differ
             said.most[0] = taken
         taken = float(said.most[0])

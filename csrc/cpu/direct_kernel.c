@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include OPS_HEADER
 #include "simd/records.h"
@@ -19,6 +18,7 @@
 
 #include "cpu/exact.h"
 #include "core/mutants.h"
+#include "util/clock.h"
 #include "util/threads.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -103,10 +103,9 @@ static double fma_rate(void)
     enum { ROUNDS = 20000, CHAINS = 12 };
     double best = 0.0;
     for (int take = 0; take < 20; take++) {
-        struct timespec t0, t1;
         vec a[CHAINS];
         for (int k = 0; k < CHAINS; k++) a[k] = v_set1(1.0 + k);
-        clock_gettime(CLOCK_MONOTONIC, &t0);
+        const double began = clock_seconds();
         for (int n = 0; n < ROUNDS; n++) {
             UNROLL
             for (int k = 0; k < CHAINS; k++) {
@@ -114,8 +113,7 @@ static double fma_rate(void)
                 __asm__ volatile("" : VEC_REGISTER(a[k]));
             }
         }
-        clock_gettime(CLOCK_MONOTONIC, &t1);
-        const double s = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
+        const double s = clock_seconds() - began;
         if ((double)ROUNDS * CHAINS / s > best) best = (double)ROUNDS * CHAINS / s;
     }
     return best;

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py import _clock
 from grape6py._arrays.kinds import Attributes
 from grape6py.models import plummer
 
@@ -117,7 +118,7 @@ def direct(options: argparse.Namespace) -> Attributes:
         session.set_particles(*model)
         threads = session.threads
         call = _prepared_call(session, model, ni, options.nn)
-        clock = time.process_time if threads == 1 else time.perf_counter
+        clock = time.process_time if threads == 1 else _clock.seconds
         repeats = _repeats(call, clock, options.seconds)
         backend, isa = session.backend.split()[:2]
         kernel = ISAS[isa], PRECISIONS[options.precision]

@@ -12,7 +12,6 @@ import os
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import tqdm
 
-from grape6py import archive, diagnostics, formats, in_units, models, snapshot
+from grape6py import _clock, archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._io import atomic_files, moments
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError
@@ -106,7 +105,7 @@ class _Integration:
     ) -> None:
         self._options, self._signals, self._open_files = options, signals, open_files
         self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
-        self._began = time.perf_counter()
+        self._began = _clock.seconds()
         self._output_time = self._output_forces = 0.0
         self._events_shown = 0
         files = list(dict.fromkeys(options.out))
@@ -261,7 +260,7 @@ class _Integration:
         self._say(_HEADER)
         self._profile_from = None
         self._output(new_writers)
-        self._profile_from = time.perf_counter(), cluster.force_seconds
+        self._profile_from = _clock.seconds(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
         stopped_by = None
         if self._signal() is None:
@@ -305,7 +304,7 @@ class _Integration:
 
     def _output(self, writers: Iterable[archive.Writer]) -> None:
         cluster = self.cluster
-        began, forces = time.perf_counter(), cluster.force_seconds
+        began, forces = _clock.seconds(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
         self._seconds.append(began - since)
         numbers = archive.describe(cluster)
@@ -322,10 +321,10 @@ class _Integration:
         for event in cluster.events[self._events_shown :]:
             self._say("  " + run_outside.shown_event(event))
         self._events_shown = len(cluster.events)
-        self._say(_line(self._history[-1], time.perf_counter() - self._began))
+        self._say(_line(self._history[-1], _clock.seconds() - self._began))
         for line in [] if binaries is None else run_outside.shown_binaries(binaries):
             self._say(line)
-        self._output_time += time.perf_counter() - began
+        self._output_time += _clock.seconds() - began
         self._output_forces += cluster.force_seconds - forces
 
     def _write_texts(self) -> None:
@@ -391,7 +390,7 @@ class _Integration:
         """Seconds from the first output to the last."""
         began, forces = self._profile_from or (math.nan, math.nan)
         outputs = self._output_time
-        integration = time.perf_counter() - began - outputs
+        integration = _clock.seconds() - began - outputs
         forces = self.cluster.force_seconds - forces - self._output_forces
         bookkeeping = integration - forces
         return {"integration": integration, "bookkeeping": bookkeeping, "outputs": outputs}

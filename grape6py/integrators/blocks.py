@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import math
-import time as clock
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
+from grape6py import _clock
 from grape6py._arrays.kinds import (
     AnyArray,
     Bools,
@@ -218,7 +218,7 @@ class Blocks:
         e.stop = ffi.NULL if stop is None else stop
         e.pause = self.external is not None and self.external.function is not None
         e.closer, e.farther, e.centre = self.watch.closer, self.watch.farther, self.watch.centre
-        goes_on, began = 0, clock.perf_counter()
+        goes_on, began = 0, _clock.seconds()
         try:
             while (goes_on := self._evolve(e)) == _PAUSED:
                 self._add_function()
@@ -237,7 +237,7 @@ class Blocks:
         if not e.blocks:
             return False
         stops = stop is not None and bool(stop[0])
-        return stops or 0 < most <= e.blocks or clock.perf_counter() - began > _SECONDS
+        return stops or 0 < most <= e.blocks or _clock.seconds() - began > _SECONDS
 
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""

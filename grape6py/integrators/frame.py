@@ -89,14 +89,18 @@ class Frame:
         until = max(now + at_least, min(until, far))
         if nodes[-1, 0] <= until or len(nodes) < 2:  # a node more: the same two for all calls
             kept = max(int(np.searchsorted(nodes[:, 0], now, "right")) - 1, 0)
-            rows = [*nodes[kept:]]
-            while rows[-1][0] <= until or len(rows) < _AHEAD:
-                moved = self._blocks.advance(math.inf, None, most=_BLOCKS)
-                if moved is None:
-                    raise ArgumentError(f"the orbit of the frame ends at time {rows[-1][0]}")
-                rows.append(self._node())
-            self._nodes = np.array(rows)
-            self._orbit = np.ascontiguousarray(self._nodes[:, :13])
+            rows, blocks = [*nodes[kept:]], self._blocks
+            try:
+                while rows[-1][0] <= until or len(rows) < _AHEAD:
+                    # advance may return earlier, or be interrupted: nodes go by blocks alone.
+                    most = _BLOCKS - blocks.blocks % _BLOCKS
+                    if blocks.advance(math.inf, None, most=most) is None:
+                        raise ArgumentError(f"the orbit of the frame ends at time {rows[-1][0]}")
+                    if blocks.blocks % _BLOCKS == 0 and blocks.latest() > rows[-1][0]:
+                        rows.append(self._node())
+            finally:
+                self._nodes = np.array(rows)
+                self._orbit = np.ascontiguousarray(self._nodes[:, :13])
             return float(rows[-1][0])
         return float(nodes[-1, 0])
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py import _clock
 from grape6py._arrays.modules import module_of
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class Stages:
     @contextlib.contextmanager
     def timed(self, stage: str, like: DeviceArray, meets: bool = False) -> Iterator[None]:
         """Context of a stage on the device of an array, in which all ranks meet or do not."""
-        began = time.perf_counter()
+        began = _clock.seconds()
         if meets and self.exact:
             self._ranks.counts(0)
-            now = time.perf_counter()
+            now = _clock.seconds()
             self.seconds["wait"] += now - began
             began = now
         yield
         xp = module_of(like)
         if self.exact and xp is not np:
             xp.cuda.get_current_stream().synchronize()
-        self.seconds[stage] += time.perf_counter() - began
+        self.seconds[stage] += _clock.seconds() - began
