@@ -9,7 +9,6 @@ path, so that an error of the path would not be one of theirs.
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from grape6py._arrays import validate
 from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
+from grape6py.integrators import external
 from grape6py.integrators.blocks import SMALLEST, Setup, power_of_two
 from grape6py.integrators.hermite_steps import HostBlocks
 
@@ -41,9 +41,9 @@ class Frame:
         Those.
     """
 
-    def __init__(self, external: External, pos: Floats, vel: Floats) -> None:
+    def __init__(self, of: External, pos: Floats, vel: Floats) -> None:
         self.start = np.array([pos, vel])
-        self._external = external
+        self._external = of
         self._nodes: Floats | None = None
         self._orbit: Floats | None = None  # what the library reads
 
@@ -52,15 +52,8 @@ class Frame:
         field = self._external.alone()
         self._session = Grape6(backend="cpu", precision="double", threads=1)
         pos, vel = self.start[:1], self.start[1:]
-        acc, jerk = np.zeros((1, 3)), np.zeros((1, 3))
-        field.add(0.0, pos, vel, acc, jerk)
-        sizes = [float(np.linalg.norm(array)) for array in (vel, acc, jerk)]
-        turns = [v / a for v, a in itertools.pairwise(sizes) if a > 0]
-        if not any(turns):  # at rest: as it begins to fall
-            fall = np.zeros((1, 3))
-            field.add(0.0, pos, acc, np.zeros((1, 3)), fall)
-            turns = [math.sqrt(sizes[1] / size) for size in [float(np.linalg.norm(fall))] if size]
-        longest = power_of_two(min([t for t in turns if t > 0], default=1.0))
+        turning = float(external.turning_times(field, pos, vel)[0])
+        longest = power_of_two(turning if math.isfinite(turning) else 1.0)
         rule = _ETA, longest * SMALLEST, longest
         setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
         self._blocks = HostBlocks(setup)

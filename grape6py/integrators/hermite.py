@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from grape6py import diagnostics
 from grape6py._arrays import libraries, memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
@@ -18,6 +17,7 @@ from grape6py.integrators.base import Integration, kind_of, limits, outside_sett
 from grape6py.integrators.blocks import STATE, Setup, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.integrators.time_scale import time_scale
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class Hermite(Integration):
     dt : float, optional
         Constant step shared by all bodies, instead of block steps.
     dt_max : float, optional
-        Largest step, rounded down to a power of two. By default the power of two nearest
-        to an eighth of sqrt(r^3 / M), where M / r is the bodies' mean potential at the
-        start: with equal masses r is the virial radius, and the step 1/8 in Henon units.
+        Largest step, rounded down to a power of two. By default the power of two nearest to an
+        eighth of sqrt(r^3 / M), where M / r is the median depth of the potential at the start of
+        the bodies with mass, a bound pair being one: the step is 1/8 in Henon units. For two
+        bodies, or such systems, r is 3/2 of the semi-major axis.
     units : Units, optional
         Units of the numbers: then, or if mass and pos are quantities (of astropy or AMUSE), all
         that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
@@ -161,7 +162,7 @@ class Hermite(Integration):
             if place.device is not None:
                 self._forces._board.move_to(place.device)
             if dt is None and dt_max is None:
-                scale = _time_scale(mass * self.G, pos, eps, self._options)
+                scale = time_scale(mass * self.G, pos, vel, eps, outside, self._options)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
                 self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
             self._take(mass, outside)
@@ -263,17 +264,3 @@ def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
         with contextlib.suppress(ImportError):
             return DeviceBlocks(setup)
     return HostBlocks(setup)
-
-
-def _time_scale(mass: Floats, pos: Floats, eps: float, options: Attributes) -> float:
-    """sqrt(r^3 / M) with M / r the mean potential; 1 if nothing attracts.
-
-    The mean is over bodies, not over mass, or the one body that dominates a planetary
-    system, and feels next to nothing, would set the scale.
-    """
-    pot = diagnostics.potential(mass, pos, eps, **options)
-    total, depth = math.fsum(mass), -math.fsum(pot) / max(len(mass), 1)
-    if not (total > 0 and depth > 0):
-        return 1.0
-    radius = total / depth
-    return radius * math.sqrt(radius / total)

@@ -16,7 +16,7 @@ import numpy as np
 
 from grape6py import _clock
 from grape6py._lib.library import check, ffi, lib, pointer
-from grape6py.integrators.blocks import CHANGED, NAMES, Blocks, Moment, Setup, first_steps
+from grape6py.integrators.blocks import CHANGED, NAMES, STATE, Blocks, Moment, Setup, first_steps
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Bools, CData, Floats, Int32s, State, Untyped
@@ -98,15 +98,14 @@ class HostBlocks(Blocks):
         self._predict(self.n, 0.0)
         self._force(self.n, 0.0)
         self.acc[:], self.jerk[:] = block.acc, block.jerk
-        falling = self._falling(self.n)
-        first = first_steps(self.acc, self.jerk, block.pot, falling, eta_start, self.rule)
+        self._begin_work(self.n, 0.0)
+        first = self._first_steps(self._everybody, 0.0, eta_start)
         takes_first = self._in(anew).copy()
         if before is not None:
             for new, old in ((self.acc, before.acc), (self.jerk, before.jerk)):
                 change, size = ((d * d).sum(axis=1) for d in (new - self._in(old), self._in(old)))
                 takes_first |= (change > CHANGED**2 * size) & (first < self.dt)
         self.dt[:] = np.where(takes_first, first, self.dt)
-        self._begin_work(self.n, 0.0)
         self._sent = False
 
     def _restart_rows(self, bodies: Int32s, eta_start: float) -> None:
@@ -119,11 +118,40 @@ class HostBlocks(Blocks):
         self._predict(count, time)
         self._force(count, time)
         self.acc[rows], self.jerk[rows] = b.acc[:count], b.jerk[:count]
-        forces = b.acc[:count], b.jerk[:count], b.pot[:count]
-        first = first_steps(*forces, self._falling(count), eta_start, self.rule)
-        self.dt[rows] = np.minimum(first, self.dt[rows])
         self._begin_work(count, time)
+        self.dt[rows] = np.minimum(self._first_steps(rows, time, eta_start), self.dt[rows])
         self._sent = False
+
+    def _first_steps(self, rows: Int32s, time: float, eta_start: float) -> Floats:
+        """First steps of the bodies of the block, whose forces are there."""
+        b, ni = self._block, len(rows)
+        acc, pot = b.acc[:ni], b.pot[:ni]
+        steps = first_steps(acc, b.jerk[:ni], pot, self._falling(ni), eta_start, self.rule)
+        roundoff = self._rounding[rows] * pot**2
+        vanishing = np.flatnonzero(np.sqrt((acc * acc).sum(axis=1)) <= roundoff)
+        if len(vanishing):
+            steps[vanishing] = self._second_look(rows[vanishing], time, roundoff[vanishing])
+        return steps
+
+    def _second_look(self, rows: Int32s, time: float, roundoff: Floats) -> Floats:
+        """Steps of bodies without acceleration, which says nothing of how soon it will change:
+        those at whose end the criterion asks for none that is shorter."""
+        b, h, (eta, smallest, largest) = self._block, self._hermite, self.rule
+        steps, left, step = np.full(len(rows), largest), np.arange(len(rows)), largest
+        while len(left) and step > smallest:
+            ni = len(left)
+            b.address[:ni] = rows[left]
+            self._predict(ni, time + step)
+            self._force(ni, time + step)
+            moved = {name: getattr(self, name).copy() for name in STATE}
+            moved["dt"][rows[left]] = step
+            given = h.acc, h.jerk, pointer(roundoff[left]), *map(pointer, moved.values())
+            check(lib.g6x_hermite_correct(ni, h.address, time + step, eta, smallest, largest,
+                                          *given, h.xi, h.vi))  # fmt: skip
+            steps[left] = np.minimum(moved["dt"][rows[left]], step)
+            left = left[steps[left] < step]
+            step = float(steps[left].min(initial=step))
+        return steps
 
     def _falling(self, ni: int) -> Floats:
         """Times in which the field changes for bodies of the block at rest that begin to fall."""
