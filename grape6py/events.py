@@ -51,8 +51,9 @@ class Event(NamedTuple):
 class Encounter:
     """Two bodies come closer than a radius.
 
-    Each body is looked at with its nearest neighbour, which its force gives for nothing, between
-    the ends of its step: their paths are the cubics that have positions and velocities there.
+    Each body is looked at with its nearest neighbour between the ends of its step: their paths are
+    the cubics that have positions and velocities there. Its force gives that neighbour for nothing;
+    bodies without mass are searched as if they had some.
 
     Parameters
     ----------

@@ -63,6 +63,7 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .rows = ni,
         .n = h->n,
         .acting = h->n - h->massless,
+        .n = h->n,
     };
 }
 
@@ -135,9 +136,7 @@ int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct
     job.left = h->left;
     int code = cuda_device_clear_notes(c, err);
     job.notes = cuda_notes(c);
-    if (!code)
-        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, ceil_div(job.rows, THREADS),
-                                      &job, err);
+    if (!code) code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, job.rows, &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     *found = code ? 0 : cuda_notes(c)->unknown ? -1 : cuda_notes(c)->watched;
     return code;

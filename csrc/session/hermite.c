@@ -12,8 +12,9 @@
 #include "session/partial_words.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
+#include "util/threads.h"
 
-enum { LEAST_ROWS = 64 };
+enum { LEAST_ROWS = 64, NEAR_ROWS = 64 };
 
 static int argument(struct session *s, const char *call, const char *what)
 {
@@ -209,12 +210,48 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
                                     e->closer > 0.0 ? h->nearest + k : NULL, NULL);
 }
 
+struct near_rows {
+    const struct g6x_hermite *h;
+    struct hermite_state state;
+    double time;
+};
+
+/* The nearer of the nearest j particle and the nearest of the particles that are none, of rows. */
+static void find_nearest(void *context, int64_t first, int64_t end)
+{
+    enum { TILE = 64 };
+    const struct near_rows *r = context;
+    const struct g6x_hermite *h = r->h;
+    struct watch_nearest near[NEAR_ROWS];
+    double x[TILE][3], v[TILE][3];
+    int q[TILE];
+    for (int64_t i = first; i < end; i++) {
+        const int p = h->address[i];
+        near[i - first] = (struct watch_nearest){INFINITY, p};
+        hermite_predict(1, &h->nearest[i], r->time, &r->state, x, v);
+        if (h->nearest[i] != p) watch_add_near(&near[i - first], x[0], h->nearest[i], h->xi[i]);
+    }
+    for (int base = session_hermite_acting(h); base < h->n; base += TILE) {
+        const int count = h->n - base < TILE ? h->n - base : TILE;
+        for (int k = 0; k < count; k++) q[k] = base + k;
+        hermite_predict(count, q, r->time, &r->state, x, v);
+        for (int64_t i = first; i < end; i++)
+            for (int k = 0; k < count; k++)
+                if (q[k] != h->address[i]) watch_add_near(&near[i - first], x[k], q[k], h->xi[i]);
+    }
+    for (int64_t i = first; i < end; i++) h->nearest[i] = near[i - first].p;
+}
+
 static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                  void *stream)
 {
     const struct hermite_state state = state_of(h);
     int found = 0;
     (void)stream;
+    if (e->closer > 0.0 && h->massless) {
+        struct near_rows rows = {h, state, e->next};
+        threads_each(options_threads(s->options.threads), e->ni, NEAR_ROWS, find_nearest, &rows);
+    }
     for (int i = 0; i < e->ni; i++) {
         const int p = h->address[i];
         const struct watch_row row = {.closer = e->closer,

@@ -324,9 +324,9 @@ struct cuda_hermite_job {
     double (*field_acc)[3], (*field_jerk)[3]; /* of the block; may be NULL */
     struct hermite_work work;
     int32_t given, n; /* whether field_acc and field_jerk are the caller's; all particles */
-    /* only for hermite_watch */
+    /* only for hermite_watch, which has a CUDA block for each row */
     struct watch_row watch;
-    const int32_t *nearest; /* may be NULL */
+    int32_t *nearest; /* of those that are j particles, then of all; may be NULL */
     double *close, *left;
 };
 

@@ -99,6 +99,21 @@ struct watch_row {
     int p, nearest; /* nearest = p: there is none */
 };
 
+/* The nearest of some particles, found one after another; ties go to the lowest number. At first
+ * r2 is infinite. */
+struct watch_nearest {
+    double r2;
+    int p;
+};
+
+HOST_DEVICE void watch_add_near(struct watch_nearest *n, const double x[3], int q,
+                                const double at[3])
+{
+    double r2 = 0.0;
+    for (int k = 0; k < 3; k++) r2 += (at[k] - x[k]) * (at[k] - x[k]);
+    if (r2 < n->r2 || (r2 == n->r2 && q < n->p)) n->r2 = r2, n->p = q;
+}
+
 /* Sets the times at which it comes close, or leaves; `never` if it does not. Returns whether it
  * does either. The particles are still at the beginnings of their steps. */
 HOST_DEVICE int watch_step(const struct hermite_state *s, const struct watch_row *row, double time,

@@ -13,6 +13,7 @@ import fake_arrays
 from fake_device import driver, fail
 from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
 from grape6py._lib.library import ffi, lib
+from grape6py.events import Encounter
 from grape6py.integrators import blocks
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
@@ -72,6 +73,20 @@ def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, options):
         for cluster in (device, host):
             cluster.evolve(time)
         assert_equal(device, host)
+
+
+@pytest.mark.backends("cuda gpu")
+@pytest.mark.parametrize("acting", [0, 1, 60])
+def test_encounters_are_those_of_the_host(cupy, on_host, acting):
+    mass, pos, vel = plummer(90, 1)
+    mass[np.random.default_rng(1).permutation(90)[acting:]] = 0
+    found = []
+    for place in (on_gpu, on_host):
+        cluster = place(Hermite, mass, pos, vel, dt_max=1 / 16, eps=0.01)
+        cluster.evolve(0.1, events=[Encounter(0.1, lambda c, e: None)])
+        found.append(cluster.events)
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("how", ["cupy", "dlpack", "both", "interface"])

@@ -92,6 +92,44 @@ def test_bodies_that_fly_by_within_a_step_are_seen(options):
     assert h.evolve(10.0, events=[Encounter(0.0299)]) is None
 
 
+@pytest.mark.parametrize("masses", [(1e-14, 0.0), (0.0, 1e-14), (0.0, 0.0)])
+def test_bodies_without_mass_meet_as_others_do(masses):
+    """On straight lines, far from anything; the third body, with mass or none, is much farther."""
+    pos, vel = [[-5.3, 0.03, 0], [5.1, 0, 0], [1e9, 0, 0]], [[1, 0, 0], [-1, 0, 0], [0, 0, 0]]
+    h = Hermite([0.0, *masses], pos, vel, dt_max=0.5)
+    event = h.evolve(10.0, events=[Encounter(0.05)])
+    assert event.ids == (0, 1)
+    assert event.time == pytest.approx((10.4 - 0.04) / 2, abs=1e-9)
+
+
+def swarm(m, n=150):
+    """Bodies of a mass on circles about another one, in a plane, in both senses."""
+    rng = np.random.default_rng(5)
+    a, phase = rng.uniform(1, 2, n), rng.uniform(0, 2 * np.pi, n)
+    turn = np.where(rng.random(n) < 0.5, 1, -1) / np.sqrt(a)
+    x, y = np.cos(phase), np.sin(phase)
+    pos = np.vstack([np.zeros(3), np.column_stack([a * x, a * y, 0 * a])])
+    vel = np.vstack([np.zeros(3), np.column_stack([-turn * y, turn * x, 0 * a])])
+    order = rng.permutation(n + 1)
+    return np.r_[1.0, np.full(n, m)][order], pos[order], vel[order]
+
+
+def test_bodies_without_mass_have_the_encounters_of_those_with_a_tiny_one():
+    found = []
+    for m in (0.0, 1e-16):
+        h = Hermite(*swarm(m), dt_max=1 / 16, precision="double")
+        h.evolve(0.25, events=[Encounter(0.02, ignore)])
+        found.append(sorted((e.ids, round(e.time, 6)) for e in h.events))
+    assert len(found[0]) > 10
+    assert found[0] == found[1]
+
+
+def test_two_without_mass_become_one():
+    h = Hermite([0.0] * 2, [[-1.0, 0, 0], [1, 0, 0]], [[1.0, 1, 0], [-1, 1, 0]])
+    h.evolve(2.0, events=[Encounter(0.1, "merge")])
+    assert h.pos == pytest.approx(np.array([[0, 2, 0]]))
+
+
 def test_a_pair_that_comes_again_is_another_event():
     h, seen = kepler(0.8, eta=0.001), []
     h.evolve(20.0, events=[Encounter(0.4, lambda c, event: seen.append(event))])

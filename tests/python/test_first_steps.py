@@ -100,8 +100,12 @@ def test_without_two_masses_it_is_that_of_orbits_in_the_field(bodies, options, s
 
 
 EIGHT_AT = np.array([-0.97000436, 0.24308753, 0])
-EIGHT = ([1.0] * 3, np.array([EIGHT_AT, -EIGHT_AT, 0 * EIGHT_AT]),
-         np.array([[-0.466203685, -0.43236573, 0]] * 2 + [[0.93240737, 0.86473146, 0]]))  # fmt: skip
+EIGHT_BY = np.array([-0.466203685, -0.43236573, 0])
+EIGHT = (
+    [1.0] * 3,
+    np.array([EIGHT_AT, -EIGHT_AT, 0 * EIGHT_AT]),
+    np.array([1, 1, -2])[:, None] * EIGHT_BY,
+)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1])  # so that acc is zero, or zero to rounding

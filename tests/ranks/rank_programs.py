@@ -194,7 +194,8 @@ def integrations(shared):
     say(what="two", bits=of_cluster(evolved(few, 1.0)))
     mass, pos, vel = plummer(40, seed=4)
     none = Hermite(mass * 0, pos, vel, backend="cpu", **({"comm": COMM} if int(shared) else {}))
-    say(what="massless", bits=of_cluster(evolved(none, 0.25)))
+    evolved(none, 0.25, events=Encounter(0.02, lambda c, e: None))
+    say(what="massless", bits=of_cluster(none), met=[[e.time, *e.ids] for e in none.events])
     field = fields.plummer(1.0, 2.0) + fields.rotation(0.1)
     say(what="field", bits=of_cluster(evolved(made(shared, field=field), 0.05)))
     orbit = [3.0, 0, 0, 0, 0.5, 0]

@@ -159,18 +159,46 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     job.time_out[row] = job.time;
 }
 
+/* The nearer of the nearest j particle and the nearest of those that are none, for a row of which
+ * this CUDA block has the 256 threads. */
+DEVICE_FN int nearest_of_all(const struct cuda_hermite_job &job, const struct watch_row &row)
+{
+    __shared__ struct watch_nearest shared[256];
+    const int t = (int)threadIdx.x;
+    struct watch_nearest mine = {never(), row.p};
+    double x[3], v[3];
+    for (int q = t ? job.acting + t - 1 : row.nearest; q < job.n; q += t ? 255 : job.n) {
+        hermite_predict_one(&job.state, q, job.time, x, v);
+        if (q != row.p) watch_add_near(&mine, x, q, row.x);
+    }
+    shared[t] = mine;
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        const struct watch_nearest *other = &shared[t + half];
+        if (t < half &&
+            (other->r2 < shared[t].r2 || (other->r2 == shared[t].r2 && other->p < shared[t].p)))
+            shared[t] = *other;
+    }
+    return shared[0].p;
+}
+
 KERNEL(hermite_watch, struct cuda_hermite_job, 256, 1)
 {
-    const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (row >= job.rows) return;
+    const int row = (int)blockIdx.x;
     struct watch_row watch = job.watch;
     watch.x = job.xi[row];
     watch.v = job.vi[row];
     watch.p = job.address[row];
     watch.nearest = job.nearest ? job.nearest[row] : watch.p;
-    if (watch.nearest < 0 || watch.nearest >= job.n)
+    const int is_known = watch.nearest >= 0 && watch.nearest < job.n;
+    if (is_known && job.nearest && job.acting < job.n) watch.nearest = nearest_of_all(job, watch);
+    if (threadIdx.x != 0) return;
+    if (!is_known) {
         job.notes->unknown = 1;
-    else if (watch_step(&job.state, &watch, job.time, never(), &job.close[row], &job.left[row]))
+        return;
+    }
+    if (job.nearest) job.nearest[row] = watch.nearest;
+    if (watch_step(&job.state, &watch, job.time, never(), &job.close[row], &job.left[row]))
         job.notes->watched = 1;
 }
 
