@@ -207,7 +207,10 @@ class Events:
             if type(event) not in (Encounter, Escape, EnergyError, WallTime):
                 raise ArgumentError(f"events: {event!r} is none of grape6py.events")
             if type(event) in found:
-                raise ArgumentError(f"events: {type(event).__name__} is given twice")
+                raise ArgumentError(
+                    f"events: {type(event).__name__} is given twice: give that of the larger "
+                    "bound, and let its action tell"
+                )
             found[type(event)] = event
         self.encounter: Encounter | None = found.get(Encounter)
         self.escape: Escape | None = found.get(Escape)

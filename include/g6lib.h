@@ -406,7 +406,8 @@ struct g6x_field {
 /* Adds the field at `time` to acc, jerk (double[n][3], which have all other forces: those of a
  * rotation depend on them) and pot (double[n]) of bodies at x with velocities v (double[n][3]).
  * acc, jerk and pot may be NULL. pot of a rotation is the centrifugal potential, in a moving frame
- * the potential is that above the origin's. 0, or a code, also for a time outside the orbit. */
+ * the potential is that above the origin's. 0, or a code, also for a time outside the orbit, and
+ * G6X_E_RANGE where an acceleration is NaN or Inf, as in the centre of a point mass. */
 int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*x)[3],
                   const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot);
 /* Position, velocity, acceleration and jerk of the origin of moving coordinates at `time`; 0, or a

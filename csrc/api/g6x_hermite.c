@@ -81,6 +81,11 @@ int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_ev
 
 /* ---- fields ------------------------------------------------------------------------ */
 
+static int are_finite(const double a[3])
+{
+    return isfinite(a[0]) && isfinite(a[1]) && isfinite(a[2]);
+}
+
 static int field_error(int code, const char *what)
 {
     return session_registry_refuse(code, "field: %s", what);
@@ -97,6 +102,17 @@ static int find_field(const struct g6x_field *f, double time, struct field *at)
     return 0;
 }
 
+/* The error of a particle to which the field gave no finite acceleration, or 0. */
+static int check_sum(int i, const double acc[3])
+{
+    return are_finite(acc)
+               ? 0
+               : session_registry_refuse(G6X_E_RANGE,
+                                         "field: it is NaN or Inf at the particle in row %d, "
+                                         "as in the centre of a point mass",
+                                         i);
+}
+
 int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*x)[3],
                   const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot)
 {
@@ -105,11 +121,14 @@ int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*
     if (n < 0) return field_error(G6X_E_ARGUMENT, "n is negative");
     if (!f || (n && (!x || ((acc || jerk) && !v)))) return field_error(G6X_E_NULL, "null pointer");
     fpenv_enter(&host);
-    const int code = find_field(f, time, &at);
+    int code = find_field(f, time, &at);
     for (int i = 0; i < n && !code; i++) {
         double none[3] = {0.0, 0.0, 0.0}, no[3] = {0.0, 0.0, 0.0};
-        if (acc || jerk) field_add(&at, x[i], v[i], acc ? acc[i] : none, jerk ? jerk[i] : no);
+        double *a = acc ? acc[i] : none;
+        const int were_finite = are_finite(a);
+        if (acc || jerk) field_add(&at, x[i], v[i], a, jerk ? jerk[i] : no);
         if (pot) pot[i] += field_pot(&at, x[i]);
+        if (were_finite) code = check_sum(i, a);
     }
     fpenv_leave(&host);
     return code;
@@ -155,6 +174,7 @@ int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
         hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
                              h->jerk, &out);
+    for (int i = 0; i < ni && !code; i++) code = check_sum(i, h->acc[i]);
     fpenv_leave(&host);
     return code;
 }

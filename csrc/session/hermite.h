@@ -67,8 +67,8 @@ int session_hermite_check_evolution(struct session *s, const char *call,
                                     const struct g6x_hermite *h, const struct g6x_evolution *e);
 /* The error of a particle that moves beyond what a j particle can hold. */
 #define HERMITE_UNFIT                                                                              \
-    "block step: the particle in row %d of the block moves beyond what a double holds, or its "    \
-    "mass "                                                                                        \
+    "block step: the particle in row %d of the block moves beyond what a double holds (as in "     \
+    "the centre of a point mass of a field), or its mass "                                         \
     "is NaN or Inf"
 int session_hermite_unfit(struct session *s, int row);
 /* The error of a nearest neighbour that is none of the particles. */

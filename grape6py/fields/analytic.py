@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from grape6py import quantities
 from grape6py._arrays import memory_space, validate
 from grape6py._lib.library import check, ffi, lib, pointer
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.in_units import taken
 from grape6py.units import Units
 
@@ -61,11 +62,13 @@ class Field:
     """A sum of analytic terms, in coordinates that may rotate.
 
     The functions of this module make one; fields add up by ``+``. A field does not change.
-    Called as ``field(t, pos, vel)`` it gives what it does to bodies, with G = 1; in quantities if
-    it was made with `units`, in which its parameters then are, and `pos` is a quantity.
+    Called as ``field(t, pos, vel)`` it gives what it does to bodies, with the G that it was made
+    for, else 1; in quantities if it was made with `units`, in which its parameters then are, and
+    `pos` is a quantity.
     """
 
     units: Units | None = None
+    _made_for: float | None = None  # a G
 
     def __init__(self, terms: Iterable[Term] = (), omega: float = 0.0) -> None:
         self._terms, self._omega = tuple(terms), omega
@@ -81,6 +84,11 @@ class Field:
         return self._terms
 
     @property
+    def G(self) -> float | None:
+        """The constant of gravity that the masses are for: of its units, or as given; or None."""
+        return self._made_for if self.units is None else self.units.G
+
+    @property
     def omega(self) -> float:
         """Angular speed with which the coordinates rotate about the z axis."""
         return self._omega
@@ -90,8 +98,11 @@ class Field:
             return NotImplemented
         total = Field(self._terms + other._terms, self._omega + other._omega)
         total.units = self.units or other.units
+        total._made_for = other.G if self.G is None else self.G
         if total.units is not None and (other.units or total.units) != total.units:
             raise ArgumentError(f"one field is in {self.units}, the other one in {other.units}")
+        if None not in (self.G, other.G) and self.G != other.G:
+            raise ArgumentError(f"one field is for G = {self.G}, the other one for {other.G}")
         return total
 
     def __eq__(self, other: object) -> bool:
@@ -130,15 +141,16 @@ class Field:
         if self.units is not None and quantities.holds_quantity([t, pos, vel], 4):
             return self._in_units(quantities.converter_for(self.units, given), t, pos, vel)
         validate.number("t", t)
+        alone = self if self.G is None else self.with_masses_times(self.G)
         found = memory_space.first_on_device(given)
         if found is not None:
             from grape6py.fields.device import on_device
 
-            return FieldValues(*on_device(self, found, given))
+            return FieldValues(*on_device(alone, found, given))
         x = validate.floats("pos", pos, (None, 3))
         v = validate.floats("vel", vel, (len(x), 3))
         out = FieldValues(np.zeros_like(x), np.zeros_like(x), np.zeros(len(x)))
-        add_on_host(self.c_struct(), 0.0, x, v, *out)
+        add_on_host(alone.c_struct(), 0.0, x, v, *out)
         return out
 
     def _in_units(self, converter: Untyped, t: float, pos: Numbers, vel: Numbers) -> FieldValues:
@@ -166,10 +178,9 @@ class Field:
 
     def with_gravity(self, G: float) -> Field:
         """The field with masses multiplied by G, which has to be that of its units."""
-        if self.units is not None and not math.isclose(G, self.units.G, rel_tol=1e-3):
-            raise ArgumentError(
-                f"the field is in units {self.units}, where G = {self.units.G:.6g}, and not {G:.6g}"
-            )
+        if self.G is not None and not math.isclose(G, self.G, rel_tol=1e-3):
+            where = "was made" if self.units is None else f"is in units {self.units},"
+            raise ArgumentError(f"the field {where} for G = {self.G:.6g}, and not {G:.6g}")
         return self.with_masses_times(G)
 
     def with_masses_times(self, factor: float) -> Field:
@@ -206,6 +217,8 @@ def _term(kind: str, *values: float) -> Term:
     if len(values) != len(names):
         raise ArgumentError(f"{kind} has the parameters {', '.join(names)}: not {values}")
     term = Term(kind, tuple(map(validate.number, names, values)))
+    if names[0] == "mass" and term.values[0] < 0:
+        warnings.warn(f"{term}: a negative mass pushes bodies away", Grape6Warning, stacklevel=4)
     check(lib.g6x_field_add(Field([term]).c_struct(), 0, 0.0, *[ffi.NULL] * 5))  # limits of each
     return term
 
@@ -333,7 +346,7 @@ def mwpotential2014(
         The Sun's distance from the centre, which stands for 8 kpc, and the circular speed there,
         220 km/s: they say what the units are. By default 1 each, or what these are in `units`.
     G : float
-        Of these units.
+        Of these units, which then is also that of the integration.
     units : Units, optional
 
     Examples
@@ -357,4 +370,5 @@ def mwpotential2014(
     for share, field in parts:  # of the square of the circular speed
         inward = -float(field(0.0, [[radius, 0.0, 0.0]], [[0.0, 0.0, 0.0]]).acc[0, 0])
         total += field.with_masses_times(share * speed * speed / (radius * inward * G))
+    total._made_for = G
     return total

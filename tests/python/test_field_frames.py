@@ -353,7 +353,7 @@ def test_the_bits_go_on_over_files_and_copies(case, way, setting, tmp_path):
 
 
 def test_a_field_with_a_constant_of_gravity_goes_on_over_a_file(tmp_path):
-    h = make(G=2.0, field=GALAXY, orbit=ORBIT, n=16)
+    h = make(G=2.0, field=fields.mwpotential2014(20.0, 3.0, G=2.0), orbit=ORBIT, n=16)
     h.evolve(0.43)
     h.save(tmp_path / "a.h5")
     again = Hermite.load(tmp_path / "a.h5")

@@ -1,12 +1,14 @@
 """``grape6py.fields``: built-in fields against plain formulas, other packages', functions."""
 
+import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from grape6py import Hermite, Leapfrog, fields, plummer
-from grape6py.errors import ArgumentError, NotFiniteError
+from grape6py.errors import ArgumentError, Grape6Warning, NotFiniteError, RangeError
 
 FIELDS = {
     "point": fields.point_mass(2.0),
@@ -308,8 +310,40 @@ def test_masses_take_the_gravitational_constant():
 def test_the_milky_way_has_its_circular_speed_in_any_units():
     for radius, speed, G in ((1.0, 1.0, 1.0), (8000.0, 220.0, 0.004301), (8.0, 220.0, 4.3e-6)):
         field = fields.mwpotential2014(radius, speed, G=G)
-        acc = G * field(0.0, [[0, radius, 0]], [[0, 0, 0]]).acc[0]
-        assert -acc[1] * radius == pytest.approx(speed**2, rel=1e-14)
+        for whole in (field, field + fields.rotation(0.0)):  # called alone
+            acc = whole(0.0, [[0, radius, 0]], [[0, 0, 0]]).acc[0]
+            assert -acc[1] * radius == pytest.approx(speed**2, rel=1e-14)
+        body = Hermite([0.0], [[0, radius, 0]], [[0, 0, 0]], field=field, G=G)
+        assert -body.acc[0, 1] * radius == pytest.approx(speed**2, rel=1e-14)
+
+
+def test_a_field_for_another_constant_of_gravity_is_refused():
+    field = fields.mwpotential2014(8000, 220, G=0.004301)
+    with pytest.raises(ArgumentError, match=r"was made for G = 0.004301, and not 1"):
+        Hermite([0.0], [[8000, 0, 0]], [[0, 220, 0]], field=field)
+    with pytest.raises(ArgumentError, match=r"one field is for G = 0.004301, the other one for 1"):
+        field + fields.mwpotential2014()
+
+
+@pytest.mark.parametrize("make", [
+    lambda field, x: field(0.0, x, np.zeros((2, 3))),
+    lambda field, x: Hermite([1.0, 0], x, np.zeros((2, 3)), field=field),
+    lambda field, x: Leapfrog([1.0, 0], x, np.zeros((2, 3)), field=field, dt=0.1),
+])  # fmt: skip
+def test_a_body_in_a_centre_is_an_error_that_names_the_field(make):
+    with pytest.raises(RangeError, match=r"field: .* in row 1, as in the centre of a point mass"):
+        make(fields.point_mass(1.0) + fields.nfw(1.0, 1.0), [[1.0, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("make", [
+    lambda m: fields.point_mass(m), lambda m: fields.nfw(m, 1.0),
+    lambda m: fields.miyamoto_nagai(m, 1.0, 1.0), lambda m: fields.power_law_cutoff(m, 1.0, 1.0),
+    lambda m: fields.Field.from_text(json.dumps([["plummer", m, 0.0]])),
+])  # fmt: skip
+def test_a_negative_mass_of_a_field_is_said(make):
+    with pytest.warns(Grape6Warning, match="a negative mass pushes bodies away"):
+        make(-1.0)
+    make(0.0)
 
 
 def own_milky_way(x):
@@ -440,6 +474,22 @@ def test_potentials_of_gala_are_fields():
     agrees(fields.from_gala(gala.PlummerPotential(m=3.0, b=0.7, units=units)), FIELDS["plummer"])
     agrees(fields.from_gala(gala.MiyamotoNagaiPotential(m=1.7, a=0.9, b=0.2, units=units)),
            FIELDS["disk"])  # fmt: skip
+
+
+def test_units_of_gala_are_left_out_where_that_gives_the_same_numbers(monkeypatch):
+    gala = pytest.importorskip("gala.potential")
+    units = pytest.importorskip("gala.units").galactic
+
+    potential = gala.PlummerPotential(m=3e10, b=0.7, units=units)
+    public = SimpleNamespace(  # of a version without the private functions
+        units=units, acceleration=potential.acceleration, energy=potential.energy
+    )
+    x, v = places()
+    quick, slow = fields.from_gala(potential), fields.from_gala(public)
+    wanted = slow(0, x, v)
+    monkeypatch.setattr(type(potential), "acceleration", None)
+    for found, known in zip(quick(0, x, v), wanted, strict=True):
+        assert np.array_equal(found, known)
 
 
 def test_potentials_of_agama_are_fields():
