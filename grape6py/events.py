@@ -2,9 +2,10 @@
 
 ``cluster.evolve(10, events=[Encounter(1e-3, on_encounter="merge"), Escape(20)])``
 
-What happens in the step of a body is seen when that step ends, and then the time of the integration
-is set to that of the event, or to that of the last block if that is later, as it may be for a
-body with a long step. A step that ends after the end of one call is seen by the next.
+What happens in the step of a body is seen when that step ends. The time of the integration is then
+that of the event, unless bodies are farther already, by less than that step: at the end of the last
+block, which may be later where a body has a long step, or of the last call, as a step that ends
+after the end of one call is seen by the next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Event(NamedTuple):
     ----------
     kind : {"encounter", "escape", "energy", "wall time"}
     time : float
-        When: within the step of a body, interpolated.
+        When: within the step of a body, interpolated. The bodies' time may be later, by less than
+        that step.
     ids : tuple of int
         Of the bodies that it happened to.
     value : float
@@ -59,7 +61,7 @@ class Encounter:
     ----------
     radius : float
     on_encounter : {"stop", "merge"} or callable
-        "stop" ends :meth:`Hermite.evolve` at that time; "merge" makes one body of the two; a
+        "stop" ends :meth:`Hermite.evolve` there; "merge" makes one body of the two; a
         function is called as f(cluster, event) and may change bodies. A pair that stays close is
         one event.
     """

@@ -583,6 +583,27 @@ def test_a_function_that_fails_loses_nothing():
     same(h, plain)
 
 
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {}), (Hermite, {"dt": 1 / 64}), (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}),
+    (Leapfrog, {"dt_max": 1 / 16, "backend": "cpu"}),
+])  # fmt: skip
+def test_bodies_are_at_the_time_of_an_event_or_at_that_of_the_last_block(kind, options):
+    """By less than the step in which it happened."""
+    late, last = [], [0.0]
+
+    def look(c, event):
+        longest = max(c.step_sizes[np.isin(c.ids, event.ids)])
+        assert c.time == max(event.time, last[0])
+        assert c.time - event.time < 2 * longest  # which may have been halved since
+        late.append(c.time - event.time)
+
+    h = make(64, kind=kind, **options)
+    events = [Escape(1.0, look)] + [Encounter(0.05, look)] * (kind is Hermite)
+    h.evolve(1.0, lambda c: last.__setitem__(0, c._blocks.latest()), events=events)
+    assert len(late) > 10
+    assert (max(late) == 0) == ("dt" in options)
+
+
 def test_callbacks_and_stops_work_beside_events():
     h, times = make(), []
     h.evolve(1.0, lambda c: times.append(c.time), every=0.25, events=[Encounter(0.2, ignore)])
