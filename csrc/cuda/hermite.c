@@ -63,7 +63,6 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .rows = ni,
         .n = h->n,
         .acting = h->n - h->massless,
-        .n = h->n,
     };
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/device.h"
 #include "session/choice.h"
 #include "session/closed_ids.h"
 #include "session/costs.h"
