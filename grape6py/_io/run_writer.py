@@ -345,8 +345,9 @@ class Writer:
         run = run_index.Run(self.path, old.about)
         for saved in old.outputs:
             with old.opened(saved) as group:
-                found = {name: group[name][()] for name in Particles._fields}
-                state = {name: data[()] for name, data in group["state"].items()}
+                found = {name: output_file.stored(group, name)[()] for name in Particles._fields}
+                all_ = output_file.own(group, "state")
+                state = {name: output_file.stored(all_, name)[()] for name in all_}
             ids = np.arange(len(found["mass"]))
             self._write(
                 saved.name, output_file.written(run.about, saved.numbers, ids, found, state)

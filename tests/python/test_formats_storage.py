@@ -187,7 +187,7 @@ def test_amuse_and_runs_refuse_it_too(make):
         put("grape6py/pos", make)(file)
     with open("run/000000.hdf5", "wb") as file:
         file.write(output_file.seal(image.getvalue()))
-    with pytest.raises(SnapshotError, match="grape6py/pos"):
+    with pytest.raises(SnapshotError, match=r"pos (is virtual|has its|was never)"):
         read_snapshot("run.h5")
 
 
