@@ -122,11 +122,8 @@ def _units(source: Source, file: HDF5) -> tuple[Sequence[str], tuple[float, ...]
         for names in (_UNITS, _GIZMO, _SWIFT):
             if all(key in attributes for key in names):
                 mass, length, third = (hdf5.scalar(attributes[key]) for key in names)
-                if names is not _SWIFT:
-                    return names, (mass, length, third)
-                if third == 0:
-                    raise source.wrong("its unit of time is 0")
-                return names, (mass, length, length / third)
+                velocity = third if names is not _SWIFT else length / (third or np.inf)
+                return names, (mass, length, velocity)
     return _UNITS, None
 
 

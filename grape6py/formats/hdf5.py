@@ -35,18 +35,13 @@ def kind(source: Source) -> str | None:
     with opened(source) as file:
         if str(file.attrs.get("format", "")).startswith("grape6py"):
             return "grape6py"
-        if member(source, file, "AMUSE_INF") is not None or _has_particles(source, file):
+        sets = members(source, member(source, file, "particles"))  # of AMUSE's version 1
+        has_sets = any("number_of_particles" in of_set.attrs for _, of_set in sets)
+        if has_sets or member(source, file, "AMUSE_INF") is not None:
             return "amuse"
         if "NumPart_ThisFile" in attributes(source, file, "Header"):
             return "gadget"
     return ""
-
-
-def _has_particles(source: Source, file: HDF5) -> bool:
-    group = member(source, file, "particles")
-    return isinstance(group, h5py.Group) and any(
-        "number_of_particles" in state.attrs for _, state in members(source, group)
-    )
 
 
 def member(source: Source, group: Untyped, path: str, links: int = _MOST_LINKS) -> Untyped | None:
@@ -72,11 +67,10 @@ def member(source: Source, group: Untyped, path: str, links: int = _MOST_LINKS) 
     return found
 
 
-def members(source: Source, group: HDF5) -> Iterator[tuple[str, Untyped]]:
+def members(source: Source, group: Untyped) -> Iterator[tuple[str, Untyped]]:
     """All that a group has, by name."""
-    for name in group:
-        found = member(source, group, name)
-        if found is not None:
+    for name in group if isinstance(group, h5py.Group) else ():
+        if (found := member(source, group, name)) is not None:
             yield name, found
 
 

@@ -119,6 +119,7 @@ def put(name, value):
     group_of("Header", {"Time": "late"}), group_of("Header", {"NumPart_ThisFile": [[-1] * 6]}),
     group_of("Units", GADGET | {"UnitMass_in_g": 0.0}),
     group_of("Units", GADGET | {"UnitMass_in_g": "heavy"}),
+    group_of("Units", SWIFT | {"Unit time in cgs (U_t)": [0.0]}),
 ])  # fmt: skip
 def test_gadget_hdf5_that_contradicts_itself_is_refused_by_its_name(tmp_path, change):
     path = tmp_path / "odd.hdf5"
