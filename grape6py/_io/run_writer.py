@@ -176,22 +176,18 @@ class Writer:
         if self._replaced is None:
             return
         folder = atomic_files.outputs_folder(self._replaced)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._replaced)
-        for name in run_index.outputs_in(folder):
-            os.unlink(os.path.join(folder, name))
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, ".lock"))
-        with contextlib.suppress(FileNotFoundError):
-            if rest := os.listdir(folder):
-                warnings.warn(
-                    f"{folder}: {len(rest)} files that are no outputs were left there",
-                    Grape6Warning,
-                    stacklevel=2,
-                )
-            else:
-                os.rmdir(folder)
+        outputs = [os.path.join(folder, name) for name in run_index.outputs_in(folder)]
+        for path in (self._replaced, *outputs, os.path.join(folder, ".lock")):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
         self._replaced = None
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            pass
+        except OSError:  # it is not empty
+            left = f"{folder}: files that are no outputs were left there"
+            warnings.warn(left, Grape6Warning, stacklevel=2)
 
     def _shown(self, name: str | None) -> str | None:
         """A new name of the index as the caller names the old one."""

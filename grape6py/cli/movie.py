@@ -31,12 +31,8 @@ def add_parser(commands: Commands) -> None:
     add("--out", metavar="NAME", type=Path, help="the movie, .gif or .mp4 (FILE's name, .gif); "
         "MP4 needs ffmpeg")  # fmt: skip
     add("--fps", type=float, default=15, help="frames a second (15)")
-    add(
-        "--size",
-        type=float,
-        metavar="R",
-        help="half of the width of what is seen, as its axes count",
-    )
+    add("--size", type=float, metavar="R",
+        help="half of the width of what is seen, as its axes count")  # fmt: skip
     add("--plane", choices=("xy", "xz", "yz"), default="xy", help="what is seen (xy)")
     parser.set_defaults(run=run, parser=parser)
 

@@ -89,12 +89,8 @@ def add_parser(commands: Commands) -> None:
     add("--accuracy", type=_positive, metavar="ERROR",
         help="median error of the forces of leapfrog's tree, in place of --theta")  # fmt: skip
     add("--method", choices=("fmm", "bh"), help="how leapfrog's tree is walked (fmm)")
-    add(
-        "--order",
-        type=_whole,
-        metavar="P",
-        help="of the expansions of fmm, 2 to 6 (5, less with --accuracy)",
-    )
+    add("--order", type=_whole, metavar="P",
+        help="of the expansions of fmm, 2 to 6 (5, less with --accuracy)")  # fmt: skip
     add("--boundary", type=_positive, metavar="R",
         help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
     add("--ranks-info", action="store_true",
