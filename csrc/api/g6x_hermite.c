@@ -121,17 +121,17 @@ int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*
     if (n < 0) return field_error(G6X_E_ARGUMENT, "n is negative");
     if (!f || (n && (!x || ((acc || jerk) && !v)))) return field_error(G6X_E_NULL, "null pointer");
     fpenv_enter(&host);
-    int code = find_field(f, time, &at);
+    int code = find_field(f, time, &at), bad = 0;
     for (int i = 0; i < n && !code; i++) {
         double none[3] = {0.0, 0.0, 0.0}, no[3] = {0.0, 0.0, 0.0};
         double *a = acc ? acc[i] : none;
         const int were_finite = are_finite(a);
         if (acc || jerk) field_add(&at, x[i], v[i], a, jerk ? jerk[i] : no);
         if (pot) pot[i] += field_pot(&at, x[i]);
-        if (were_finite) code = check_sum(i, a);
+        if (were_finite && !bad) bad = check_sum(i, a);
     }
     fpenv_leave(&host);
-    return code;
+    return code ? code : bad;
 }
 
 int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3])
