@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "shared/arithmetic.h"
+
 #include <stdint.h>
 #include <string.h>
 

@@ -6,6 +6,8 @@
 #ifdef __CUDACC__
 #define HOST_DEVICE __device__ __forceinline__
 #else
+#include "shared/arithmetic.h"
+
 #include <math.h>
 #include <stdint.h>
 #define HOST_DEVICE static inline __attribute__((always_inline))

@@ -75,7 +75,7 @@ HOST_DEVICE unsigned leaves_within(const struct tree_candidates *c, int first, c
 HOST_DEVICE void put_within(unsigned which, vec r2, const int32_t *place, double *to_r2,
                             int32_t *to_place)
 {
-#ifdef __AVX512VL__
+#if VL == 8 /* of the instruction sets AVX-512 alone, whatever else the compiler may use */
     _mm512_storeu_pd(to_r2, _mm512_maskz_compress_pd((__mmask8)which, r2));
     const __m256i all = _mm256_loadu_si256((const void *)place);
     _mm256_storeu_si256((void *)to_place, _mm256_maskz_compress_epi32((__mmask8)which, all));

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from grape6py import paths, plummer, reference
 from grape6py.cli import selftest
 from packages import pip, wheel
 from particles import relative
-from variants import configure, run
+from variants import run
 
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
 STRICT = {"-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes"}
@@ -100,13 +99,86 @@ def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, unpacked):
         assert sorted(word for stem, word in variants if stem == kernel) == expected
 
 
-def test_clang_has_nothing_to_say(tmp_path):
-    tools.need("clang")
-    configure("clang", tmp_path)
-    jobs = [[*words, "-fsyntax-only"] for _, words in commands(tmp_path)]
-    assert all("-Werror" in job for job in jobs)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(run, jobs))
+# ---- the arithmetic is the library's own ---------------------------------------------
+
+LOOSE = "-Dalways_inline= -Ofast -funsafe-math-optimizations -march=native"
+PARENT = f"""
+cmake_minimum_required(VERSION 3.22)
+project(parent C Fortran)
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-ffast-math> -ffp-contract=fast)
+add_link_options(-ffast-math)
+set(CMAKE_C_FLAGS "{LOOSE}")
+set(CMAKE_C_EXTENSIONS OFF)
+add_subdirectory("{capi.ROOT}" library)
+add_executable(sums "{capi.TESTS}/c/sums.c")
+target_link_libraries(sums grape6::grape6 m)
+add_executable(two_body "{capi.TESTS}/fortran/two_body.f90")
+target_link_libraries(two_body grape6::fortran)
+"""
+
+
+def runs_here(library):
+    """Whether this machine has what a compiler was told to use (x86-64-v4)."""
+    return "clang" not in str(library) or "avx512bw" in Path("/proc/cpuinfo").read_text()
+
+
+@pytest.fixture(scope="module")
+def as_built(tmp_path_factory):
+    """tests/c/sums.c with the library that the other tests use."""
+    library, program = capi.library_path(), tmp_path_factory.mktemp("sums") / "sums"
+    flags = [f"-I{capi.ROOT / 'include'}", f"-Wl,-rpath,{library.parent}"]
+    run([tools.need("gcc"), "-std=gnu11", capi.TESTS / "c/sums.c", *flags, library, "-o", program])
+    return program
+
+
+@pytest.fixture(scope="module", params=["gcc -Ofast -march=native", "clang -ffast-math"])
+def loosely_built(request, tmp_path_factory):
+    """(library, program sums): as a part of a project with such flags, or the preset clang."""
+    if request.param.startswith("clang"):
+        tools.need("clang")
+        variant = request.getfixturevalue("variants")["clang"]
+        return variant.library, variant.program("sums")
+    tools.need("gfortran")
+    folder = tmp_path_factory.mktemp("parent")
+    (folder / "CMakeLists.txt").write_text(PARENT)
+    run([tools.need("cmake"), "-S", folder, "-B", folder / "b", "-DCMAKE_BUILD_TYPE=Debug"])
+    run(["cmake", "--build", folder / "b", "--parallel", os.cpu_count()])
+    run([folder / "b/two_body"])
+    return folder / "b/library/libgrape6.so", folder / "b/sums"
+
+
+def test_no_flag_of_the_user_changes_a_bit(loosely_built, as_built, model, isa):
+    library, program = loosely_built
+    if not runs_here(library):
+        pytest.skip("this machine lacks AVX-512")
+
+    def sums(program):
+        env = capi.clean_environment({"GRAPE6_LOG": "none", "GRAPE6_ISA": isa})
+        return subprocess.run([program, model[1], f"cpu {isa}"], env=env, check=True,
+                              capture_output=True).stdout  # fmt: skip
+
+    assert sums(program) == sums(as_built)
+
+
+def test_a_host_keeps_its_denormals(loosely_built):
+    library, _ = loosely_built
+    if not runs_here(library):
+        pytest.skip("this machine lacks AVX-512")
+    script = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print(float('1e-310') / 2)"
+    assert run([sys.executable, "-c", script, library]).stdout == "5e-311\n"
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only", "-freciprocal-math",
+                                  "-mfpmath=387", "-fsingle-precision-constant"])  # fmt: skip
+def test_sources_refuse_flags_that_nothing_has_taken_back(flag):
+    """As where they are compiled without CMakeLists.txt."""
+    if "x86_64" not in os.uname().machine and flag.startswith("-mfpmath"):
+        pytest.skip("x86 alone")
+    command = [tools.need("gcc"), "-std=gnu11", "-fsyntax-only", f"-I{CSRC}",
+               f"-I{capi.ROOT / 'include'}", CSRC / "core/jmemory.c"]  # fmt: skip
+    run(command)
+    done = subprocess.run([*command, flag], check=False, capture_output=True, text=True)
+    assert flag[:12] in done.stderr or "-ffast-math or parts of it" in done.stderr
 
 
 # ---- the host lives on -------------------------------------------------------------
