@@ -36,6 +36,7 @@ from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.bodies import Snapshot
 from grape6py.grape6 import Grape6
+from grape6py.integrators import external
 from grape6py.integrators.base import EXTRA, extra_of
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
@@ -180,6 +181,10 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             validate.choice("precision", mode, PRECISIONS)
             kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
             settings = before = kind.settings_from(run.about)
+            external.parsed(settings)
+            units, converter = _units(run), None
+            if units is not None and "quantities" in run.about:
+                converter = Converter(units, str(run.about["quantities"]))
         if eta is not None:
             if "dt" in settings:
                 raise ArgumentError(f"eta: {run.path} is of one constant step")
@@ -201,7 +206,6 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             cluster._component = by_number(component, ids)
         note_change(cluster, "eta", before.get("eta"), settings.get("eta"))
         note_change(cluster, "precision", mode, cluster.precision)
-        package = run.about.get("quantities")
         for name, was in (("backend", backend), ("precision", mode)):
             if getattr(cluster, name) != was:
                 warnings.warn(
@@ -210,9 +214,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
                     Grape6Warning,
                     stacklevel=2,
                 )
-        if package is not None:
-            units = Units.from_text(str(run.about["units"]))
-            found: Untyped = in_units.InUnits(cluster, Converter(units, str(package)))
+        if converter is not None:
+            found: Untyped = in_units.InUnits(cluster, converter)
             return found  # type: ignore[no-any-return]
         return cluster
 
@@ -237,7 +240,7 @@ def _restored_by(
 ) -> Cluster:
     """The integration on the backend of this name, unless another is asked for or needed."""
     asked = options.get("backend", "auto"), os.environ.get("GRAPE6_BACKEND", "auto")
-    kind_of_backend = name.split()[0]
+    kind_of_backend = name.partition(" ")[0]
     is_here = kind_of_backend in BACKENDS and ("cuda" not in kind_of_backend or _has_gpu())
     if asked == ("auto", "auto") and is_here:
         options = options | {"backend": kind_of_backend}
@@ -297,9 +300,9 @@ def _read(
         if not (state["dt"] > 0).all():
             raise ArgumentError("a step is not above zero")
         return mass, state, {
-            "ids": arrays.get("ids"),
+            "ids": validate.ids("ids", arrays["ids"], len(mass)) if "ids" in arrays else None,
             "component": arrays.get("component"),
-            "time": float(attributes["time"]),
+            "time": validate.number("time", attributes["time"]),
             "steps": int(attributes["steps"]),
             "blocks": int(attributes["blocks"]),
         }  # fmt: skip
@@ -325,10 +328,10 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
 def read_snapshot(path: PathLike, which: int = -1, share: Ranks | None = None) -> Snapshot:
     """As :func:`read_particles`, with time, ids and units; or a rank's share of the bodies."""
     run, saved = _saved(path, which)
-    units = Units.from_text(str(run.about["units"])) if "units" in run.about else None
     arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), share=share)
     with output_file.explained(run.path_of(saved)):
-        particles, time = _particles(arrays), float(attributes["time"])
+        units = _units(run)
+        particles, time = _particles(arrays), validate.number("time", attributes["time"])
     return Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
 
 
@@ -347,8 +350,14 @@ def read_labelled(
         return _particles(arrays), arrays.get("component")
 
 
+def _units(run: run_index.Run) -> Units | None:
+    return Units.from_text(str(run.about["units"])) if "units" in run.about else None
+
+
 def _particles(arrays: Attributes) -> Particles:
-    return Particles(*(arrays[name] for name in Particles._fields))
+    n = len(arrays["mass"])
+    shapes = {"mass": (n,), "pos": (n, 3), "vel": (n, 3)}
+    return Particles(*(validate.floats(k, arrays[k], shape) for k, shape in shapes.items()))
 
 
 def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
@@ -385,5 +394,6 @@ def history(path: PathLike) -> tuple[Attributes, list[Record]]:
         As :func:`read_particles`.
     """
     run = run_index.find(path)
-    start = float(run.about["initial_energy"])
+    with output_file.explained(run.path):
+        start = float(run.about["initial_energy"])
     return run.about, [record(output.numbers, start) for output in run.outputs]

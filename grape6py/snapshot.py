@@ -96,7 +96,8 @@ def opened(source: Untyped, given: Given = NOTHING) -> Iterator[Source]:
     """Context with what is read: a file of a path, or an open one."""
     if not hasattr(source, "read"):
         name = file_of(source)
-        with open(name, "rb") as file:
+        is_found = name != os.fspath(source)  # a pipe is read if it is named
+        with atomic_files.opened(name) if is_found else open(name, "rb") as file:
             yield Source(file, name, given)
         return
     name = str(getattr(source, "name", "snapshot"))

@@ -194,7 +194,7 @@ def number(name: str, value: Untyped, *, negative: bool = True) -> float:
 def _is_no_number(value: object) -> bool:
     """Whether a scalar is what :func:`numbers` refuses."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
-    return kind in ("m", "M") or _is_masked(value, 0)
+    return kind in ("m", "M", "c") or _is_masked(value, 0)
 
 
 def softening(eps: object) -> tuple[float, float]:

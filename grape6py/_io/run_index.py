@@ -39,6 +39,7 @@ _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")  # and radii: a r
 _MORE = ("external", "change")
 _DATASETS = ("history", "outputs", "counts")
 _ROWS = 64  # of a chunk
+_WHOLE = "ids", "component"
 DIGEST = 8  # bytes, of Numbered
 
 
@@ -109,7 +110,8 @@ class Table(Sequence[Saved]):
         number, files = self.outputs[:, 0], self.outputs[:, 1]
         time, width = self.history[:, 0], len(_COLUMNS) + len(_MORE)
         if not (
-            len(self.history) == len(self.outputs)
+            self.outputs.dtype.kind == self.counts.dtype.kind == "i"
+            and len(self.history) == len(self.outputs)
             and self.history.shape[1] >= width
             and (number >= 0).all()
             and (np.diff(number) > 0).all()
@@ -221,10 +223,17 @@ class Run:
         found = Found({}, {}, {})
         stored = output_file.stored
         with output_file.explained(self.path_of(saved)):
-            for group, rows in self._groups(saved, share):
-                for name in pieces:
-                    if name in group:
-                        pieces[name].append(stored(group, name)[rows])
+            for count, (group, rows) in enumerate(self._groups(saved, share)):
+                n = len(stored(group, "mass"))
+                for name in filter(group.__contains__, pieces):
+                    array = stored(group, name)
+                    if len(array) != n or (name in _WHOLE and array.dtype.kind not in "iu"):
+                        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+                    pieces[name].append(array[rows])
+                if wrong := [
+                    name for name, some in pieces.items() if len(some) not in (0, count + 1)
+                ]:
+                    raise ValueError(f"{wrong[0]} is in some of its files alone")
                 found.attributes.update(group.attrs)
                 found.others.update({k: stored(group, k)[()] for k in others if k in group})
             found.arrays.update(
@@ -428,6 +437,8 @@ def _numbers(group: HDF5) -> Attributes:
     """What ``archive.describe`` gave, from the attributes of a group."""
     names = (*_COLUMNS, *(name for name in _MORE if name in group.attrs))
     numbers = {name: float(group.attrs[name]) for name in names}
+    if not np.isfinite(numbers["time"]):
+        raise ValueError(f"its time is {numbers['time']}")
     return numbers | {"radii": np.array(group.attrs["radii"], float)}
 
 

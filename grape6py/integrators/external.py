@@ -268,8 +268,8 @@ def from_settings(settings: Mapping[str, Untyped], field: AnyField | None) -> Ex
             raise ArgumentError("field: this integration was begun without one")
         return None
     text = str(settings["field"])
-    if text.startswith("["):
-        built_in = analytic.Field.from_text(text)
+    built_in, origin = parsed(settings)
+    if built_in is not None:
         if field is not None and field != built_in:
             raise ArgumentError(f"field: this integration was begun in {built_in!r}")
         field = built_in
@@ -280,7 +280,13 @@ def from_settings(settings: Mapping[str, Untyped], field: AnyField | None) -> Ex
         )
     elif _name(field) != text:
         raise ArgumentError(f"field is {_name(field)}, but this integration was begun in {text}")
-    origin = None
-    if "orbit" in settings:
-        origin = np.array(json.loads(str(settings["orbit"])), float)
     return External(field, float(settings.get("G", 1.0)), origin)
+
+
+def parsed(settings: Mapping[str, Untyped]) -> tuple[analytic.Field | None, Floats | None]:
+    """The field of grape6py.fields and the orbit that the texts of settings name, if they do."""
+    text, orbit = str(settings.get("field", "")), settings.get("orbit")
+    return (
+        analytic.Field.from_text(text) if text.startswith("[") else None,
+        None if orbit is None else validate.floats("orbit", json.loads(str(orbit)), (2, 3)),
+    )

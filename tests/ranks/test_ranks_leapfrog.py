@@ -78,7 +78,7 @@ def test_numbered_outputs_are_gadgets_snapshots_and_the_index_has_links(saved):
         assert found.ids.tolist() == list(range(700))
     assert [record["time"] for record in archive.history(folder / "a.h5")[1]] == [0, 0.0625, 0.125]
     with h5py.File(folder / "a.h5") as index:
-        counts = index["000003/counts"][()].tolist()
+        counts = index["index/counts"][-3:].tolist()
         assert [len(index[f"000003/{k}/mass"]) for k in range(3)] == counts
         header = index["000003/2"].parent["Header"].attrs
         assert header["NumFilesPerSnapshot"] == 3

@@ -1,0 +1,63 @@
+"""The lowest versions that pyproject.toml names work: tests of files, pictures, models and runs in
+an environment of theirs, in build/.
+
+They come from the package index; the next run finds them there.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import capi
+from once import made_once
+from packages import pip
+from variants import BUILD, run
+
+TESTS = [
+    "python/test_archive.py", "python/test_archive_versions.py", "python/test_archive_component.py",
+    "python/test_formats_hdf5.py", "python/test_models_king.py",
+    "python/test_picture.py", "cli/test_run_refused.py", "cli/test_run.py",
+]  # fmt: skip
+
+
+def lowest():
+    """What pip is asked for: NAME==VERSION of each NAME>=VERSION."""
+    project = tomllib.loads((capi.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = [re.fullmatch(r"([a-z0-9]+)>=([\d.]+)", one) for one in project["dependencies"]]
+    return [f"{one[1]}=={one[2]}" for one in found]
+
+
+def _make(folder):
+    run([sys.executable, "-m", "venv", folder])
+    pip("--python", folder / "bin/python", "install", "--quiet", "--only-binary", ":all:",
+        *lowest(), "pytest>=8", "pytest-xdist>=3.6")  # fmt: skip
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="later Pythons have no wheels of them")
+def test_files_pictures_models_and_runs_work_with_the_lowest_versions():
+    name = hashlib.sha256(" ".join(lowest()).encode()).hexdigest()[:12]
+    python = made_once(BUILD / f"lowest-{name}", _make) / "bin/python"
+    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "PATH": os.environ["PATH"]})
+    had = {f"{one['name'].lower()}=={one['version']}" for one in installed(python)}
+    assert had >= {*lowest()}
+    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-W", "ignore"]
+    command += [capi.TESTS / name for name in TESTS]
+    done = subprocess.run(command, cwd=capi.ROOT, env=env, check=False, capture_output=True,
+                          text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert re.search(r"\d{2} passed", done.stdout)
+
+
+def installed(python):
+    """Name and version of each distribution of an environment."""
+    code = (
+        "import importlib.metadata as m, json; print(json.dumps("
+        "[{'name': d.metadata['Name'], 'version': d.version} for d in m.distributions()]))"
+    )
+    return json.loads(run([python, "-c", code]).stdout)

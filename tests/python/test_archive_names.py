@@ -1,0 +1,146 @@
+"""Names inside a run's files are no paths: nothing outside is read, renamed or written to."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from grape6py import Hermite, archive, plummer, read_snapshot
+from grape6py._io import atomic_files
+from grape6py.errors import Grape6Warning, SnapshotError
+from runs import edited, process, run, with_table_in_attributes
+from test_archive import written
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.h5"
+
+
+@pytest.fixture
+def precious(tmp_path):
+    """A file of somebody else, which must stay as it is."""
+    file = tmp_path / "victim" / "precious.dat"
+    file.parent.mkdir()
+    file.write_text("precious")
+    yield file
+    assert file.read_text() == "precious"
+    assert os.listdir(file.parent) == ["precious.dat"]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("absolute", [True, False])
+def test_an_index_that_names_another_file_reads_and_renames_its_own(
+    path, precious, version, absolute
+):
+    cluster = written(path)
+    if version == 2:
+        with_table_in_attributes(path)
+    name = precious if absolute else "../victim/precious.dat"
+
+    def change(file):
+        del file["000002"]
+        file["000002"] = h5py.ExternalLink(str(name), "/grape6py")
+
+    edited(path, change)
+    assert np.array_equal(Hermite.load(path).pos, cluster.pos)
+    (path.parent / "run" / "000002.hdf5").write_bytes(b"damaged")
+    with pytest.warns(Grape6Warning, match="its checksum"):
+        early = Hermite.load(path)
+    early.evolve(0.5)
+    early.save(path)
+    assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.5]
+
+
+def test_a_restart_from_such_a_file_leaves_the_others(path, precious, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    written(path)
+    (path.parent / "run" / "000002.hdf5").unlink()
+    os.symlink(precious, path.parent / "run" / "000002.hdf5")
+    assert run("run.h5", "--restart", "--t-end", 0.5) == 0
+    assert archive.history(path)[1][-1]["time"] == 0.5
+    assert os.readlink(path.parent / "run" / "000002.hdf5.~1~") == str(precious)
+
+
+def test_a_planted_link_is_not_written_through(path, precious):
+    cluster = written(path)
+    os.symlink(precious, path.parent / "run" / "000003.hdf5")
+    cluster.evolve(0.5)
+    cluster.save(path)
+    assert np.array_equal(Hermite.load(path).pos, cluster.pos)
+
+
+def test_a_pipe_or_device_among_the_outputs_is_refused_at_once(path):
+    written(path)
+    last = path.parent / "run" / "000002.hdf5"
+    for make in (os.mkfifo, lambda name: os.symlink("/dev/zero", name)):
+        last.unlink()
+        make(last)
+        with pytest.warns(Grape6Warning, match=r"000002\.hdf5: .*no regular file.*time 0\.25"):
+            assert Hermite.load(path).time == 0.25
+    path.unlink()
+    with pytest.warns(Grape6Warning, match="read from its outputs"):
+        assert Hermite.load(path).time == 0.25
+    os.mkfifo(path)
+    done = process("run.h5", "--restart", "--t-end", 1, folder=path.parent, timeout=30)
+    assert done.returncode == 1
+    assert "run.h5: it is no regular file" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["grape6py/mass", "grape6py/state/pos", "grape6py"])
+def test_arrays_in_other_files_are_refused(path, tmp_path, name):
+    written(path)
+    one = path.parent / "run" / "000002.hdf5"
+    os.mkfifo(tmp_path / "pipe")
+
+    def change(file):
+        del file[name]
+        file[name] = h5py.ExternalLink(str(tmp_path / "pipe"), "/pos")
+
+    edited(one, change)
+    with pytest.raises(SnapshotError, match=r"000002\.hdf5 is damaged or incomplete: .*is a link"):
+        Hermite.load(one)
+    with pytest.warns(Grape6Warning, match=r"000002\.hdf5 is damaged or incomplete"):
+        assert Hermite.load(path).time == 0.25
+
+
+def test_numbered_files_that_are_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "snap.0.hdf5")
+    with pytest.raises(OSError, match="no regular file"):
+        read_snapshot(tmp_path / "snap.hdf5")
+    with pytest.raises(IsADirectoryError):
+        atomic_files.opened(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("grape6py/mass", np.full(40, np.nan)), ("grape6py/pos", np.full((40, 3), np.inf)),
+    ("grape6py/vel", np.zeros((39, 3))), ("grape6py/ids", np.arange(40.0)),
+    ("grape6py/mass", np.full(40, b"heavy")), ("grape6py/component", np.full(40, 0.5)),
+])  # fmt: skip
+def test_bodies_of_a_run_that_are_no_numbers_are_refused_by_name(path, name, value):
+    archive.save(path, Hermite(*plummer(40, 1), eps=0.1), component=np.zeros(40, int))
+    one = path.parent / "run" / "000000.hdf5"
+
+    def change(file):
+        del file[name]
+        file[name] = value
+
+    edited(one, change)
+    read = archive.read_labelled if "component" in name else read_snapshot
+    for file in path, one:
+        with pytest.raises(SnapshotError, match=r"000000\.hdf5"):
+            read(file)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("field", "[1"), ("field", '["plummer"]'), ("orbit", "{"), ("orbit", "[1, 2]"), ("units", "x"),
+    ("initial_energy", "none"), ("eps", 1j),
+])  # fmt: skip
+def test_attributes_that_make_no_sense_are_refused_by_name(path, name, value):
+    written(path)
+    more = {"field": "[]"} if name == "orbit" else {"units": "Msun pc"}
+    edited(path, lambda file: file.attrs.update(more | {name: value}))
+    reads = archive.history if name == "initial_energy" else Hermite.load
+    with pytest.raises(SnapshotError, match=r"run\.h5 is damaged or incomplete"):
+        reads(path)

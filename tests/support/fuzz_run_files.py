@@ -1,0 +1,267 @@
+"""Damaged files of a run, sealed again, so that readers come to what is in them: fuzz_formats.py.
+
+    python tests/support/fuzz_run_files.py [count [seed [folder]]]
+
+changes an index or an output of a small run `count` times, and reads the run in every way. What
+comes is sound bodies, or a SnapshotError that names a file of the run. The first file of each other
+outcome goes to `folder`. Input `index` of a seed is always the same: `made(seed, index, runs)`.
+"""
+
+import contextlib
+import io
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import fuzz_formats
+from grape6py import Hermite, Leapfrog, Units, archive, fields, plummer, read_snapshot
+from grape6py._io import atomic_files, output_file, run_index
+from grape6py.errors import Grape6Warning, SnapshotError
+
+SEED = 20261127
+KILLED = 5  # seconds of the processor
+SEAL = len(output_file.seal(b""))
+
+
+def _numbered(folder, path):
+    """A run of two outputs, each in two files, as two ranks write them."""
+    run = None
+    for number, time_ in enumerate((0.0, 0.25)):
+        numbers = archive.describe(Hermite(*plummer(8, 1), eps=0.1)) | {"time": time_}
+        of = run_index.Numbered(bytes(range(number, number + 8)), (5, 3))
+        saved = run_index.Saved(f"{number:06d}", numbers, of)
+        whole = Leapfrog(*plummer(8, 1), eps=0.1, dt=1 / 8, backend="cpu")
+        about = whole.settings | {"precision": "grape", "backend": "cpu", "initial_energy": -0.2}
+        run = run or run_index.Run(path, about | {"run": whole.run_id})
+        run.add(saved)
+        for k, rows in enumerate((slice(0, 5), slice(5, 8))):
+            data = output_file.written(
+                run.about, numbers, whole.ids[rows],
+                {name: array[rows] for name, array in whole.particles()._asdict().items()},
+                {name: array[rows] for name, array in whole.state().items()},
+                counts=of.counts, mark=saved.mark(k),
+            )  # fmt: skip
+            (folder / saved.files[k]).write_bytes(data)
+    path.write_bytes(run.index())
+
+
+def runs_in(folder):
+    """Small runs, by name: Hermite with units, Leapfrog in a field, numbered files."""
+    made = {}
+    units = Units("5e4 Msun", "1.2 pc")
+    clusters = {
+        "a": Hermite(*plummer(6, 1), eps=0.1),
+        "b": Leapfrog(
+            *plummer(7, 1), eps=0.1, dt=1 / 8, backend="cpu", field=fields.plummer(2.0, 1.0)
+        ),
+    }
+    for name, cluster in clusters.items():
+        with archive.Writer(folder / f"{name}.h5") as writer:
+            for time_ in (0.0, 0.125, 0.25):
+                cluster.evolve(time_)
+                more = {"units": str(units)} if name == "a" else {}
+                writer.save(cluster, about=more, component=np.arange(len(cluster)) % 3)
+        made[name] = folder / f"{name}.h5"
+    (folder / "c").mkdir()
+    _numbered(folder / "c", folder / "c.h5")
+    return made | {"c": folder / "c.h5"}
+
+
+def made(seed, index, valid):
+    """Input `index` of a seed: the name of a run, the file of it that is changed, its bytes."""
+    rng = random.Random(f"{seed} run {index}")
+    name = rng.choice(sorted(valid))
+    path = valid[name]
+    outputs = sorted((path.parent / name).glob("*.hdf5"))
+    target = path if rng.random() < 0.4 else rng.choice([outputs[-1], rng.choice(outputs)])
+    data = target.read_bytes()[:-SEAL]
+    changes = rng.choice([1, 1, 1, 2, 3])
+    if rng.random() < 0.7:
+        file = io.BytesIO(data)
+        with h5py.File(file, "r+") as opened, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(changes):
+                with contextlib.suppress(Exception):  # some changes make no sense
+                    _of_run(opened, rng)
+        data = file.getvalue()
+    else:
+        for _ in range(changes):
+            data = fuzz_formats._changed(data, rng, [data])
+    return name, target, output_file.seal(data) if rng.random() < 0.95 else data
+
+
+def _of_run(file, rng):
+    """As fuzz_formats, and the attributes of the root, and links to other files."""
+    kind = rng.random()
+    if kind < 0.35:
+        key = rng.choice(list(file.attrs))
+        old = file.attrs.pop(key)
+        if rng.random() < 0.8:
+            words = ["", "{", "[1]", "plummer", "plummer,1", "nan", "Msun", "1 2 3", "{}" * 9]
+            file.attrs[key] = rng.choice([*fuzz_formats._ODD, *words, old])
+    elif kind < 0.45:
+        names = []
+        file.visit(names.append)
+        name = rng.choice(names)
+        del file[name]
+        file[name] = rng.choice([h5py.ExternalLink("/dev/zero", "/a"), h5py.SoftLink("/index"),
+                                 h5py.ExternalLink("../victim/fifo", "/a")])  # fmt: skip
+    else:
+        fuzz_formats._of_hdf5(file, rng)
+
+
+def _sound(arrays):
+    n = len(arrays[0])
+    shapes = [array.shape for array in arrays] == [(n,), (n, 3), (n, 3)]
+    return shapes and all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays)
+
+
+def _read_all(path, saves):
+    """Each way to read a run: a SnapshotError that names it is as good as sound bodies."""
+
+    def history():
+        for record in archive.history(path)[1]:
+            assert np.isfinite(record["time"]), "time"
+
+    def bodies():
+        found = read_snapshot(path)
+        assert _sound(found), "bodies"
+        assert found.ids is None or found.ids.shape == found.mass.shape, "ids"
+        assert _sound(archive.read_particles(path, 0)), "bodies"
+
+    def component():
+        archive.read_component(path)
+        found, of = archive.read_labelled(path)
+        assert of is None or of.shape == found.mass.shape, "components"
+
+    def load():
+        with archive.restore(path, threads=1) as cluster:
+            assert np.isfinite(cluster.time), "time"
+            assert _sound(cluster.particles()), "bodies"
+            if saves:
+                cluster.save(path)
+
+    for way in history, bodies, component, load:
+        try:
+            way()
+        except (SnapshotError, FileNotFoundError) as error:
+            if path.stem not in str(error):
+                return f"{way.__name__}: no file is named: {error}\n    {way.__name__}"
+        except Exception as error:
+            if "a function, which no file has: give it as field=" in str(error):
+                continue
+            frames = traceback.extract_tb(error.__traceback__)
+            last = [
+                frame for frame in frames if "/grape6py/" in frame.filename or frame is frames[-1]
+            ][-1]
+            text = f"{way.__name__}: {type(error).__name__}: {str(error)[:150]}"
+            return f"{text}\n    {Path(last.filename).name}:{last.lineno}: {last.line}"
+    return None
+
+
+def attempt(valid, name, target, data, saves=False):
+    """What went wrong, or None. The run is as it was before, after that."""
+    folder = valid[name].parent
+    victim = {p.name: p.read_bytes() for p in (folder / "victim").iterdir() if p.is_file()}
+    before = {p: p.read_bytes() for p in [valid[name], *(folder / name).glob("*.hdf5")]}
+    target.write_bytes(data)
+    began = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", Grape6Warning)
+            wrong = _read_all(valid[name], saves)
+        now = {p.name: p.read_bytes() for p in (folder / "victim").iterdir() if p.is_file()}
+        if now != victim or {p.name for p in folder.iterdir()} - {
+            "a", "b", "c", "a.h5", "b.h5", "c.h5", "victim"}:  # fmt: skip
+            wrong = wrong or "a file outside was changed\n    outside"
+    finally:
+        shutil.rmtree(folder / name)
+        (folder / name).mkdir()
+        for path, bytes_ in before.items():
+            path.write_bytes(bytes_)
+    took = time.process_time() - began
+    return wrong or (f"{took:.1f} s of the processor\n    slow" if took > 3 else None)
+
+
+def _child(first, count, seed, progress):
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="grape6-fuzz-") as name:
+        folder = Path(name)
+        atomic_files.os.fsync = lambda _: None
+        valid = runs_in(folder)
+        (folder / "victim").mkdir()
+        (folder / "victim" / "precious").write_text("precious")
+        os.mkfifo(folder / "victim" / "fifo")
+        for run in valid:
+            wrong = attempt(valid, run, valid[run], valid[run].read_bytes())
+            assert wrong is None, wrong
+        with open("/proc/self/statm", encoding="ascii") as file:
+            limit = int(file.read().split()[0]) * resource.getpagesize() + fuzz_formats.MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        place = os.open(progress, os.O_WRONLY)
+        for index in range(first, count):
+            os.pwrite(place, struct.pack("q", index), 0)
+            of = made(seed, index, valid)
+            signal.setitimer(signal.ITIMER_PROF, KILLED)
+            signal.setitimer(signal.ITIMER_REAL, 20 * KILLED)  # of a pipe it waits for
+            if wrong := attempt(valid, *of, saves=index % 8 == 0):
+                print(repr((index, str(of[1].relative_to(folder)), wrong)), flush=True)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def run(count, seed=SEED, first=0):
+    """What went wrong: (index, file, what) for each."""
+    found = []
+    with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
+        progress.write(struct.pack("q", first))
+        progress.flush()
+        while first < count:
+            command = [sys.executable, __file__, "--child", first, count, seed, progress.name]
+            done = subprocess.run([str(word) for word in command], check=False, text=True,
+                                  capture_output=True)  # fmt: skip
+            found += [eval(line) for line in done.stdout.splitlines()]
+            if done.returncode == 0:
+                break
+            first = struct.unpack("q", Path(progress.name).read_bytes())[0]
+            last = (done.stderr.strip().splitlines() or [""])[-1]
+            # HDF5's own library does not end, or crashes, for some damaged bytes.
+            whose = fuzz_formats.WARNED if done.returncode < 0 else ""
+            found.append((first, "", f"{whose}ended with {done.returncode}: {last}"))
+            first += 1
+            if done.returncode > 0:
+                break
+    return found
+
+
+def main(count=1000, seed=SEED, first=0):
+    began = time.monotonic()
+    found = run(int(count), int(seed), int(first))
+    failures = [one for one in found if not one[2].startswith(fuzz_formats.WARNED)]
+    print(f"{int(count) - int(first)} files in {time.monotonic() - began:.0f} s, {len(failures)} "
+          f"failures, {len(found) - len(failures)} ends of HDF5")  # fmt: skip
+    kinds = {}
+    for index, file, what in found:
+        kinds.setdefault(fuzz_formats._place(what), []).append((index, file, what))
+    for of in kinds.values():
+        print(f"{len(of)} times, first input {of[0]}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        _child(*map(int, sys.argv[2:5]), sys.argv[5])
+    else:
+        sys.exit(main(*sys.argv[1:]))
