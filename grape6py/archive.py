@@ -2,11 +2,12 @@
 
 The outputs of ``cluster.h5`` are ``cluster/000000.hdf5``, ``cluster/000001.hdf5``, ...
 (output_file.py); of a Leapfrog of several ranks each is in numbered files, ``000000.0.hdf5``,
-``000000.1.hdf5``, ..., of which each rank writes its own. ``cluster.h5`` itself is made anew with
+``000000.1.hdf5``, ..., of which each rank writes its own. ``cluster.h5`` itself is added to with
 each of them. Its groups ``000000``, ``000001``, ... are links to the groups `grape6py` of the
 outputs, or have such links to numbered files. Its attributes are the settings of the integration
 (:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`, `backend`,
-`initial_energy`, `run` (an id), `changes` of settings by a restart, and what the writer adds.
+`initial_energy`, `run` (an id), `changes` of settings by a restart, and what the writer adds. Its
+group `index` has a row for each output (run_index.Table).
 
 Every file is written aside, synced and renamed, with a checksum at its end, so that whatever was
 saved is whole at every moment, and damage is found. If the index is lost or damaged, it is made
