@@ -9,6 +9,14 @@ import re
 
 from grape6py import paths
 
+# What a terminal obeys instead of showing it: control characters, and turns of the direction.
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: object) -> str:
+    """A text, names in which may come out of a file, with nothing in it that a terminal obeys."""
+    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(text))
+
 
 class Grape6Error(Exception):
     """Base of all errors raised by grape6py.
@@ -24,7 +32,7 @@ class Grape6Error(Exception):
     printed = False
 
     def __init__(self, message: str, code: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.code = code
 
 
@@ -90,6 +98,9 @@ class SnapshotError(Grape6Error, ValueError):
 
 class Grape6Warning(UserWarning):
     """Something unusual that does not make a result wrong, if it is of no kind of its own."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(message))
 
 
 class AccuracyWarning(Grape6Warning):

@@ -88,8 +88,8 @@ def film(
     shown: bool = False,
 ) -> bytes:
     """The bytes of a movie of the kind ".gif" or ".mp4"; the rest is that of :func:`draw`."""
-    if not 0 < fps <= 1000:
-        raise ArgumentError(f"fps = {fps}: frames a second are more than 0, and at most 1000")
+    if not 0.01 <= fps <= 1000:  # a frame of GIF lasts at most 655 s
+        raise ArgumentError(f"fps = {fps}: frames a second are 0.01 to 1000")
     writer = _writer(kind, fps)
     about, records = archive.history(source)
     if len(records) < 2:

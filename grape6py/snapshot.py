@@ -32,9 +32,10 @@ __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 def read_snapshot(
     source: PathLike | IO[str] | IO[bytes] | io.BufferedIOBase,
-    which: int = -1,
+    which: int | None = None,
     *,
     format: str | None = None,
+    set: str | None = None,
     mass: float | None = None,
     velocities: str | None = None,
     comm: Untyped = None,
@@ -50,6 +51,10 @@ def read_snapshot(
         them, or by a.hdf5 or a, if there is no such file.
     which : int
         Which of the snapshots of a file, if it has several; by default the last one.
+    set : str, optional
+        The name of one of the sets of particles of an AMUSE file; by default those of one moment,
+        one behind the other. "all" also takes those together of which the file does not say whether
+        they are sets or moments; these are refused by default.
     format : str, optional
         The name of a format, if its contents are not to be asked.
     mass : float, optional
@@ -86,9 +91,9 @@ def read_snapshot(
     if comm is not None:
         from grape6py.ranks import snapshots
 
-        return snapshots.read(Ranks(comm), source, which, format, (mass, velocities))
+        return snapshots.read(Ranks(comm), source, which, format, (mass, velocities), set)
     with opened(source, Given.checked(mass, velocities)) as file:
-        return whole(file, format_of(file, format, not hasattr(source, "read")), which)
+        return whole(file, format_of(file, format, not hasattr(source, "read")), which, set)
 
 
 @contextlib.contextmanager
@@ -129,16 +134,35 @@ def format_of(source: Source, name: str | None, is_path: bool) -> formats.Format
     return None if is_of_a_run else formats.format_of(source)
 
 
-def whole(source: Source, format_: formats.Format | None, which: int) -> Snapshot:
-    """All bodies of a snapshot."""
-    which = validate.integer("which", which)
+def whole(
+    source: Source, format_: formats.Format | None, which: int | None, only: str | None = None
+) -> Snapshot:
+    """All bodies of a snapshot, or those of a set of it."""
+    if which is not None:
+        which = validate.integer("which", which)
+    if only is not None and (format_ is None or not format_.has_sets):
+        title = "a run" if format_ is None else format_.title
+        raise source.wrong(f"set {only!r}: there are no sets in files of {title}")
     if format_ is None:
-        return of_a_run(source.name, which)
-    found = format_.read(source, which)
+        return of_a_run(source.name, -1 if which is None else which)
+    if format_.has_sets:
+        found = format_.read(source, which, only)
+    else:
+        which = -1 if which is None else which
+        found = format_.read(source, which)
+        check_which(source.name, which, found.moments)
     if format_.layout is None:  # which checks each file by its own name
         found.check(source.name)
     found.format = format_.name
     return found
+
+
+def check_which(name: str, which: int, moments: int) -> None:
+    """Raise a SnapshotError if a file has no snapshot of a number."""
+    if not -moments <= which < moments:
+        raise SnapshotError(
+            f"{name}: it has {moments} snapshot{'s' * (moments != 1)}, and not number {which}"
+        )
 
 
 def _is_of_a_run(source: Source) -> bool:
@@ -153,6 +177,7 @@ def of_a_run(path: str, which: int, share: Ranks | None = None) -> Snapshot:
     from grape6py import archive
 
     found = archive.read_snapshot(path, which, share)
+    found.check(path)
     found.format, found.is_of_a_run = "gadget-hdf5", True
     return found
 
@@ -261,7 +286,7 @@ def encoded(
     if lost:
         format_.warn(name, lost)
         if any(what.startswith("ids ") for what in lost):
-            content = content.with_ids(None)
+            content = content.with_ids(np.arange(1, len(content.mass) + 1))
     return format_.write(content, comment)
 
 

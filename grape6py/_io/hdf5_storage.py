@@ -35,7 +35,7 @@ def fault(dataset: Untyped) -> str | None:
             return f"is stored with the filter {known_as}, which HDF5 does not have here: take gzip"
     if not dataset.size:
         return None
-    stored, size = dataset.id.get_storage_size(), dataset.size * dataset.dtype.itemsize
+    stored, size = dataset.id.get_storage_size(), dataset.size * dataset.id.get_type().get_size()
     pieces, written = 1, min(stored, 1)
     if dataset.chunks is not None:
         sizes = zip(dataset.shape, dataset.chunks, strict=True)

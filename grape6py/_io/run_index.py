@@ -25,6 +25,7 @@ from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, PathLike, Untyped
 from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.formats import parts
+from grape6py.formats.bodies import MOST_FILES
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
@@ -426,7 +427,7 @@ def _numbered(digest: str, counts: AnyArray) -> Numbered:
     found = Numbered(bytes.fromhex(digest), tuple(int(n) for n in counts))
     if (
         len(found.digest) != DIGEST
-        or not 0 < len(found.counts) <= parts.MOST
+        or not 0 < len(found.counts) <= MOST_FILES
         or min(found.counts) < 0
     ):
         raise ValueError(f"it is in {len(found.counts)} files")

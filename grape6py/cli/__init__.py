@@ -7,6 +7,7 @@ A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or a
 import argparse
 import difflib
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import TypeAlias
 
 from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
-from grape6py.errors import Grape6Error
+from grape6py.errors import Grape6Error, printable
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -39,7 +40,8 @@ _EXAMPLES = {
         grape6 movie run.h5 --out run.mp4 --fps 25 --size 2 --plane xz""",
     "info": """
         grape6 info
-        grape6 info --json""",
+        grape6 info --json
+        grape6 info snapshot_010.hdf5""",
     "config": """
         gfortran old.f $(grape6 config --libs)
         cc $(grape6 config --cflags) old.c $(grape6 config --libs)""",
@@ -67,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _add_examples("", parser)
     if argv is None:
         _prepare_streams()
-    options, unknown = parser.parse_known_args(argv)
+    options, unknown = parser.parse_known_args(_joined(sys.argv[1:] if argv is None else argv))
     if unknown:
         _refuse(commands.choices[options.command], unknown)
     try:
@@ -82,7 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = error.filename or _stuck_output()
         text = error.strerror or str(error)
         if not isinstance(error, BrokenPipeError):  # the reader went away: grape6 info | head -1
-            print(f"grape6: {place}: {text}" if place else f"grape6: {text}", file=sys.stderr)
+            where = f"{place}: " if place else ""
+            print(printable(f"grape6: {where}{text}"), file=sys.stderr)
         return 1
     except MemoryError as error:
         print(f"grape6: out of memory: {error}", file=sys.stderr)
@@ -99,6 +102,17 @@ def _add_examples(words: str, parser: argparse.ArgumentParser) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for name, inner in action.choices.items():
                 _add_examples(f"{words} {name}".strip(), inner)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Words in which each option has its negative number: argparse takes -1e30 for an option."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1][:2] == "--" and re.match(r"-(\.?\d|inf|nan)", word, re.IGNORECASE):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _prepare_streams() -> None:

@@ -27,6 +27,7 @@ import numpy as np
 
 from grape6py import _clock
 from grape6py._arrays.kinds import Attributes
+from grape6py.cli import numbers
 from grape6py.models import plummer
 
 if TYPE_CHECKING:
@@ -56,13 +57,15 @@ def add_parser(commands: Commands) -> None:
     add = direct.add_argument
     add("--backend", default="auto", choices=["auto", "cpu"])
     add("--precision", "--mode", default="grape", choices=list(SLOTS_PER_16_PAIRS))
-    add("--n", type=_positive, default=16384, help="j particles (default 16384)")
-    add("--ni", type=_positive, help="i particles a call (default 4096, but at most n)")
+    add("--n", type=numbers.whole, default=16384, help="j particles (default 16384)")
+    add("--ni", type=numbers.whole, help="i particles a call (default 4096, but at most n)")
     add("--nn", action="store_true", help="find nearest neighbours too")
-    add("--threads", type=_positive, help="threads (default: all this process may use)")
+    add("--threads", type=numbers.whole, help="threads (default: all this process may use)")
     add("--isa", default="best", choices=["best", *VECTOR_BITS], help="instruction set")
-    add("--samples", type=_positive, default=15, help="the median of which is given (15)")
-    add("--seconds", type=float, default=0.05, help="least length of a sample (0.05)")
+    add("--samples", type=numbers.whole, default=15, help="the median of which is given (15)")
+    add(
+        "--seconds", type=numbers.not_negative, default=0.05, help="least length of a sample (0.05)"
+    )
     add("--json", action="store_true", help="print a JSON object")
     direct.set_defaults(run=run)
     parser.set_defaults(run=lambda _: _standard(direct))
@@ -177,10 +180,3 @@ def _repeats(call: Callable[[], None], clock: Callable[[], float], least: float)
     while (taken := _seconds(call, clock, repeats)) < least:
         repeats = max(2 * repeats, int(repeats * least / max(taken, 1e-6)))
     return repeats
-
-
-def _positive(word: str) -> int:
-    value = int(word)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{word} is not a positive number")
-    return value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from grape6py import archive, formats, snapshot
 from grape6py._io import atomic_files, run_index
-from grape6py.errors import ArgumentError, Grape6Warning
+from grape6py.errors import ArgumentError, Grape6Warning, printable
 from grape6py.formats import Snapshot, numbered
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def add_parser(commands: Commands) -> None:
     add("target", metavar="OUT", type=Path, help="the file to write")
     add("--from", dest="given", metavar="FORMAT", help=f"format of IN: {names}")
     add("--format", metavar="FORMAT", help="format of OUT, of the same names")
-    add("--which", type=int, default=-1, metavar="K",
+    add("--which", type=int, metavar="K",
         help="which snapshot, if IN has several; from the end if negative (-1)")  # fmt: skip
+    add("--set", metavar="NAME",
+        help="of an AMUSE file one of its sets, or 'all' (see grape6 info IN)")  # fmt: skip
     add_lacking(parser)
     add("--files", type=int, metavar="N",
         help="write N numbered files, OUT.0, OUT.1, ..., in the formats of Gadget")  # fmt: skip
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     units = None if options.units is None else Units.from_text(options.units)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", Grape6Warning)
-        given = {name: getattr(options, name) for name in LACKING}
+        given = {name: getattr(options, name) for name in ("set", *LACKING)}
         found = snapshot.read_snapshot(options.source, options.which, format=options.given, **given)
         if units is not None:
             found = found.in_units(units)
@@ -91,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         + ", ".join([f"{len(found.mass)} bodies", *(x for x in also if x.split()[0] not in lost)])
     )
     to_screen = atomic_files.is_stream(options.target)  # which has the bodies
-    print("\n".join(lines), file=sys.stderr if to_screen else sys.stdout)
+    print(printable("\n".join(lines)), file=sys.stderr if to_screen else sys.stdout)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``grape6 info``: what is installed, and what a program linked with it will use."""
+"""``grape6 info``: what is installed, and what a program linked with it will use; or of a file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from grape6py import paths
+from grape6py.cli import info_file
 
 if TYPE_CHECKING:
     import argparse
@@ -16,13 +17,21 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser("info", help="what is installed and what will be used")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
-    parser.set_defaults(run=run)
+    parser = commands.add_parser("info", help="what is installed, or what is in a file of bodies")
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="a file of bodies, or a run of grape6")
+    add("--which", type=int, metavar="K", help="which snapshot of FILE, if it has several (-1)")
+    add("--set", metavar="NAME", help="a set of particles of FILE, or 'all'")
+    add("--json", action="store_true", help="print a JSON object")
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print it. Fails if the library is missing or cannot open a session."""
+    if options.file is not None:
+        return info_file.run(options)
+    if options.which is not None or options.set is not None:
+        options.parser.error("--which and --set are of a file: give its name")
     about = _collect()
     if options.json:
         print(json.dumps(about, indent=2))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grape6py._io import atomic_files
+from grape6py.errors import printable
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         return 128 + signal.SIGINT
     kept = atomic_files.keep(path)
     if kept is not None:
-        print(f"grape6: {path} was there, and is {kept} now", file=sys.stderr)
+        print(printable(f"grape6: {path} was there, and is {kept} now"), file=sys.stderr)
     atomic_files.write_whole(path, made)
-    print(f"written: {path}")
+    print(printable(f"written: {path}"))
     return 0

@@ -6,17 +6,19 @@ import argparse
 import math
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from grape6py.cli import convert
-from grape6py.errors import Grape6Warning
+from grape6py.cli.numbers import kind as _kind
+from grape6py.cli.numbers import not_negative as _not_negative
+from grape6py.cli.numbers import positive as _positive
+from grape6py.cli.numbers import seed as _seed
+from grape6py.cli.numbers import whole as _whole
+from grape6py.errors import Grape6Warning, printable
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
-
-T = TypeVar("T")
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 
@@ -147,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
     def say(message: object, *_: object, **__: object) -> None:
         if str(message) not in reported:  # not at every output
             reported.add(str(message))
-            print(f"grape6: {message}", file=sys.stderr)
+            print(printable(f"grape6: {message}"), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", Grape6Warning)
@@ -166,29 +168,7 @@ def _orbit(text: str) -> list[float]:
     return values
 
 
-def _kind(
-    name: str, convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
-) -> Callable[[str], T]:
-    """An argparse type: `convert`, then `good` of the value, else the requirement is named."""
-
-    def kind(text: str) -> T:
-        try:
-            value = convert(text)
-        except ValueError:
-            value = None
-        if value is None or not good(value):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {requirement}")
-        return value
-
-    kind.__name__ = name
-    return kind
-
-
-_whole = _kind("whole", int, lambda value: 0 < value < 2**31, "a whole number from 1 to 2147483647")
-_seed = _kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
 _threads = _kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
-_positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
-_not_negative = _kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
 _depth = _kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
 _ratio = _kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
 _share = _kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")

@@ -22,7 +22,7 @@ import tqdm
 from grape6py import _clock, archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._io import atomic_files, moments
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, printable
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.ranks import together
 from grape6py.ranks.stages import Stages
@@ -285,12 +285,12 @@ class _Integration:
             cause, status = run_outside.shown_event(stopped_by), run_outside.STOPPED_BY_EVENT
         else:
             return 0
-        print(
+        how = (
             f"grape6: stopped at time {cluster.time:g} by {cause}; go on with: "
             f"grape6 run {shlex.quote(self._writers[0].path)} --restart "
-            f"--t-end {repr(end).removesuffix('.0')}",  # every digit: the same end
-            file=sys.stderr,
+            f"--t-end {repr(end).removesuffix('.0')}"  # every digit: the same end
         )
+        print(printable(how), file=sys.stderr)
         return status
 
     def _writer(self, path: PathLike) -> archive.Writer:
@@ -300,7 +300,7 @@ class _Integration:
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:
-            print(f"grape6: {path} was there, and is {name} now", file=sys.stderr)
+            print(printable(f"grape6: {path} was there, and is {name} now"), file=sys.stderr)
 
     def _output(self, writers: Iterable[archive.Writer]) -> None:
         cluster = self.cluster
@@ -405,7 +405,7 @@ class _Integration:
 
     def _say(self, line: str) -> None:
         if not self._options.json:
-            tqdm.tqdm.write(line)  # above the bar
+            tqdm.tqdm.write(printable(line))  # above the bar
             sys.stdout.flush()
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from grape6py import _clock, reference
 from grape6py._arrays.kinds import Attributes, Untyped
+from grape6py.cli import numbers
 from grape6py.models import plummer
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument("--verbose", "-v", action="store_true", help="print every check")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the model")
+    parser.add_argument("--seed", type=numbers.seed, default=1, help="seed of the model")
     parser.set_defaults(run=run)
 
 

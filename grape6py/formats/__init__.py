@@ -56,6 +56,8 @@ class Format(NamedTuple):
         Whether a source is of it; the snapshot of a number; the pieces of a file and a comment.
     layout : parts.Layout or None
         If it may be in numbered files: `write` then takes the place of a file among them, too.
+    has_sets : bool
+        Whether it has sets with names: `read` then takes one, or None, and None for no number.
     """
 
     name: str
@@ -66,9 +68,10 @@ class Format(NamedTuple):
     ids: tuple[int, int]
     digits: str
     recognises: Callable[[Source], bool]
-    read: Callable[[Source, int], Snapshot]
+    read: Callable[..., Snapshot]
     write: Callable[..., Iterator[bytes]]
     layout: parts.Layout | None = None
+    has_sets: bool = False
 
     def lost(self, content: Snapshot) -> list[str]:
         """What a snapshot has and the format no place for."""
@@ -78,7 +81,7 @@ class Format(NamedTuple):
         if ids is not None and len(ids) and "ids" not in lost:
             least, largest = int(ids.min()), int(ids.max())
             if least < self.ids[0] or largest > self.ids[1]:
-                lost.append(f"ids from {least} to {largest}")
+                lost.append(f"ids from {least} to {largest} (they are 1, 2, ... now)")
         return lost
 
     def warn(self, name: str, lost: list[str]) -> None:
@@ -91,16 +94,17 @@ class Format(NamedTuple):
 
 
 _BITS_32, _BITS_64, _UNSIGNED = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1), (0, 2**64 - 1)
-_DOUBLES = (-(2**53), 2**53)  # a column of text is read as numbers of double precision
+_ANY = (_BITS_64[0], _UNSIGNED[1])
+_FROM_ONE = (1, 2**63 - 1)  # PeTar ends with a failed assertion at an id below
 FORMATS = {
     format_.name: format_
     for format_ in (
         Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units",
-               (-(2**63), 2**64 - 1), "double",
+               _ANY, "double",
                gadget_hdf5.recognises, gadget_hdf5.LAYOUT.read, gadget_hdf5.write,
                gadget_hdf5.LAYOUT),
         Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED, "double",
-               amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write),
+               amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write, None, True),
         Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64, "double",
                nemo.recognises, nemo.read, nemo.write),
         Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
@@ -112,11 +116,11 @@ FORMATS = {
                _BITS_32, "single", nbody6.recognises, nbody6.read, nbody6.write),
         Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64, "double",
                starlab.recognises, starlab.read, starlab.write),
-        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", _DOUBLES, "double",
+        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", _FROM_ONE, "double",
                petar.recognises, petar.read, petar.write),
         Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", (0, 0), "single",
                tipsy.recognises, tipsy.read, tipsy.write),
-        Format("csv", "CSV", (".csv",), "", "ids", _DOUBLES, "double",
+        Format("csv", "CSV", (".csv",), "", "ids", _ANY, "double",
                lambda _: False, text.read, text.write_csv),
         Format("text", "text (NBODY6 dat.10)", (".txt", ".dat"), r"[^.]+|(dat|fort)\.\d+", "",
                (0, 0), "double", text.recognises, text.read, text.write),

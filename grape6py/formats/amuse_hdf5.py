@@ -1,10 +1,11 @@
 """Particle sets of AMUSE in HDF5, of its versions 1 and 2.
 
-A group ``data/0000000001`` (version 1: ``particles``) for each saved state of a set has `keys` and,
-in ``attributes``, an array for each attribute, whose unit is a Python expression as
-``(1000.0 * system.get('S.I.').base('length')) * (system.get('S.I.').base('time')**-1)``. N-body
-units are those of the system "generic". Known: files that AMUSE has written, and
-amuse/io/store_v2.py.
+A group ``data/0000000001`` (version 1: ``particles``; or the name of a set) for each saved state of
+a set has `keys` and, in ``attributes``, an array for each attribute, whose unit is a Python
+expression as ``(1e3 * system.get('S.I.').base('length')) * (system.get('S.I.').base('time')**-1)``.
+N-body units are those of the system "generic". A set that is saved behind another one looks like a
+later state of it: what tells them apart is the timestamp, where there is one, and the keys. Known:
+files that AMUSE has written, and amuse/io/store_v2.py.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5
+from grape6py._arrays.kinds import HDF5, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5
 from grape6py.formats.bodies import Snapshot
+from grape6py.formats.parts import joined_ids
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
@@ -28,7 +30,9 @@ _ATTRIBUTES = tuple(name for names in _TOGETHER for name in names)
 _CGS = {"mass": 1e3, "length": 1e2, "time": 1.0}  # of the bases of S.I.
 _POWERS = {"mass": {"mass": 1}, "length": {"length": 1}, "time": {"time": 1},
            "velocity": {"length": 1, "time": -1}}  # fmt: skip
+_N = "number_of_particles"
 _LONGEST = 2000  # of an expression
+ALL = "all"  # sets of a file, however they are named
 
 
 class _Unit(NamedTuple):
@@ -44,75 +48,166 @@ def recognises(source: Source) -> bool:
     return hdf5.kind(source) == "amuse"
 
 
-def read(source: Source, which: int) -> Snapshot:
-    """One of the saved states of the one set of particles."""
+def read(source: Source, which: int | None, only: str | None = None) -> Snapshot:
+    """All sets of one of the moments, or one set; a SnapshotError if moments cannot be told."""
     with hdf5.opened(source) as file:
-        states = _states(source, file)
-        if not -len(states) <= which < len(states):
-            raise source.wrong(f"it has {len(states)} states of a set, and not number {which}")
-        group = states[which]
-        n = int(hdf5.scalar(group.attrs["number_of_particles"]))
-        columns = hdf5.member(source, group, "attributes")
-        attributes = {
-            name: found
-            for name in _ATTRIBUTES
-            if (found := hdf5.member(source, columns, name)) is not None
+        sets = _states(source, file)
+        if not sets:
+            raise source.wrong("it has no set of particles")
+        if only not in (None, ALL, *sets):
+            raise source.wrong(f"it has no set {only!r}; there are: {', '.join(sets)}, and {ALL}")
+        chosen = {only: sets[only]} if only in sets else sets
+        moments = {
+            name: [states] if only == ALL != name else _moments(source, name, states, which)
+            for name, states in chosen.items()
         }
-        for names in _TOGETHER:
-            missing = [name for name in names if name not in attributes]
-            if missing and (len(missing) < len(names) or "x" in names):
-                raise source.wrong(f"its particles have no {', '.join(missing)}")
-        units = {
-            name: _unit(source, found.attrs["units"], _dimension(name))
-            for name, found in attributes.items()
-        }
-        scales = [_scale(units, names) for names in _TOGETHER]
-        is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
-        mass, pos, vel = (
-            hdf5.columns(
-                source,
-                [attributes[name] for name in names],
-                n,
-                [units[name].factor / scale for name in names],
+        counts = {name: len(of) for name, of in moments.items()}
+        n = min(counts.values())
+        if n != max(counts.values()):
+            each = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise source.wrong(
+                f"its sets have different numbers of moments ({each}): --set NAME or set=NAME "
+                "chooses one"
             )
-            if scale
-            else None
-            for names, scale in zip(_TOGETHER, scales, strict=True)
+        which = -1 if which is None else which
+        if not -n <= which < n:
+            raise source.wrong(f"it has {n} moments, and not number {which}")
+        groups = [(name, state) for name, of in moments.items() for state in of[which]]
+        found = [_snapshot(source, name, group) for name, group in groups]
+    made = _together(source, found)
+    made.moments = n
+    made.sets = [(name, len(part.mass)) for (name, _), part in zip(groups, found, strict=True)]
+    return made
+
+
+def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
+    """What one saved state of a set has."""
+    n = int(hdf5.scalar(group.attrs[_N]))
+    columns = hdf5.member(source, group, "attributes")
+    attributes = {
+        key: found
+        for key in _ATTRIBUTES
+        if (found := hdf5.member(source, columns, key)) is not None
+    }
+    for names in _TOGETHER:
+        missing = [key for key in names if key not in attributes]
+        if missing and (len(missing) < len(names) or "x" in names):
+            raise source.wrong(
+                f"the particles of the set {name} have no {', '.join(missing)}: --set NAME or "
+                "set=NAME chooses another set, if there is one"
+            )
+    units = {
+        key: _unit(source, found.attrs["units"], _dimension(key))
+        for key, found in attributes.items()
+    }
+    scales = [_scale(units, names) for names in _TOGETHER]
+    is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
+    mass, pos, vel = (
+        hdf5.columns(
+            source,
+            [attributes[key] for key in names],
+            n,
+            [units[key].factor / scale for key in names],
         )
-        assert pos is not None
-        if mass is None:
-            mass = source.absent_masses(n, "attribute mass" + " (in kg)" * is_physical)
-        if vel is None:
-            vel = source.absent_velocities(n, "attributes vx, vy, vz")
-        made_of = None
-        if is_physical:
-            speed = scales[2] or scales[1]  # without velocities: a second for the time
-            made_of = Units.from_cgs((scales[0] or 1.0) * 1e3, scales[1] * 1e2, speed * 1e2)
-        time = None
-        if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
-            unit = _unit(source, group.attrs["timestamp_unit"], "time")
-            time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
-            if made_of is not None and unit.systems == {"S.I."}:
-                time /= made_of.in_cgs("time")
-        ids = hdf5.ints(source, hdf5.member(source, group, "keys"), n)
+        if scale
+        else None
+        for names, scale in zip(_TOGETHER, scales, strict=True)
+    )
+    assert pos is not None
+    if mass is None:
+        mass = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
+    if vel is None:
+        vel = source.absent_velocities(n, f"{name} attributes vx, vy, vz")
+    made_of = None
+    if is_physical:
+        speed = scales[2] or scales[1]  # without velocities: a second for the time
+        made_of = Units.from_cgs((scales[0] or 1.0) * 1e3, scales[1] * 1e2, speed * 1e2)
+    time = None
+    if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
+        unit = _unit(source, group.attrs["timestamp_unit"], "time")
+        time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
+        if made_of is not None and unit.systems == {"S.I."}:
+            time /= made_of.in_cgs("time")
+    ids = hdf5.ints(source, _keys(source, group), n)
     return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
 
 
-def _states(source: Source, file: HDF5) -> list[HDF5]:
-    """Groups of the saved states, in their order."""
+def _states(source: Source, file: HDF5) -> dict[str, list[HDF5]]:
+    """Groups of the saved states of each set, in their order."""
     sets = {}
     for name, group in hdf5.members(source, file):
         if name != "AMUSE_INF" and isinstance(group, h5py.Group):
             states = [
                 state
                 for _, state in sorted(hdf5.members(source, group))
-                if isinstance(state, h5py.Group) and "number_of_particles" in state.attrs
+                if isinstance(state, h5py.Group) and _N in state.attrs
             ]
             if states:
                 sets[name] = states
-    if len(sets) != 1:
-        raise source.wrong(f"it has {len(sets)} sets of particles ({', '.join(sets)}), not one")
-    return next(iter(sets.values()))
+    return sets
+
+
+def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -> list[list[HDF5]]:
+    """Saved states under one name, those of one moment together.
+
+    States of one time that share no key are several sets; without times they may be that, too, or
+    one set whose particles have come and gone. Then each is taken for a moment, if one is asked
+    for, and else refused.
+    """
+    moments: list[list[HDF5]] = []
+    for state in states:
+        times = [_timestamp(one) for one in (moments[-1][0], state)] if moments else [None, None]
+        if moments and (times[0] == times[1] or None in times):
+            keys, *before = (
+                hdf5.ints(source, _keys(source, one), int(hdf5.scalar(one.attrs[_N])))
+                for one in (state, *moments[-1])
+            )
+            shared = int(np.isin(keys, np.concatenate(before)).sum())
+            if shared == 0 and None not in times:
+                moments[-1].append(state)
+                continue
+            if shared < max(len(keys), *map(len, before)) and which is None:
+                raise source.wrong(
+                    f"{name} has {len(states)} saved states, and neither times nor keys say if "
+                    f"they are sets or moments: set={ALL!r} takes all together, which=K one; "
+                    f"grape6 convert has --set {ALL} and --which K"
+                )
+        moments.append([state])
+    return moments
+
+
+def _keys(source: Source, state: HDF5) -> Untyped:
+    return hdf5.member(source, state, "keys")
+
+
+def _timestamp(state: HDF5) -> tuple[float, str] | None:
+    if "timestamp" not in state.attrs:
+        return None
+    return hdf5.scalar(state.attrs["timestamp"]), str(state.attrs.get("timestamp_unit"))
+
+
+def _together(source: Source, found: list[Snapshot]) -> Snapshot:
+    """Several sets as one snapshot, in the units of the first."""
+    first = found[0]
+    if len(found) == 1:
+        return first
+    for k, part in enumerate(found):
+        if (part.units is None) != (first.units is None):
+            raise source.wrong("one of its sets is in N-body units, and another is not")
+        if first.units is not None:
+            found[k] = part = part.in_units(first.units)
+        times = [0.0 if of.time is None else of.time for of in (first, part)]
+        if abs(times[0] - times[1]) > 1e-12 * max(map(abs, times)):
+            raise source.wrong(
+                f"its sets are of the times {times[0]!r} and {times[1]!r}: --set NAME or set=NAME "
+                "chooses one"
+            )
+    try:
+        ids = joined_ids([part.ids for part in found if part.ids is not None])
+    except ValueError as error:
+        raise source.wrong(str(error)) from None
+    arrays = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return Snapshot(*arrays, time=first.time, ids=ids, units=first.units)
 
 
 def _dimension(name: str) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from grape6py._arrays.kinds import AnyArray, Floats
-from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.models.sampling import Particles
 from grape6py.units import Units
+
+MOST_FILES = 1 << 16  # of a snapshot
 
 
 def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
@@ -21,6 +25,21 @@ def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise ArgumentError(f"a number of {what} is beyond single precision")
     return found
+
+
+def check_g_one(units: Units | None, title: str) -> None:
+    """Raise an ArgumentError for units that a format cannot have: G is 1 in all of its files."""
+    if units is not None and abs(units.G - 1) > 1e-6:
+        raise ArgumentError(
+            f"{title} has units in which G = 1, and of {units} it is not: convert them first, by "
+            f"--units '{units.with_g_one()}' or in_units(units.with_g_one())"
+        )
+
+
+def check_files(number: int) -> None:
+    """Raise an ArgumentError for more files than a snapshot may have."""
+    if number > MOST_FILES:
+        raise ArgumentError(f"{number} files are too many: a snapshot has at most {MOST_FILES}")
 
 
 def shares(n: int, k: int) -> list[int]:
@@ -63,6 +82,11 @@ class Snapshot(Particles):
         Of a cosmological run: positions are comoving, until units are asked for.
     format : str
         Its name in the table of formats.
+    moments : int
+        How many snapshots the file has, as :func:`read_snapshot` finds it.
+    sets : sequence of (str, int)
+        Names and numbers of bodies of the sets that the file has of this moment, one behind the
+        other; none in formats without such.
     """
 
     time: float | None = None
@@ -70,6 +94,8 @@ class Snapshot(Particles):
     units: Units | None = None
     expansion: Expansion | None = None
     format: str = ""
+    moments: int = 1
+    sets: Sequence[tuple[str, int]] = ()
     is_of_a_run = False  # a file that this project's runs have written
 
     def __new__(
@@ -90,7 +116,7 @@ class Snapshot(Particles):
     def check(self, name: str, first: int = 0) -> None:
         """Raise a SnapshotError for what is no number: a file of a name has such.
 
-        `first` is the number of the first body.
+        `first` is the number of the first body. Masses below zero are warned of.
         """
         if self.time is not None and not np.isfinite(self.time):
             raise SnapshotError(f"{name}: its time is {self.time}")
@@ -99,6 +125,14 @@ class Snapshot(Particles):
             if not finite.all():
                 row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
                 raise SnapshotError(f"{name}: {what} of body {first + row} is {array[row]}")
+        below = np.flatnonzero(self.mass < 0)
+        if len(below):
+            warnings.warn(
+                f"{name}: {len(below)} masses are below zero; of body {first + below[0]} it is "
+                f"{self.mass[below[0]]:g}",
+                Grape6Warning,
+                stacklevel=2,
+            )
 
     def with_ids(self, ids: AnyArray | None) -> Snapshot:
         """The same with other ids."""
@@ -108,6 +142,7 @@ class Snapshot(Particles):
 
     def cut(self, k: int) -> list[Snapshot]:
         """K shares of the bodies, in their order, whose numbers differ by one at most."""
+        check_files(k)
         return [
             Snapshot(
                 *(array[begin:end] for array in self),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Untyped
+from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Int64s, Untyped
 from grape6py._io import hdf5_storage
 from grape6py._io.output_file import explained
 from grape6py.formats.source import Source
@@ -35,13 +35,22 @@ def kind(source: Source) -> str | None:
     with opened(source) as file:
         if str(file.attrs.get("format", "")).startswith("grape6py"):
             return "grape6py"
-        sets = members(source, member(source, file, "particles"))  # of AMUSE's version 1
-        has_sets = any("number_of_particles" in of_set.attrs for _, of_set in sets)
-        if has_sets or member(source, file, "AMUSE_INF") is not None:
+        if member(source, file, "AMUSE_INF") is not None:
             return "amuse"
         if "NumPart_ThisFile" in attributes(source, file, "Header"):
             return "gadget"
+        if _has_states(source, file):
+            return "amuse"
     return ""
+
+
+def _has_states(source: Source, file: HDF5) -> bool:
+    """Whether some group has what AMUSE has saved."""
+    return any(
+        "number_of_particles" in state.attrs
+        for _, group in members(source, file)
+        for _, state in members(source, group)
+    )
 
 
 def member(source: Source, group: Untyped, path: str, links: int = _MOST_LINKS) -> Untyped | None:
@@ -120,11 +129,32 @@ def columns(
 
 def ints(source: Source, dataset: Untyped, n: int, rows: slice | None = None) -> AnyArray:
     """A dataset of n numbers, or some of them, as int64, or uint64 if a number is larger."""
+    if isinstance(dataset, h5py.Dataset) and _is_of_odd_size(dataset):
+        if (wrong := hdf5_storage.fault(dataset)) or dataset.shape != (n,):
+            raise source.wrong(
+                f"{dataset.name} {wrong or f'has shape {dataset.shape}, not ({n},)'}"
+            )
+        return _converted(dataset, rows or slice(0, n))
     _check(source, dataset, (n,), "iu")
     found: AnyArray = dataset[()] if rows is None else dataset[rows]
     if found.dtype == np.uint64:  # mostly
         return found if found.max(initial=0) >= 2**63 else found.view(np.int64)
     return found.astype(np.int64, copy=False)
+
+
+def _is_of_odd_size(dataset: HDF5) -> bool:
+    """Whether integers have a size that NumPy has no type of: Gadget-4's ids of 48 bits."""
+    kind = dataset.id.get_type()
+    return kind.get_class() == h5py.h5t.INTEGER and kind.get_size() in (3, 5, 6, 7)
+
+
+def _converted(dataset: HDF5, rows: slice) -> Int64s:
+    found: Int64s = np.empty(rows.stop - rows.start, np.int64)
+    if len(found):
+        space = dataset.id.get_space()
+        space.select_hyperslab((rows.start,), found.shape)
+        dataset.id.read(h5py.h5s.create_simple(found.shape), space, found)
+    return found
 
 
 def _check(source: Source, dataset: Untyped, shape: tuple[int, ...], kinds: str) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 
 from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError
-from grape6py.formats.bodies import Snapshot, narrowed
-from grape6py.formats.source import Source, of_this_machine
+from grape6py.formats.bodies import Snapshot, check_g_one, narrowed
+from grape6py.formats.source import Source, chosen, of_this_machine
 from grape6py.units import Units
 
 _FIRST = 16  # bytes of the first record
@@ -46,8 +46,17 @@ def read(source: Source, which: int) -> Snapshot:
     if len(source.head) < 4:
         raise source.wrong("it has no record")
     swapped = source.head[:1] == b"\0"
-    order, offset = ">" if swapped else "<", 0
-    found: list[tuple[int, int, int]] = []  # bodies, NK, where AS begins
+    order = ">" if swapped else "<"
+    (n, nk, at), moments = chosen(source, _records(source, order), which)
+    size, _ = _record(source, at - 4, order)
+    found = _snapshot(source, swapped, n, nk, at, size)
+    found.moments = moments
+    return found
+
+
+def _records(source: Source, order: str) -> Iterator[tuple[int, int, int]]:
+    """Of each snapshot the number of bodies, NK, and where AS begins."""
+    offset = 0
     while offset < source.size:
         size, at = _record(source, offset, order)
         if size != _FIRST:
@@ -57,13 +66,8 @@ def read(source: Source, which: int) -> Snapshot:
         size, at = _record(source, offset, order)
         if n < 0 or nk < 12 or size not in (4 * (nk + 8 * n), 4 * (nk + 11 * n)):
             raise source.wrong(f"the record at byte {offset} has {size} bytes, for {n} bodies")
-        found.append((n, nk, at))
+        yield n, nk, at
         offset = at + size + 4
-    if not -len(found) <= which < len(found):
-        raise source.wrong(f"it has {len(found)} snapshots, and not number {which}")
-    n, nk, at = found[which]
-    size, _ = _record(source, at - 4, order)
-    return _snapshot(source, swapped, n, nk, at, size)
 
 
 def _record(source: Source, offset: int, order: str) -> tuple[int, int]:
@@ -112,11 +116,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         raise ArgumentError(f"{n} bodies are too many for a record of conf.3: take HDF5")
     of_run = np.zeros(_NK)
     of_run[_TIME] = content.time or 0.0
+    check_g_one(content.units, "conf.3")
     if content.units is not None:
-        if abs(content.units.G - 1) > 1e-6:
-            raise ArgumentError(
-                f"conf.3 has units in which G = 1, and of {content.units} it is not"
-            )
         of_run[_RBAR] = content.units.value("length", "pc")
         of_run[_ZMBAR] = content.units.value("mass", "Msun")
         of_run[_TSTAR] = content.units.value("time", "Myr")

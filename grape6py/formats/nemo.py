@@ -21,7 +21,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Floats, Untyped
 from grape6py.formats.bodies import Snapshot
-from grape6py.formats.source import Source, copy_columns, of_this_machine
+from grape6py.formats.source import Source, chosen, copy_columns, of_this_machine
 
 _SINGLE, _PLURAL = 0o011 << 8 | 0o222, 0o013 << 8 | 0o222
 _MAGIC = {struct.pack(order + "H", magic) for magic in (_SINGLE, _PLURAL) for order in "<>"}
@@ -62,32 +62,37 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, which: int) -> Snapshot:
     """One of the snapshots that have particles."""
-    found, offset = [], 0
+    (item, mass), moments = chosen(source, _snapshots(source), which)
+    found = _Reader(source, item, mass).snapshot()
+    found.moments = moments
+    return found
+
+
+def _snapshots(source: Source) -> Iterator[tuple[_Item, _Item | None]]:
+    """Those with particles, each with its masses, which may stand in an earlier one alone."""
+    mass, offset = None, 0
     while offset < source.size:
         item, offset = _item(source, offset, 0)
         if item.tag == "SnapShot" and "Particles" in item.items:
-            found.append(item)
-    if not found or not -len(found) <= which < len(found):
-        raise source.wrong(f"it has {len(found)} snapshots with particles, and not number {which}")
-    which %= len(found)
-    return _Reader(source, found, which).snapshot()
+            particles = item.items["Particles"][0].items
+            mass = particles["Mass"][0] if "Mass" in particles else mass
+            yield item, mass
 
 
 class _Reader:
-    """The snapshot of a number; masses may stand in an earlier one alone."""
+    """A snapshot, and the item that has its masses."""
 
-    def __init__(self, source: Source, snapshots: list[_Item], which: int) -> None:
-        self._source, self._snapshots, self._which = source, snapshots, which
+    def __init__(self, source: Source, item: _Item, mass: _Item | None) -> None:
+        self._source, self._item, self._mass = source, item, mass
 
     def snapshot(self) -> Snapshot:
-        source, item = self._source, self._snapshots[self._which]
+        source, item, mass_item = self._source, self._item, self._mass
         particles = item.items["Particles"][0].items
         parameters = item.items["Parameters"][0].items if "Parameters" in item.items else {}
         time = self._number(parameters["Time"][0]) if "Time" in parameters else None
         stated = int(self._number(parameters["Nobj"][0])) if "Nobj" in parameters else None
         if stated == 0:
             return Snapshot(np.empty(0), np.empty((0, 3)), np.empty((0, 3)), time=time)
-        mass_item = self._masses()
         n = mass_item.values if mass_item is not None else stated
         if n is None or n < 0 or stated not in (None, n):
             raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
@@ -111,14 +116,6 @@ class _Reader:
             self._check(key, (n,), "silb")
             ids = source.ints(key.offset, key.dtype, n, "Key")
         return Snapshot(mass, pos, vel, time=time, ids=ids)
-
-    def _masses(self) -> _Item | None:
-        for item in self._snapshots[self._which :: -1]:
-            particles = item.items["Particles"][0].items
-            if "Mass" in particles:
-                found: _Item = particles["Mass"][0]
-                return found
-        return None
 
     def _phase_space(self, item: _Item, n: int) -> tuple[Floats, Floats]:
         self._check(item, (n, 2, 3), "fd")

@@ -20,7 +20,7 @@ from grape6py._arrays.kinds import AnyArray, PathLike
 from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import FORMATS, Format, Source, parts
-from grape6py.formats.bodies import Snapshot
+from grape6py.formats.bodies import Snapshot, check_files
 from grape6py.ranks.ranks import Ranks, together
 
 _CALL = "write_snapshot()"
@@ -53,8 +53,7 @@ def check(path: PathLike, format_: Format, files: int) -> None:
             f"{os.fspath(path)}: {format_.title} is one file; in several there are the formats "
             f"{', '.join(able)}"
         )
-    if files > parts.MOST:
-        raise ArgumentError(f"{files} files are too many: a snapshot has at most {parts.MOST}")
+    check_files(files)
     if atomic_files.is_stream(path) and not os.path.isdir(path):
         raise ArgumentError(f"{os.fspath(path)} is no name of files: a device has no numbers")
 

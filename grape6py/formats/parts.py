@@ -21,11 +21,10 @@ import numpy as np
 from grape6py._arrays.kinds import AnyArray, PathLike
 from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
-from grape6py.formats.bodies import Expansion, Snapshot
+from grape6py.formats.bodies import MOST_FILES, Expansion, Snapshot
 from grape6py.formats.source import NOTHING, Given, Source
 from grape6py.units import Units
 
-MOST = 1 << 16  # files of a snapshot
 _ENDING = re.compile(r"((?:\.h5|\.hdf5)?)((?:\.~\d+~)?)$", re.IGNORECASE)  # of any name
 _NUMBER = re.compile(r"\.(0|[1-9]\d{0,6})$")
 
@@ -123,7 +122,7 @@ class Layout(NamedTuple):
         if first.files <= 1:
             return [first]
         stem, number, ending = split_number(source.name)
-        if number is None or first.files > MOST or not os.path.isfile(source.name):
+        if number is None or first.files > MOST_FILES or not os.path.isfile(source.name):
             raise source.wrong(
                 f"it is one of {first.files} files, and not named like the others: NAME.0"
             )

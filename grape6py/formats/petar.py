@@ -64,20 +64,23 @@ def _read_text(source: Source) -> Snapshot:
         n, time = int(words[1]), float(words[2])
     except ValueError as error:
         raise source.wrong(f"line 1: {error}") from None
-    rows = Rows()
-    count = 0
-    for some in Table(source, None, len(header) + 1, 2).pieces():
-        if not _FEWEST <= some.shape[1] <= _MOST:
-            raise source.wrong(f"a particle has {some.shape[1]} columns")
-        id_ = some[:, _id_column(len(words), some.shape[1])]
-        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7], id_)
-        count += len(some)
-    if count != n:
-        raise source.wrong(f"it names {n} particles, and has {count}")
-    mass, pos, vel, ids = rows.joined(0, 3, 3, 0)
-    if (ids != np.rint(ids)).any() or (np.abs(ids) > 2**53).any():
-        raise source.wrong("an id is no whole number, or above 2^53")
-    return Snapshot(mass, pos, vel, time=time, ids=ids.astype(np.int64))
+
+    def id_column(columns: int) -> int:
+        if not _FEWEST <= columns <= _MOST:
+            raise source.wrong(f"a particle has {columns} columns")
+        return _id_column(len(words), columns)
+
+    rows, ids = Rows(), [np.zeros(0, np.int64)]
+    for some, numbers in Table(source, None, len(header) + 1, 2, ids=id_column).pieces():
+        assert numbers is not None
+        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7])
+        ids.append(numbers)
+    mass, pos, vel = rows.joined(0, 3, 3)
+    if len(mass) != n:
+        raise source.wrong(f"it names {n} particles, and has {len(mass)}")
+    if any(part.dtype != np.int64 for part in ids):
+        raise source.wrong("an id is above 2^63, which PeTar has not")
+    return Snapshot(mass, pos, vel, time=time, ids=np.concatenate(ids))
 
 
 def _binary(source: Source) -> tuple[int, float, int, int] | None:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple, Self
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
-from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 
+T = TypeVar("T")
 _PIECE = 1 << 20  # bytes
 _HEAD = 1 << 16
 DOUBLE = np.dtype(np.float64)
@@ -60,6 +63,8 @@ class Source:
             file = io.BytesIO(file.read())
             self.size = file.seek(0, os.SEEK_END)
         self.file = file
+        if not self.size:
+            raise self.wrong("it is empty: it has no bytes at all")
         file.seek(0)
         self.head = file.read(_HEAD)
 
@@ -152,6 +157,32 @@ class Source:
             if not read:
                 raise self.wrong(f"{what}: the file has become shorter while it was read")
             rest = rest[read:]
+
+
+def chosen(source: Source, snapshots: Iterable[T], which: int) -> tuple[T, int]:
+    """The one of a number among the snapshots of a file, and how many there are.
+
+    Those before the place where a file is cut or damaged are read, with a warning.
+    """
+    last: deque[T] = deque(maxlen=max(-which, 1))
+    count = 0
+    try:
+        for snapshot in snapshots:
+            if which < 0 or count == which:
+                last.append(snapshot)
+            count += 1
+    except SnapshotError as error:
+        if not -count <= which < count or not count:
+            raise
+        warnings.warn(
+            f"{error}; the snapshots before that, {count} of them, are whole: number "
+            f"{which % count} is read",
+            Grape6Warning,
+            stacklevel=2,
+        )
+    if not -count <= which < count:
+        raise source.wrong(f"it has {count} snapshots, and not number {which}")
+    return last[0], count
 
 
 def of_this_machine(dtype: npt.DTypeLike, swapped: bool) -> np.dtype[np.void]:

@@ -2,22 +2,24 @@
 
 A node's position and velocity are relative to its parent's, so that those of a star are summed up
 to the root. ``(Star`` of the root has the units: a mass of 1 in these is 1 / mass_scale solar
-masses, lengths are in 1 / size_scale solar radii, times in 1 / time_scale Myr. A file may have many
-snapshots. Known: Portegies Zwart and others 2001, MNRAS 321, 199, appendix, and the files
-themselves.
+masses, lengths are in 1 / size_scale solar radii. G is 1 in all of Starlab; time_scale, in 1 / Myr,
+comes from constants of its own, which are rounded, and is of stellar evolution alone. A file may
+have many snapshots. Known: Portegies Zwart and others 2001, MNRAS 321, 199, appendix, and the
+files themselves.
 """
 
 from __future__ import annotations
 
 import array
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
 from grape6py._arrays.kinds import Floats
-from grape6py.errors import ArgumentError
-from grape6py.formats.bodies import Snapshot
-from grape6py.formats.source import Source
+from grape6py.errors import ArgumentError, Grape6Warning
+from grape6py.formats.bodies import Snapshot, check_g_one
+from grape6py.formats.source import Source, chosen
 from grape6py.formats.table import number
 from grape6py.units import Units
 
@@ -25,6 +27,7 @@ _SECTIONS = (b"Log", b"Dynamics", b"Hydro", b"Star", b"Particle")
 _DEEPEST = 64
 _SCALES = {b"mass_scale": ("mass", "Msun"), b"size_scale": ("length", "Rsun"),
            b"time_scale": ("time", "Myr")}  # fmt: skip
+_ROUNDED = 0.1  # by which Starlab's constants may be off
 _LINES = 4096  # of bodies written at a time
 _ROOT = """(Particle
   N = {n}
@@ -117,16 +120,9 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, which: int) -> Snapshot:
     """The stars of one of the snapshots."""
-    found = []
-    for snapshot in _snapshots(source):
-        found.append(snapshot)
-        if which >= 0 and len(found) > which:
-            return snapshot
-        if which < 0 and len(found) > -which:
-            del found[0]
-    if which >= 0 or len(found) < -which:
-        raise source.wrong(f"it has {len(found)} snapshots, and not number {which}")
-    return found[which]
+    found, moments = chosen(source, _snapshots(source), which)
+    found.moments = moments
+    return found
 
 
 def _snapshots(source: Source) -> Iterator[Snapshot]:
@@ -220,24 +216,36 @@ def _numbers(key: bytes, value: bytes, count: int) -> list[float]:
 def _snapshot(source: Source, root: _Node, stars: _Stars) -> Snapshot:
     rows = stars.rows()
     is_numbered = len(rows) > 0 and len(stars.ids) == len(rows)
-    scales = [root.scales.get(name, -1.0) for name in _SCALES]
-    units = None
-    if min(scales) > 0:
-        sizes = [f"{1 / s!r} {name}" for s, (_, name) in zip(scales, _SCALES.values(), strict=True)]
-        try:
-            units = Units(sizes[0], sizes[1], time=sizes[2])
-        except ArgumentError as error:
-            raise source.wrong(str(error)) from None
     mass, pos, vel = (
         np.ascontiguousarray(part) for part in (rows[:, 0], rows[:, 1:4], rows[:, 4:])
     )
     ids = np.array(stars.ids, np.int64) if is_numbered else None
-    return Snapshot(mass, pos, vel, time=root.time, ids=ids, units=units)
+    return Snapshot(mass, pos, vel, time=root.time, ids=ids, units=_units(source, root.scales))
+
+
+def _units(source: Source, scales: dict[bytes, float]) -> Units | None:
+    mass, length, time = (scales.get(name, -1.0) for name in _SCALES)
+    if mass <= 0 or length <= 0 or mass == length == time == 1 or mass == length == -time == 1:
+        return None  # 1 is what they are before a program of Starlab sets them
+    try:
+        units = Units(f"{1 / mass!r} Msun", f"{1 / length!r} Rsun")
+    except ArgumentError as error:
+        raise source.wrong(str(error)) from None
+    if time > 0 and abs(1 / time / units.value("time", "Myr") - 1) > _ROUNDED:
+        warnings.warn(
+            f"{source.name}: by mass_scale and size_scale, and G = 1 as in all of Starlab, a time "
+            f"of 1 is {units.value('time', 'Myr'):.6g} Myr: time_scale, by which it is "
+            f"{1 / time:.6g} Myr, is left out",
+            Grape6Warning,
+            stacklevel=2,
+        )
+    return units
 
 
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     """The lines of a file; the root lies at the origin."""
     del comment
+    check_g_one(content.units, "Starlab")
     scales = "".join(
         f"  {name.decode()}  =  {1 / content.units.value(*of)!r}\n" for name, of in _SCALES.items()
     ) if content.units else ""  # fmt: skip

@@ -11,11 +11,11 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from grape6py._arrays.kinds import Floats
+from grape6py._arrays.kinds import AnyArray, Floats
 from grape6py.errors import SnapshotError
 from grape6py.formats.source import Source
 
@@ -24,6 +24,8 @@ _NUMBER = re.compile(
     r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII
 )
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
+_DIGITS = re.compile(r"[+-]?\d{1,20}", re.ASCII)
+_EXACT = 2**53  # up to which a double has all whole numbers
 _PIECE = 1 << 20  # bytes
 _MOST_NAMED = 20
 _PLAIN = b"0123456789+-.eEdD,; \t\r\n"
@@ -36,29 +38,40 @@ class Table:
 
     Parameters
     ----------
-    columns : sequence of str, optional
-        Their names, for messages; by default any number, the same in all lines.
+    columns : sequence of str or None, optional
+        Their names, for messages, None for one that is not read; by default any number of columns,
+        the same in all lines.
     offset, line : int
         Where the first line begins, and its number.
+    hint : str
+        What may be done about lines with too many columns.
+    ids : callable, optional
+        Which column has whole numbers of up to 64 bits, or None, if there are so many.
     """
 
     def __init__(
-        self, source: Source, columns: Sequence[str] | None = None, offset: int = 0, line: int = 1
+        self,
+        source: Source,
+        columns: Sequence[str | None] | None = None,
+        offset: int = 0,
+        line: int = 1,
+        *,
+        hint: str = "",
+        ids: Callable[[int], int | None] = lambda _: None,
     ) -> None:
         self._source, self._offset, self._line = source, offset, line
-        self._columns = columns
+        self._columns, self._hint, self._id_column = columns, hint, ids
         self._width = len(columns) if columns else 0
         self._mistakes: list[str] = []
 
-    def pieces(self) -> Iterator[Floats]:
-        """Arrays of shape (lines, columns); a SnapshotError in the end for all wrong lines."""
+    def pieces(self) -> Iterator[tuple[Floats, AnyArray | None]]:
+        """Arrays of shape (lines, columns), 0 where nothing is read, and the ids as integers, if
+        there are such; a SnapshotError in the end for all wrong lines."""
         for lines in self._pieces_of_file():
-            rows = self._quickly(lines)
-            if rows is None:
-                rows = self._line_by_line(lines)
+            found = self._quickly(lines) or self._line_by_line(lines)
             self._line += lines.count(b"\n")
-            if len(rows) and not self._mistakes:
-                yield rows
+            if len(found[0]) and not self._mistakes:
+                yield found
         if self._mistakes:
             more = len(self._mistakes) - _MOST_NAMED
             shown = self._mistakes[:_MOST_NAMED]
@@ -78,7 +91,7 @@ class Table:
         if rest:
             yield rest + b"\n"
 
-    def _quickly(self, lines: bytes) -> Floats | None:
+    def _quickly(self, lines: bytes) -> tuple[Floats, AnyArray | None] | None:
         """The rows, or None if one of the lines is to be looked at closely."""
         if lines.translate(None, _PLAIN):
             return None
@@ -90,38 +103,74 @@ class Table:
         except ValueError:
             return None
         if not rows.size:
-            return rows
+            return rows, None
         between = lines.count(b",") + lines.count(b";")  # all numbers, or none
         if between not in (0, len(rows) * (rows.shape[1] - 1)):
             return None
-        if not np.isfinite(rows).all() or self._width not in (0, rows.shape[1]):
+        if self._width not in (0, rows.shape[1]):
+            return None
+        read = [k for k, name in enumerate(self._columns or ()) if name is not None]
+        if not np.isfinite(rows[:, read] if self._columns else rows).all():
             return None
         self._width = rows.shape[1]
-        return rows
+        column = self._id_column(self._width)
+        if column is None:
+            return rows, None
+        ids = rows[:, column]
+        if (ids != np.rint(ids)).any() or (np.abs(ids) >= _EXACT).any():
+            return None
+        return rows, ids.astype(np.int64)
 
-    def _line_by_line(self, lines: bytes) -> Floats:
+    def _line_by_line(self, lines: bytes) -> tuple[Floats, AnyArray | None]:
         rows: list[list[float]] = []
+        ids: list[int] = []
         for number, line in enumerate(lines.split(b"\n")[:-1], self._line):
             text = line.decode("utf-8", "replace").partition("#")[0].strip()
             if not text:
                 continue
-            apart = re.split("[,;]", text)
-            words = [word.strip() for word in apart] if len(apart) > 1 else text.split()
             try:
+                words = cells(text)
                 rows.append(self._row(words))
+                column = self._id_column(self._width)
+                if column is not None:
+                    ids.append(_whole(words[column]))
             except ValueError as error:
                 self._mistakes.append(f"{self._source.name}:{number}: {error}")
-        return np.array(rows, np.float64).reshape(len(rows), self._width)
+        found = np.array(rows, np.float64).reshape(len(rows), self._width)
+        if len(ids) < len(rows):
+            return found, None
+        try:
+            return found, np.array(ids, np.uint64 if max(ids, default=0) >= 2**63 else np.int64)
+        except OverflowError:
+            raise self._source.wrong("some ids are below zero, and some above 2^63") from None
 
     def _row(self, words: list[str]) -> list[float]:
         if self._width == 0:
             self._width = len(words)
         if len(words) != self._width:
             count = f"{len(words)} column" + "s" * (len(words) != 1)
-            names = f" ({' '.join(self._columns)})" if self._columns else ""
-            raise ValueError(f"{count} instead of {self._width}{names}")
+            names = " ".join(name or "-" for name in self._columns or ())
+            hint = self._hint if len(words) > self._width else ""
+            raise ValueError(f"{count} instead of {self._width}{names and f' ({names})'}{hint}")
         names_of = self._columns or [f"column {k}" for k in range(1, self._width + 1)]
-        return [number(*pair) for pair in zip(names_of, words, strict=True)]
+        pairs = zip(names_of, words, strict=True)
+        return [0.0 if name is None else number(name, word) for name, word in pairs]
+
+
+def cells(text: str) -> list[str]:
+    """What stands in the columns of a line."""
+    apart = re.split("[,;]", text)
+    return [word.strip() for word in apart] if len(apart) > 1 else text.split()
+
+
+def _whole(word: str) -> int:
+    """An id, which is exact whatever its size."""
+    value = int(word) if _DIGITS.fullmatch(word) else number("id", word)
+    if value != int(value) or (isinstance(value, float) and abs(value) >= _EXACT):
+        raise ValueError(f"id = {word} is no whole number, or too large for one with a point")
+    if not -(2**63) <= value < 2**64:
+        raise ValueError(f"id = {word} is beyond 64 bits")
+    return int(value)
 
 
 def number(name: str, word: str) -> float:

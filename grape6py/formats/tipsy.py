@@ -1,7 +1,9 @@
 """Tipsy's snapshots: gas, dark and star particles in single precision.
 
 A header of time (double) and five counts, mostly with four bytes behind them; then rows of floats.
-"Standard" files, which this writes, are big-endian. Known: Katz and Quinn, TIPSY manual.
+"Standard" files, which this writes, are big-endian. Bonsai writes 2 in the four bytes of a native
+header, and ids of 64 bits in place of eps and phi: above 3e18 those of dark particles, and below
+those of stars. Known: Katz and Quinn, TIPSY manual, and Bonsai's tipsyIO.cpp.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grape6py._arrays.kinds import Int64s
 from grape6py.formats.bodies import Snapshot, narrowed
 from grape6py.formats.source import Source, copy_columns, of_this_machine
 
 # Floats of a particle: mass, position and velocity, and then rho, temp, hsmooth, metals and phi of
 # gas, eps and phi of dark matter, metals, tform, eps and phi of stars.
 _COLUMNS = {"gas": 12, "dark": 9, "star": 11}
+_BONSAI, _DARK = struct.pack("<i", 2), 3 * 10**18
 _PIECE = 1 << 15  # bodies written at a time
 
 
@@ -51,6 +55,7 @@ def read(source: Source, which: int) -> Snapshot:
         )
     swapped, offset, time, counts = layout
     n, at = sum(counts), 0
+    ids = None if swapped or source.head[28:offset] != _BONSAI else np.empty(n, np.int64)
     mass, pos, vel = np.empty(n), np.empty((n, 3)), np.empty((n, 3))
     for (name, columns), count in zip(_COLUMNS.items(), counts, strict=True):
         row = np.dtype((of_this_machine("<f4", swapped), columns))
@@ -60,9 +65,20 @@ def read(source: Source, which: int) -> Snapshot:
                 mass[here] = rows[:, 0]
                 copy_columns(pos[here], rows[:, 1:4])
                 copy_columns(vel[here], rows[:, 4:7])
+                if ids is not None:
+                    ids[here] = rows[:, -2:].copy().view("<i8")[:, 0]
         at += count
         offset += row.itemsize * count
-    return Snapshot(mass, pos, vel, time=time)
+    if ids is not None and not _are_bonsai(ids, counts):
+        ids = None
+    return Snapshot(mass, pos, vel, time=time, ids=ids)
+
+
+def _are_bonsai(ids: Int64s, counts: list[int]) -> bool:
+    """Whether numbers are ids of Bonsai's: any others are, taken as such, eps and phi."""
+    gas, dark, _ = counts
+    return gas == 0 and bool((ids[:dark] >= _DARK).all() and (ids[dark:] >= 0).all()
+                             and (ids[dark:] < _DARK).all())  # fmt: skip
 
 
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:

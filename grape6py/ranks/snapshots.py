@@ -25,7 +25,12 @@ _CALL = "read_snapshot()"
 
 
 def read(
-    ranks: Ranks, source: Untyped, which: int, format: str | None, lacking: tuple[Untyped, Untyped]
+    ranks: Ranks,
+    source: Untyped,
+    which: int | None,
+    format: str | None,
+    lacking: tuple[Untyped, Untyped],
+    only: str | None = None,
 ) -> Snapshot:
     """As :func:`~grape6py.read_snapshot`, on all ranks."""
     heads: list[parts.Head] = []
@@ -36,20 +41,24 @@ def read(
             raise ArgumentError("with comm= a snapshot is read from a path, and not an open file")
         path = os.fspath(source)
         given = Given.checked(*lacking)
-        said.alike("the arguments of read_snapshot()", path, str(which), str(format), str(given))
+        said.alike(
+            "the arguments of read_snapshot()",
+            *(path, str(which), str(format), str(given), str(only)),
+        )
         if ranks.rank == 0:
             with snapshot.opened(path, given) as file:
                 format_ = snapshot.format_of(file, format, is_path=True)
                 if format_ is None:
                     file_name = file.name
-                elif format_.layout is not None and os.path.isfile(file.name):
+                elif format_.layout and only is None and os.path.isfile(file.name):
+                    snapshot.check_which(path, -1 if which is None else which, 1)
                     name, heads = format_.name, format_.layout.heads(file)
                 else:
-                    found = snapshot.whole(file, format_, which)
+                    found = snapshot.whole(file, format_, which, only)
     name, heads, file_name = ranks.comm.bcast((name, heads, file_name))
     if file_name:
         with ranks.step(_CALL):
-            return snapshot.of_a_run(file_name, which, ranks)
+            return snapshot.of_a_run(file_name, -1 if which is None else which, ranks)
     return _rows(ranks, name, heads, given) if heads else _dealt(ranks, found)
 
 

@@ -13,6 +13,7 @@ import hand_made
 from as_read import assert_all, assert_bodies, read
 from grape6py import Grape6Warning, Units, read_snapshot
 from grape6py.errors import SnapshotError
+from grape6py.formats import FORMATS
 from hand_made import IDS, MASS, POS, TIME, VEL
 
 CODES = ("<", ">")
@@ -71,11 +72,27 @@ def test_starlab_places_are_summed_up_to_the_root():
 
 
 def test_starlab_scales_of_the_root_are_its_units():
-    found = read(hand_made.dyn(scales=hand_made.SCALES))
-    units = found.units
+    units = read(hand_made.dyn(scales=hand_made.SCALES)).units
     assert units.value("mass", "Msun") == pytest.approx(1e4, rel=1e-12)
     assert units.value("length", "Rsun") == pytest.approx(4e7, rel=1e-12)
-    assert units.value("time", "Myr") == pytest.approx(0.25, rel=1e-12)
+    assert units.G == 1  # time_scale is that of Starlab's rounded constants
+    # A year is 2 pi (AU^3 / G Msun)^(1/2), and 1 AU 215.03 Rsun.
+    assert units.value("time", "Myr") == pytest.approx(
+        1e-6 / (2 * np.pi) * (4e7 / 215.032) ** 1.5 / 1e4**0.5, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("scales", [(1, 1, 1), (1, 1, -1), (-1, -1, -1), (2, -1, 1), (-1, 2, 1)])
+def test_starlab_scales_that_were_never_set_are_no_units(scales):
+    names = ("mass_scale", "size_scale", "time_scale")
+    lines = "".join(f"  {name}  =  {s}\n" for name, s in zip(names, scales, strict=True))
+    assert read(hand_made.dyn(scales=lines)).units is None
+
+
+def test_a_time_scale_of_starlab_that_contradicts_the_others_is_said():
+    lines = hand_made.SCALES.replace("8.1", "2")
+    with pytest.warns(Grape6Warning, match=r"time_scale, by which it is 0\.5 Myr, is left out"):
+        assert read_snapshot(io.BytesIO(hand_made.dyn(scales=lines))).units.G == 1
 
 
 def test_starlab_snapshots_follow_each_other():
@@ -118,6 +135,20 @@ def test_tipsy_of_any_machine_with_gas_dark_and_star_particles(order, header):
     found = read(hand_made.tipsy(order, header))
     assert_all(found, "tipsy", ids=None)
     assert found.units is None
+
+
+def test_tipsy_of_bonsai_has_ids_in_place_of_softening_and_potential():
+    ids = [3 * 10**18 + 5, 7, 2 * 10**18 + 1]
+    found = read(hand_made.bonsai())
+    assert_all(found, "tipsy", ids=ids)
+
+
+@pytest.mark.parametrize("more", [
+    {"version": 0}, {"order": ">"}, {"gas": 1}, {"ids": [5, 7, 8]}, {"ids": [2**62, 2**62, 1]},
+    {"ids": [2**63 + 1, 7, 8]},
+], ids=str)  # fmt: skip
+def test_tipsy_that_may_not_be_of_bonsai_has_no_ids(more):
+    assert_all(read(hand_made.bonsai(**more)), "tipsy", ids=None)
 
 
 # ---- Gadget, binary --------------------------------------------------------------------
@@ -355,15 +386,45 @@ def test_a_line_of_a_million_characters_is_answered_at_once(word):
     assert len(str(caught.value)) < 200
 
 
+# ---- several snapshots ----
+
+CUT = {
+    "nemo": (hand_made.nemo_of_two(), "ends?|end at"),
+    "starlab": (hand_made.dyn(scales="") * 2, "incomplete"),
+    "nbody6": (hand_made.nbody6() * 2, "end at"),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_of_a_file_that_is_cut_the_snapshots_before_are_read_with_a_warning(name):
+    data, complaint = CUT[name]
+    found = read(data, 0)
+    assert found.moments == 2
+    cut = io.BytesIO(data[:-20])
+    for which in (-1, 0):
+        with pytest.warns(Grape6Warning, match=f"({complaint}).*1 of them.*number 0 is read"):
+            first = read_snapshot(cut, which)
+        assert [x.tobytes() for x in first] == [x.tobytes() for x in found]
+    for which in (-2, 1):
+        with pytest.raises(SnapshotError, match=complaint):
+            read(data[:-20], which)
+
+
+def test_nemo_without_masses_says_so():
+    with pytest.raises(SnapshotError, match="no Mass"):
+        read(hand_made.nemo(mass=False))
+
+
 # ---- whatever the format ---------------------------------------------------------------
 
-HAND_MADE = {
-    "nemo": hand_made.nemo(), "starlab": hand_made.dyn(), "tipsy": hand_made.tipsy(),
-    "gadget": hand_made.gadget(), "gadget2": hand_made.gadget(labels=True),
-    "gadget-hdf5": hand_made.gadget_hdf5(), "nbody6": hand_made.nbody6(),
-    "petar": hand_made.petar_text(), "amuse": hand_made.amuse(), "text": hand_made.lines(),
-    "csv": hand_made.lines(","),
+MAKERS = {
+    "nemo": hand_made.nemo, "starlab": hand_made.dyn, "tipsy": hand_made.tipsy,
+    "gadget": hand_made.gadget, "gadget2": lambda: hand_made.gadget(labels=True),
+    "gadget-hdf5": hand_made.gadget_hdf5, "nbody6": hand_made.nbody6,
+    "petar": hand_made.petar_text, "amuse": hand_made.amuse, "text": hand_made.lines,
+    "csv": lambda: hand_made.lines(","),
 }  # fmt: skip
+HAND_MADE = {name: make() for name, make in MAKERS.items()}
 
 
 @pytest.mark.parametrize("name", HAND_MADE)
@@ -384,6 +445,33 @@ def test_a_file_is_read_from_any_source(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", HAND_MADE)
+def test_a_snapshot_that_a_file_has_not_is_refused(name):
+    for which in (-1, 0):
+        assert len(read(HAND_MADE[name], which).mass) >= 3
+    for which in (1, -2):
+        with pytest.raises(SnapshotError, match=rf"has 1 \w+, and not number {which}"):
+            read(HAND_MADE[name], which)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_of_no_bytes_is_no_file_of_no_bodies(tmp_path, name):
+    path = tmp_path / f"a{FORMATS[name].endings[0]}"
+    path.touch()
+    for named in (None, name):
+        with pytest.raises(SnapshotError, match=rf"{path}: it is empty"):
+            read_snapshot(path, format=named)
+
+
+@pytest.mark.parametrize("name", HAND_MADE)
+def test_masses_below_zero_are_said(name, monkeypatch):
+    monkeypatch.setattr(hand_made, "MASS", [-0.5, 0.25, 0.125])
+    monkeypatch.setattr(hand_made, "NBODY", ([-0.5] * 7, *hand_made.NBODY[1:]))
+    monkeypatch.setattr(hand_made, "DYN", hand_made.DYN.replace("m  =  0.5", "m  =  -0.5"))
+    with pytest.warns(Grape6Warning, match=r"below zero; of body 0 it is -0\.5"):
+        read_snapshot(io.BytesIO(MAKERS[name]()))
+
+
+@pytest.mark.parametrize("name", HAND_MADE)
 def test_a_number_that_is_none_is_named_with_the_file(tmp_path, name):
     """What is no number in one body, in the format's own way of writing it."""
     bad, path = np.nan, tmp_path / "odd"
@@ -392,11 +480,7 @@ def test_a_number_that_is_none_is_named_with_the_file(tmp_path, name):
         patch.setattr(hand_made, "POS", [[1.0, 2.0, 3.0], [-4.0, bad, 6.0], [7.0, 8.0, 9.0]])
         patch.setattr(hand_made, "NBODY", (hand_made.NBODY[0], [[bad] * 3] * 7, hand_made.NBODY[2]))
         patch.setattr(hand_made, "DYN", hand_made.DYN.replace("0 4 0", "0 nan 0"))
-        made = {"nemo": hand_made.nemo, "starlab": hand_made.dyn, "tipsy": hand_made.tipsy,
-                "gadget": hand_made.gadget, "gadget2": lambda: hand_made.gadget(labels=True),
-                "gadget-hdf5": hand_made.gadget_hdf5, "nbody6": hand_made.nbody6,
-                "petar": hand_made.petar_text, "amuse": hand_made.amuse, "text": hand_made.lines,
-                "csv": lambda: hand_made.lines(",")}[name]()  # fmt: skip
+        made = MAKERS[name]()
     path.write_bytes(made)
     with pytest.raises(SnapshotError, match=str(path)):
         read_snapshot(path)

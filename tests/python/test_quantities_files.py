@@ -106,7 +106,7 @@ def test_a_picture_of_a_file_in_units_is_drawn(here):  # noqa: F811
     assert (here / "a.png").stat().st_size > 10000
 
 
-@pytest.mark.parametrize("path", ["a.hdf5", "a.amuse", "a.dyn"])
+@pytest.mark.parametrize("path", ["a.hdf5", "a.amuse"])
 def test_snapshots_are_written_with_their_units(here, path):  # noqa: F811
     with warnings.catch_warnings():
         warnings.simplefilter("error", Grape6Warning)

@@ -22,6 +22,7 @@ def bits(particles):
     return [array.tobytes() for array in particles]
 
 
+@pytest.mark.filterwarnings("ignore:.*below zero:grape6py.Grape6Warning")
 @given(arrays(np.float64, st.tuples(st.integers(0, 5), st.just(7)), elements=FINITE))
 def test_what_is_written_is_read_back_with_the_same_bits(table):
     mass, pos, vel = table[:, 0], table[:, 1:4], table[:, 4:]

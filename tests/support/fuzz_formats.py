@@ -74,6 +74,10 @@ def _units(file):
     )
 
 
+def _sets():
+    return hand_made.amuse(change=lambda file: file.copy("data", "gas"))
+
+
 def _expanding(file):
     _units(file)
     file["Header"].attrs.update({"Redshift": 1.0, "Time": 0.5, "Omega0": 0.3, "HubbleParam": 0.7})
@@ -86,7 +90,7 @@ _BY_HAND = {
     "nemo": lambda: [
         hand_made.nemo_of_two(), hand_made.nemo(">", real="f", form="Position", keys="l")],
     "starlab": lambda: [hand_made.dyn(scales=hand_made.SCALES), hand_made.dyn() * 2],
-    "tipsy": lambda: [hand_made.tipsy("<", 28), hand_made.tipsy(">", 32)],
+    "tipsy": lambda: [hand_made.tipsy("<", 28), hand_made.tipsy(">", 32), hand_made.bonsai()],
     "gadget": lambda: [hand_made.gadget(">", real="d", integer="Q"), hand_made.gadget()],
     "gadget2": lambda: [hand_made.gadget(">", labels=True), hand_made.gadget(labels=True)],
     "gadget-hdf5": lambda: [
@@ -94,14 +98,19 @@ _BY_HAND = {
         _compressed(compression="gzip", shuffle=True), _compressed(compression="lzf"),
         _compressed(scaleoffset=2), hand_made.gadget_hdf5(change=_expanding),
         hand_made.gadget_hdf5(of=(0, 1), NumFilesPerSnapshot=2)],
-    "amuse": lambda: [hand_made.amuse(2, states=2), hand_made.amuse(1)],
+    "amuse": lambda: [hand_made.amuse(2, states=2), hand_made.amuse(1), _sets()],
     "nbody6": lambda: [
         hand_made.nbody6("nbody4", ">"),
         hand_made.nbody6("nbody6") + hand_made.nbody6("nbody6++", time=2.5)],
     "petar": lambda: [
         hand_made.petar_text(24), hand_made.petar_binary(20), hand_made.petar_binary(34)],
-    "csv": lambda: [b"#mass,vx,vy,vz,x,y,z,id\n#kg,m,m,m,m,m,m,\n1,2,3,4,5,6,7,8\n" * 3],
-    "text": lambda: [b"# m x y z vx vy vz id\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e7 6 7 # end\r\n"],
+    "csv": lambda: [
+        b"#mass,vx,vy,vz,x,y,z,id\n#kg,m / s,m / s,m / s,m,m,m,\n" + b"1,2,3,4,5,6,7,8\n" * 3,
+        b'\xef\xbb\xbf,"m",x,y,z,u,v,w,type\n' + b"0,1,2,3,4,5,6,7,MS\n1,1,2,3,4,5,6,7,\n" * 3],
+    "text": lambda: [
+        b"# m x y z vx vy vz id\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e7 6 7 # end\r\n",
+        b"Mass_[Msun] x_[pc] y_[pc] z_[pc] vx_[km/s] vy_[km/s] vz_[km/s] name\n"
+        + b"1 2 3 4 5 6 7 9007199254740993\n2 2 3 4 5 6 7 18446744073709551615\n"],
 }  # fmt: skip
 
 
@@ -124,11 +133,12 @@ _LONGS = [0, 1, 2**31, 2**32, 2**33, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 
           0x7FF8000000000000, 0x7FEFFFFFFFFFFFFF, 0x0010000000000000]  # fmt: skip
 _PHRASES = [
     b"nan", b"inf", b"-", b"1e999", b"-1e308", b"1e308 ", b"1e-400", b"9" * 30, b"9" * 5000, b"#",
-    b"\n", b"\r", b"\0", b",", b";;", b"\t", b"\xff", b"\xc3", b"\xd9\xa1", b"1_0", b"0x1p3",
+    b"\n", b"\r", b"\0", b",", b";;",  b"\t", b"\xff", b"\xc3", b"\xd9\xa1", b"1_0", b"0x1p3",
     b"(Particle\n", b")Particle\n", b"(Log\n", b")Log\n", b"(Star\n", b"m  =  nan\n",
     b"system_time  =  1e308\n", b"mass_scale = 5e-324\n", b"size_scale = 1e300\n",
     b"time_scale = 1e-300\n", b"i = 9e9\n", b"i = 99999999999999999999\n",
     b"r = 1e308 1e308 1e308\n", b"id x y z m\n", b"m m m\n", b"\x92\x09(\0Particles\0",
+    b"[", b"(pc)", b" [Msun] ", b"\xef\xbb\xbf", b"\"", b"u v w",
     b"\x92\x09)\0", b"\x92\x0bd\0Mass\0",
 ]  # fmt: skip
 

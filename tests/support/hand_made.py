@@ -186,7 +186,7 @@ DYN_BODIES = (
     [[0.25, 1.0, 0.0], [0.0, -7.0, 2.0], [0.0, 17.0, 2.0]],
 )
 DYN_IDS = [3, 1, 2]
-SCALES = "  mass_scale     =  0.0001\n  size_scale     =  2.5e-08\n  time_scale     =  4\n"
+SCALES = "  mass_scale     =  0.0001\n  size_scale     =  2.5e-08\n  time_scale     =  8.1\n"
 NO_SCALES = "  mass_scale     =  -1\n  size_scale     =  -1\n  time_scale     =  -1\n"
 
 
@@ -204,6 +204,15 @@ def tipsy(order=">", header=32):
     made += struct.pack(order + "12f", *common[0], 91, 92, 93, 94, 95)  # rho ... phi
     made += struct.pack(order + "9f", *common[1], 96, 97)  # eps phi
     return made + struct.pack(order + "11f", *common[2], 81, 82, 83, 84)  # metals tform eps phi
+
+
+def bonsai(version=2, ids=(3 * 10**18 + 5, 7, 2 * 10**18 + 1), order="<", gas=0):
+    """Its dark particle and its two stars; of gas the first one."""
+    made = struct.pack(order + "d6i", TIME, 3, 3, gas, 1 - gas, 2, version)
+    for k, number in enumerate(ids):
+        row = [MASS[k], *POS[k], *VEL[k], *[0.0] * (2 * (k > 0) + 3 * (k == 0 and gas))]
+        made += struct.pack(f"{order}{len(row)}f", *row) + struct.pack("<Q", number)
+    return made
 
 
 # ---- Gadget binary ---------------------------------------------------------------------

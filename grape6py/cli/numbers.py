@@ -1,0 +1,34 @@
+"""Numbers of the command line: types for argparse, which name what is required."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def kind(
+    name: str, convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
+) -> Callable[[str], T]:
+    """An argparse type: `convert`, then `good` of the value, else the requirement is named."""
+
+    def kind(text: str) -> T:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not good(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {requirement}")
+        return value
+
+    kind.__name__ = name
+    return kind
+
+
+whole = kind("whole", int, lambda value: 0 < value < 2**31, "a whole number from 1 to 2147483647")
+seed = kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
+positive = kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
+not_negative = kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")

@@ -1,0 +1,150 @@
+"""``grape6 info FILE`` says what is in a file; nothing out of a file commands the terminal."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import hand_made
+from grape6py import Grape6Warning, Hermite, Units, archive, plummer, read_snapshot, write_snapshot
+from grape6py.cli import main
+from grape6py.errors import SnapshotError, printable
+from grape6py.formats import FORMATS
+
+HENON = Units("5e4 Msun", "1.2 pc")
+
+
+def info(capsys, *words):
+    capsys.readouterr()
+    assert main(["info", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_it_says_what_a_file_has(here, capsys, name):
+    keeps = FORMATS[name].keeps.split()
+    more = {"time": 0.375, "ids": np.arange(3, 23), "units": HENON}
+    path = f"a{FORMATS[name].endings[0]}"
+    write_snapshot(path, plummer(20, seed=1), **{key: more[key] for key in keeps})
+    said = json.loads(info(capsys, path, "--json"))
+    found = read_snapshot(path)
+    assert said == {
+        "file": path,
+        "format": found.format,
+        "title": FORMATS[found.format].title,
+        "moments": 1,
+        "number": 0,
+        "time": 0.375 if "time" in keeps else None,
+        "sets": [["data", 20]] if name == "amuse" else [],
+        "bodies": 20,
+        "units": str(found.units) if "units" in keeps else None,
+        "ids": [3, 22] if "ids" in keeps else None,
+    }
+    lines = info(capsys, path).splitlines()
+    assert "bodies:   20" in lines
+    assert ("ids:      3 to 22" if "ids" in keeps else "ids:      -") in lines
+
+
+def test_it_counts_moments_and_sets(here, capsys):
+    (here / "a.dyn").write_bytes(hand_made.dyn(scales="") * 3)
+    said = json.loads(info(capsys, "a.dyn", "--json", "--which", -3))
+    assert (said["moments"], said["number"], said["ids"]) == (3, 0, [1, 3])
+
+    def change(file):
+        file.move("data", "gas")
+        file.copy("gas", "stars")
+
+    (here / "a.amuse").write_bytes(hand_made.amuse(change=change))
+    assert "sets:     gas 3, stars 3\nbodies:   6\n" in info(capsys, "a.amuse")
+    assert "sets:     gas 3\nbodies:   3\n" in info(capsys, "a.amuse", "--set", "gas")
+
+
+def test_it_knows_a_run(here, capsys):
+    cluster = Hermite(*plummer(16, seed=1), eps=0.1)
+    cluster.evolve(0.25, lambda c: c.save("a.h5"), every=0.125)
+    said = json.loads(info(capsys, "a.h5", "--json"))
+    assert (said["format"], said["bodies"], said["time"]) == ("run", 16, 0.25)
+    assert said["moments"] == len(archive.history("a.h5")[1])
+
+
+def test_what_is_no_file_of_bodies_is_refused(here, capsys):
+    (here / "a").write_bytes(b"\1" * 100)
+    assert main(["info", "a"]) == 1
+    assert "unknown format" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["info", "--set", "gas"])
+
+
+# ---- what a terminal obeys ----
+
+ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
+
+
+def is_harmless(text):
+    return text.isprintable() or all(c.isprintable() or c in "\n\t" for c in text)
+
+
+def test_names_out_of_files_command_no_terminal(here, capsys):
+    archive.save("a.h5", Hermite(*plummer(8, seed=1), eps=1), about={"name": f"name{ESCAPE}"})
+    assert main(["run", "a.h5", "--restart", "--t-end", "0.125"]) == 0
+    out, _ = capsys.readouterr()
+    assert "name\\x1b]0;title\\x07" in out
+    assert is_harmless(out)
+
+    def change(file):
+        file.move("data", f"gas{ESCAPE}")
+
+    for path in (f"a{ESCAPE}.amuse", "b.amuse"):
+        (here / path).write_bytes(hand_made.amuse(change=change))
+        assert is_harmless(info(capsys, path))
+        assert main(["convert", path, f"out{ESCAPE}.csv"]) == 0
+        assert main(["info", path, "--set", f"none{ESCAPE}"]) == 1
+        assert main(["info", f"nowhere{ESCAPE}"]) == 1
+        assert all(map(is_harmless, capsys.readouterr()))
+
+
+def test_errors_and_warnings_have_nothing_that_a_terminal_obeys():
+    assert printable(f"\t\n\u00e9{ESCAPE}") == "\t\n\u00e9\\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202e"
+    assert is_harmless(str(SnapshotError(ESCAPE)))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        warnings.warn(ESCAPE, Grape6Warning, stacklevel=1)
+    assert is_harmless(str(said[0].message))
+
+
+# ---- numbers ----
+
+
+@pytest.mark.parametrize("words", [
+    "run --escape -1e30", "run --escape -inf", "run --escape nan", "run --eps -1e-3",
+    "run --t-end inf", "run --G -1", "run --theta -.5", "bench direct --seconds nan",
+    "bench direct --seconds -1e3", "bench direct --n -1", "selftest --seed -1",
+    "convert a b --which -1e3",
+])  # fmt: skip
+def test_a_number_that_makes_no_sense_is_named_with_its_option(capsys, words):
+    with pytest.raises(SystemExit) as left:
+        main(words.split())
+    assert left.value.code == 2
+    *_, option, value = words.split()
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {option}: " in line
+    assert value in line
+
+
+def test_an_orbit_may_begin_with_a_negative_number(here, capsys):
+    words = "run --n 8 --t-end 0.125 --field nfw,mass=1,scale=2 --orbit -8,0,0,0,.3,0"
+    assert main(words.split()) == 0
+    assert "orbit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fps", ["-1e3", "nan", "1e-300", "1e300"])
+def test_frames_a_second_are_a_number_that_makes_sense(here, capsys, fps):
+    assert main(["movie", "a.h5", "--fps", fps]) == 1
+    assert f"fps = {float(fps)}" in capsys.readouterr().err
+
+
+def test_more_files_than_a_snapshot_has_are_refused_at_once(here, capsys):
+    write_snapshot("a.hdf5", plummer(8, seed=1))
+    assert main(["convert", "a.hdf5", "b.hdf5", "--files", str(10**12)]) == 1
+    assert "too many" in capsys.readouterr().err
