@@ -21,16 +21,16 @@ import os
 import warnings
 from typing import TypeAlias, TypedDict
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py import in_units
 from grape6py._arrays import validate
+from grape6py._arrays.ids import Labels
 from grape6py._arrays.kinds import Attributes, Floats, Int8s, PathLike, State, Untyped
 from grape6py._io import output_file, run_index
 from grape6py._io.run_writer import Writer as Writer
-from grape6py._io.run_writer import by_number, component_in
 from grape6py._io.run_writer import describe as describe
+from grape6py._io.run_writer import labels_in
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.bound_pairs import Binaries
 from grape6py.diagnostics import Energy
@@ -85,9 +85,9 @@ def save(
         If it is of several ranks, all of them make this call.
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
-    component : array_like of int, shape (n at the start,), optional
-        What each body belongs to (:class:`models.Labelled`), by its number in `ids`: pictures tell
-        bodies apart by it. By default that of the output before, if there is one.
+    component : array_like of int, shape (n,), optional
+        What each body belongs to (:class:`models.Labelled`): pictures tell bodies apart by it. By
+        default that of the output before, by `ids`, if there is one.
     binaries : Binaries, optional
         What :meth:`Hermite.binaries` gave: the output's group `binaries`.
     overwrite : bool
@@ -97,7 +97,7 @@ def save(
     Raises
     ------
     ArgumentError
-        (a ValueError) for another ending, or if `component` lacks a body.
+        (a ValueError) for another ending, or if `component` is not of n bodies.
     SnapshotError
         (a ValueError) if the file is there and is of this run with other settings, or goes on to a
         later time, or is one output of a run; without `overwrite` also if it is of another run, or
@@ -201,10 +201,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         own = {*before, "precision", "backend", "run"}
         cluster._about = {k: v for k, v in run.about.items() if k not in own}
         if component is not None:
-            ids = cluster.ids
-            if parts is not None:
-                ids, component = (np.concatenate(parts.gathered(a)) for a in (ids, component))
-            cluster._component = by_number(component, ids)
+            cluster._labels = Labels(cluster._own_ids(), component)
         note_change(cluster, "eta", before.get("eta"), settings.get("eta"))
         note_change(cluster, "precision", mode, cluster.precision)
         for name, was in (("backend", backend), ("precision", mode)):
@@ -369,10 +366,8 @@ def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
     return run, run.outputs[which]
 
 
-def read_component(path: PathLike) -> Int8s | None:
-    """What each body of a run belongs to, by its number in `ids`, or None if the file has none.
-
-    Bodies that left through a boundary have 0.
+def read_component(path: PathLike) -> Labels | None:
+    """What the bodies of a run's last output belong to, with their ids; None if it does not say.
 
     Raises
     ------
@@ -382,7 +377,7 @@ def read_component(path: PathLike) -> Int8s | None:
     run = run_index.find(path)
     for saved in reversed(run.outputs):
         with contextlib.suppress(SnapshotError):
-            return component_in(run, saved)
+            return labels_in(run, saved)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s
 from grape6py.errors import ArgumentError
@@ -87,7 +88,7 @@ def binaries(
     pos, vel = validate.floats("pos", pos, (n, 3)), validate.floats("vel", vel, (n, 3))
     eps = validate.number("eps", eps, negative=False)
     G = validate.positive("G", G)
-    named = np.arange(n) if ids is None else _ids(ids, n)
+    named = np.arange(n) if ids is None else numbers.shown(numbers.of("ids", ids, n))
     if (mass < 0).any():
         row = int(np.argmax(mass < 0))
         raise ArgumentError(f"mass[{row}] = {mass[row]} is negative")
@@ -113,13 +114,6 @@ def binaries(
     order = np.lexsort((-binding, -hardness))
     found = named[one], named[two], axis, eccentricity, hardness
     return Binaries(*(array[order] for array in found))
-
-
-def _ids(ids: ArrayLike, n: int) -> Int64s:
-    array = validate.numbers("ids", ids)
-    if array.dtype.kind not in "iu" or array.shape != (n,):
-        raise ArgumentError(f"ids is {array.dtype} of shape {array.shape}, not integers ({n},)")
-    return array.astype(np.int64)
 
 
 def _mutual(mass: Floats, pos: Floats) -> tuple[Int64s, Int64s]:

@@ -141,17 +141,6 @@ def ints(name: str, values: object, n: int | None = None, xp: ArrayModule = np) 
     return found
 
 
-def ids(name: str, values: object, n: int) -> Int64s:
-    """`values` as ids of n bodies: int64, not negative, and each once."""
-    array = ints(name, values, n).astype(np.int64)
-    if n and array.min() < 0:
-        raise ArgumentError(f"{name}[{array.argmin()}] = {array.min()} is negative")
-    once, first, count = np.unique(array, return_index=True, return_counts=True)
-    if len(once) < n:
-        raise ArgumentError(f"{name} has {array[first[count.argmax()]]} twice")
-    return array
-
-
 def offsets(name: str, values: object, end: int) -> Int64s:
     """`values` as int64, where the parts of an array of length `end` begin, and the last ends."""
     array = numbers(name, values)

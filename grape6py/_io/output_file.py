@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int8s, Int64s
+from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int8s
 from grape6py._io import hdf5_storage
 from grape6py.errors import SnapshotError
 from grape6py.units import Units
@@ -103,7 +103,7 @@ def stored(group: HDF5, name: str) -> HDF5:
 def written(
     about: Attributes,
     numbers: Attributes,
-    ids: Int64s,
+    ids: AnyArray,
     particles: dict[str, Floats],
     state: Mapping[str, AnyArray],
     component: Int8s | None = None,
@@ -129,7 +129,7 @@ def written(
         ours.attrs.update(numbers)
         if counts is not None:
             ours["counts"] = np.array(counts, np.int64)
-        found = particles | {"ids": np.asarray(ids, dtype=np.int64)}
+        found = particles | {"ids": ids}
         theirs = {"mass": "Masses", "pos": "Coordinates", "vel": "Velocities", "ids": "ParticleIDs"}
         for name, array in found.items():
             bodies[theirs[name]] = array

@@ -239,7 +239,7 @@ class Run:
                 found.others.update({k: stored(group, k)[()] for k in others if k in group})
             found.arrays.update(
                 {
-                    name: some[0] if len(some) == 1 else np.concatenate(some)
+                    name: some[0] if len(some) == 1 else _joined(some)
                     for name, some in pieces.items()
                     if some
                 }
@@ -334,6 +334,14 @@ class Run:
         if path is None:
             self._data, self._indexed = data, (len(table), dict(self.about))
         return data
+
+
+def _joined(some: list[AnyArray]) -> AnyArray:
+    """Arrays one behind the other; ids of which one file has int64, another uint64, exactly."""
+    kinds = {array.dtype.kind for array in some}
+    kind = np.uint64 if kinds == {"i", "u"} else None
+    found: AnyArray = np.concatenate(some, dtype=kind, casting="unsafe")
+    return found
 
 
 def find(path: PathLike) -> Run:

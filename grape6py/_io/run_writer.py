@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from grape6py import in_units
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, Int8s, Int64s, PathLike
+from grape6py._arrays.ids import Labels
+from grape6py._arrays.kinds import Attributes, Int8s, PathLike
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.parts import split_number
@@ -49,20 +50,13 @@ def describe(cluster: Cluster) -> Attributes:
     }
 
 
-def component_in(run: run_index.Run, saved: run_index.Saved) -> Int8s | None:
-    """What each body belongs to, by its number in `ids`, or None if the output does not say."""
+def labels_in(run: run_index.Run, saved: run_index.Saved) -> Labels | None:
+    """What each body belongs to, or None if the output does not say."""
     arrays = run.read(saved, ("ids", "component")).arrays
     if "component" not in arrays:
         return None
     with output_file.explained(run.path_of(saved)):
-        return by_number(arrays["component"], arrays["ids"])
-
-
-def by_number(component: Int8s, ids: Int64s) -> Int8s:
-    """What bodies with some ids belong to, by their number; 0 where there is no body."""
-    found = np.zeros(ids.max(initial=-1) + 1, np.int8)
-    found[ids] = component
-    return found
+        return Labels(arrays["ids"].astype(np.uint64), arrays["component"])
 
 
 class Writer:
@@ -97,7 +91,7 @@ class Writer:
         self._folder = atomic_files.outputs_folder(self._index)
         self._lock: atomic_files.Lock | None = None
         self._run: run_index.Run | None = None  # not looked for yet
-        self._component: Int8s | None = None  # by number in ids
+        self._labels: Labels | None = None
         self._replaced: str | None = None  # the name that the index of an old run has meanwhile
         try:
             with together(ranks, _CALL) as said:
@@ -215,7 +209,7 @@ class Writer:
         with together(self._ranks, _CALL):
             _check_same(run, cluster)
             if component is not None:
-                self._component = _checked(component, ids)
+                self._labels = Labels(ids.astype(np.uint64), _checked(component, len(ids)))
         parts = cluster._parts
         saved = self._next(run, numbers, parts, len(ids))
         with contextlib.ExitStack() as asides:
@@ -227,7 +221,7 @@ class Writer:
                         ids,
                         particles,
                         state,
-                        None if self._component is None else _component_of(self._component, ids),
+                        None if self._labels is None else self._labels.of(ids),
                         None if binaries is None else binaries._asdict(),
                         counts=saved.numbered and saved.numbered.counts,
                         mark=saved.mark(0 if parts is None else parts.rank),
@@ -282,7 +276,8 @@ class Writer:
                 if self._is_first:
                     self._run = self._begun(cluster, numbers, about)
             if self._ranks is not None:
-                self._run, self._component = self._ranks.broadcast((self._run, self._component))
+                self._run, self._labels = self._ranks.broadcast((self._run, self._labels))
+            self._labels = self._labels or cluster._labels
         assert self._run is not None
         return self._run
 
@@ -311,7 +306,7 @@ class Writer:
             return self._converted(run, cluster)
         while run.outputs:
             try:
-                self._component = component_in(run, run.outputs[-1])
+                self._labels = labels_in(run, run.outputs[-1])
                 break
             except SnapshotError:
                 paths = [os.path.join(run.folder, name) for name in run.take_away().files]
@@ -332,7 +327,6 @@ class Writer:
         start -= numbers.get("change", 0.0)
         mode = {"precision": cluster.precision, "backend": cluster.backend}
         about = mode | cluster.settings | {"initial_energy": start} | cluster._about | about
-        self._component = cluster._component
         return run_index.Run(self.path, about | {"run": cluster.run_id})
 
     def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
@@ -353,17 +347,10 @@ class Writer:
         return run
 
 
-def _component_of(component: Int8s, ids: Int64s) -> Int8s:
-    """Of bodies with some ids; 0 of those that came later."""
-    known = ids < len(component)
-    found: Int8s = np.where(known, component[np.where(known, ids, 0)], 0).astype(np.int8)
-    return found
-
-
-def _checked(component: ArrayLike, ids: Int64s) -> Int8s:
-    """Checked labels: there must be one for each of the bodies."""
-    found, n = validate.ints("component", component), ids.max(initial=-1) + 1
-    if len(found) < n:
+def _checked(component: ArrayLike, n: int) -> Int8s:
+    """Labels of n bodies."""
+    found = validate.ints("component", component)
+    if len(found) != n:
         raise ArgumentError(f"component has {len(found)} entries, for {n} bodies")
     if found.size and not 0 <= found.min() <= found.max() <= 127:
         raise ArgumentError(f"component goes from {found.min()} to {found.max()}, not in 0 to 127")

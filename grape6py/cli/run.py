@@ -126,6 +126,8 @@ def add_parser(commands: Commands) -> None:
         "in the ending's format (see grape6 convert). May be given more than once")  # fmt: skip
     add("--overwrite", action="store_true", help="replace the files of --out and --plot")
     add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
+    add("--renumber", action="store_true", default=None,
+        help="the bodies of FILE get the numbers 0, 1, ... in place of its ids")  # fmt: skip
     add("--restart", action="store_true",
         help="go on where FILE, an HDF5 file, ends, with its settings (and into it, without "
         "--out)")  # fmt: skip

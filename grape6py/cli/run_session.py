@@ -20,6 +20,7 @@ import numpy as np
 import tqdm
 
 from grape6py import _clock, archive, diagnostics, formats, in_units, models, snapshot
+from grape6py._arrays.ids import Labels
 from grape6py._io import atomic_files, moments
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError, printable
@@ -32,7 +33,7 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     import argparse
 
-    from grape6py._arrays.kinds import Attributes, Int8s, PathLike, Untyped
+    from grape6py._arrays.kinds import Attributes, PathLike, Untyped
     from grape6py.ranks.ranks import Ranks
 
 RESTART_FILE = Path("grape6-restart.h5")
@@ -40,7 +41,7 @@ _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order bou
     threads""".split()
 _CHANGED = "eta", "precision"  # and dt_out: by a restart, if it is asked for
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "integrator"]
-_FROM_OLD += ["G", "orbit", "units", *convert.LACKING]
+_FROM_OLD += ["G", "orbit", "units", "renumber", *convert.LACKING]
 _FROM_OLD += [name for name in _INTEGRATION if name not in ("threads", *_CHANGED)]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
@@ -91,7 +92,6 @@ class _Integration:
     _about: Attributes
     _history: list[archive.Record]
     _seconds: list[float | None]
-    _component: Int8s | None  # by number in ids
     _units: Units | None
     _shown: moments.Nearest
     _profile_from: tuple[float, float] | None
@@ -151,14 +151,15 @@ class _Integration:
             wrong += _given(o, convert.LACKING)
             if wrong:
                 o.parser.error(f"{o.start} has no {_spelt(wrong)}")
+            if o.renumber:
+                o.parser.error(f"--renumber: of a file, and {o.start} is a model")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
             drawn = model.draw(n, seed, **shape)
-            particles, self._component = (
-                drawn if isinstance(drawn, models.Labelled) else (drawn, None)
-            )
+            particles, component = drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             n = len(particles.mass)  # a binary is two bodies
             if share is not None:  # the others can go
                 particles = models.Particles._make(a[share.rows(n)].copy() for a in particles)
+                component = component if component is None else component[share.rows(n)]
             del drawn
             found = snapshot.Snapshot(*particles, units=units and units.with_g_one())
             shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
@@ -174,7 +175,9 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, self._component = run_file.read(o.start, share, **_given(o, convert.LACKING))
+            found, component = run_file.read(o.start, share, **_given(o, convert.LACKING))
+            if o.renumber:
+                found = found.with_ids(None)
             n = len(found.mass) if share is None else int(share.counts(len(found.mass)).sum())
             name = f"{_name(o.start)}, N = {n}"
             eps = o.eps or 0.0
@@ -184,7 +187,11 @@ class _Integration:
             found = found.in_units(units)
         self._units = found.units
         self.cluster = _begun(o, found, eps, self._ranks)
-        run_file.set_ids(self.cluster, found.ids, share)
+        if component is not None:
+            ids = np.arange(len(found.mass)) if found.ids is None else found.ids
+            if share is not None and found.ids is None:
+                ids += int(share.counts(len(ids))[: share.rank].sum())
+            self.cluster._labels = Labels(ids.astype(np.uint64), component)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         if self._units is not None:
             self._about["units"] = str(self._units)
@@ -209,7 +216,6 @@ class _Integration:
         restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **more)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
-        self._component = self.cluster._component
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)
@@ -312,9 +318,7 @@ class _Integration:
         binaries = cluster.binaries() if self._options.list_binaries else None
         with together(self._ranks, "an output"):
             for writer in writers:
-                writer.save(
-                    cluster, about=self._about, component=self._component, binaries=binaries
-                )
+                writer.save(cluster, about=self._about, binaries=binaries)
             if self._plots:
                 self._shown.offer(cluster.time, self._moment)
             self._write_texts()
@@ -346,9 +350,11 @@ class _Integration:
         return moments.Moment(self._history[which]["time"], np.zeros(0), np.zeros((0, 3)))
 
     def _moment(self) -> moments.Moment:
-        component = self._component
-        (mass, pos, _), ids = all_bodies(self.cluster)
-        component = component if component is None else component[ids]
+        (mass, pos, _), _ = all_bodies(self.cluster)
+        labels, parts, component = self.cluster._labels, self.cluster._parts, None
+        if labels is not None:
+            component = labels.of(self.cluster._own_ids())
+            component = component if parts is None else parts.to_first(component)
         return moments.Moment(self.cluster.time, mass, pos, component)
 
     def _finish(self) -> None:
@@ -427,7 +433,7 @@ def _begun(
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
-    given |= run_outside.settings_of(options, found.units)
+    given |= run_outside.settings_of(options, found.units) | {"ids": found.ids}
     if ranks is not None:
         given["comm"] = ranks.comm
     return kind(*found, eps=eps, backend=options.backend, **given)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import (
+    AnyArray,
     Attributes,
-    Floats,
-    Int8s,
     PathLike,
     Shapes,
     State,
@@ -48,8 +48,10 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "epoch": (),  # from which t counts
     "energy_change": (),
     "initial_energy": (),  # of an EnergyError
-    "last_id": (),  # the largest that a body had
-    "watched": (None, 3),  # pairs that are close, and who has left: Watch.as_array
+    "last_id": (),  # the largest that a body had, as uint64
+    "watched_until": (None,),  # pairs that are close, and who has left: Watch.as_arrays
+    "watched_ids": (None, 2),  # uint64
+    "watched": (None, 3),  # the same in older files: ids or -1, and the time
     "escape": (4,),  # radius and centre of the sphere that bodies escape from
     "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
     "work": (None,),  # of the field in that frame: hermite_steps.WORK
@@ -59,8 +61,12 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
 }
 
 
-def extra_of(name: str, values: Untyped) -> Floats:
+def extra_of(name: str, values: Untyped) -> AnyArray:
     """An array of EXTRA, checked."""
+    if name == "last_id":
+        return numbers.of(name, [int(values)])[0]  # type: ignore[no-any-return]
+    if name == "watched_ids":
+        return numbers.of(name, np.ravel(values)).reshape(-1, 2)
     if EXTRA[name] == ():
         return np.array(validate.number(name, values, negative=name != "bound"))
     return validate.floats(name, values, EXTRA[name])
@@ -115,9 +121,9 @@ class Integration(Changes):
         self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
         # What the file that it was loaded from says of the run, for files to come: attributes of
-        # the root that are no settings, and what each body belongs to, by its number in ids.
+        # the root that are no settings, and what this rank's bodies belong to.
         self._about: Attributes = {}
-        self._component: Int8s | None = None
+        self._labels: numbers.Labels | None = None
 
     @classmethod
     def restored(
@@ -176,7 +182,7 @@ class Integration(Changes):
             own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
             outside = external.from_settings(settings, field)
             time = validate.number("time", time)
-            ids = None if ids is None else validate.ids("ids", ids, n)
+            ids = None if ids is None else self._checked_ids(ids, n)
             with self._together("the arguments") as said:
                 said.same("time", time)
                 said.same("number of steps", steps)
@@ -184,8 +190,7 @@ class Integration(Changes):
                 said.alike("the settings", repr(sorted(self._settings.items())))
                 said.alike("the state", *extra.values())
                 if self._parts is None:
-                    numbers = () if ids is None else (ids,)
-                    said.alike("the bodies", mass, *own.values(), *numbers)
+                    said.alike("the bodies", mass, *own.values(), *([] if ids is None else [ids]))
             options = {"backend": backend, "precision": precision, "threads": threads}
             self._restore(mass, own | extra, outside, **options)
             blocks_of_it: Untyped = self._blocks
@@ -198,14 +203,17 @@ class Integration(Changes):
             self._take_extra(extra)
         return self
 
-    def _take_extra(self, extra: State) -> None:
+    def _take_extra(self, extra: Attributes) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
         self._energy_change = float(extra.get("energy_change", 0.0))
         self._last_id = int(extra.get("last_id", -1))
         if "initial_energy" in extra:
             self._first_energy = float(extra["initial_energy"])
         if "watched" in extra:
-            watch.take(extra["watched"])
+            for one, other, until in extra["watched"].tolist():
+                watch.until[tuple(int(i) for i in (one, other) if i >= 0)] = until
+        if "watched_ids" in extra:
+            watch.take(extra["watched_until"], extra["watched_ids"])
         if "escape" in extra:
             watch.farther, *centre = map(float, extra["escape"])
             watch.centre = centre[0], centre[1], centre[2]
@@ -247,7 +255,7 @@ class Integration(Changes):
             **self._options,
         }
         given = type(self), self.settings, np.array(self._blocks.mass), self.state(), more
-        return *given, (self._library, dict(self._about), self._component)
+        return *given, (self._library, dict(self._about), self._labels)
 
     def __enter__(self) -> Self:
         return self
@@ -465,7 +473,7 @@ class Integration(Changes):
 
     def _sighted(self) -> list[tuple[Sighting, tuple[int, ...]]]:
         """What is seen in the block under way, with the ids of its bodies."""
-        ids = self.ids
+        ids = self._own_ids()
         return [
             (s, (int(ids[s.body]),) if s.other is None else _pair(ids[s.body], ids[s.other]))
             for s in self._blocks.sighted
@@ -480,7 +488,8 @@ class Integration(Changes):
         elif action == "merge":
             self.merge(event.ids)
         elif action == "remove":
-            self.remove([k for k in event.ids if self._parts is None or k in self.ids])
+            own = self._own_ids()
+            self.remove([k for k in event.ids if self._parts is None or np.uint64(k) in own])
         else:
             self._stopping[0], self._stopped_by = 1, event
 
@@ -531,9 +540,9 @@ def _restored(
     mass: ArrayLike,
     state: State,
     more: Attributes,
-    rest: tuple[str | None, Attributes, Int8s | None],
+    rest: tuple[str | None, Attributes, numbers.Labels | None],
 ) -> Untyped:
     """An integration from what :meth:`Integration._description` gave."""
     made = kind.restored(settings, mass, state, **more)
-    made._library, made._about, made._component = rest
+    made._library, made._about, made._labels = rest
     return made

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py._arrays import ids as numbers
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
@@ -17,7 +18,16 @@ from grape6py.ranks.ranks import together, total
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers, Untyped
+    from grape6py._arrays.kinds import (
+        AnyArray,
+        Bools,
+        Floats,
+        Int32s,
+        Int64s,
+        Numbers,
+        UInt64s,
+        Untyped,
+    )
 
 
 class Changes(OnRanks, Quantities):
@@ -36,7 +46,7 @@ class Changes(OnRanks, Quantities):
 
     def add(
         self, mass: Numbers, pos: Numbers, vel: Numbers, *, ids: Numbers | None = None
-    ) -> Int64s:
+    ) -> AnyArray:
         """Add bodies.
 
         Parameters
@@ -45,11 +55,12 @@ class Changes(OnRanks, Quantities):
         pos, vel : array_like, shape (3,) or (k, 3)
             At :attr:`time`.
         ids : array_like of int, shape (k,), optional
-            Numbers of the new bodies, which no other has; by default those that follow the largest.
+            Numbers of the new bodies, from 0 to 2^64 - 1, which no other has; by default those that
+            follow the largest.
 
         Returns
         -------
-        ndarray of int, shape (k,)
+        ndarray of int64 or uint64, shape (k,)
             Their ids.
 
         Raises
@@ -66,27 +77,32 @@ class Changes(OnRanks, Quantities):
                 pos = place.floats("pos", pos, (None, 3))
                 vel = place.floats("vel", vel, (len(pos), 3))
                 mass = place.floats("mass", mass, (len(pos),))
-            old, present = self._bodies(), self.ids
+            old, present = self._bodies(), self._own_ids()
             k, n = len(pos), len(present)
-            new_ids = self._new_ids(k, None if ids is None else validate.ids("ids", ids, k))
+            new_ids = self._new_ids(
+                k, None if ids is None else numbers.once("ids", numbers.of("ids", ids, k))
+            )
             m, x, v = (np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True))
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
             self._change(m, x, v, np.concatenate([present, new_ids]), rows, rows < 0)
-            return new_ids
+            return numbers.shown(new_ids)
 
-    def _new_ids(self, k: int, requested: Int64s | None) -> Int64s:
+    def _new_ids(self, k: int, requested: UInt64s | None) -> UInt64s:
         """Ids of k new bodies: those requested, if they are free, or the next ones."""
         parts = self._parts
         if requested is None:
             first = max(self._largest_id(), self._last_id) + 1
             if parts is not None:
                 first += int(parts.counts(k)[: parts.rank].sum())
-            return np.arange(first, first + k)
+            with together(parts, "ids"):
+                if k and first + k > numbers.END:
+                    raise ArgumentError("no number follows the largest of a body: give ids=")
+                return np.arange(k, dtype=np.uint64) + np.uint64(first if k else 0)
         with together(parts, "ids") as said:
             said.same("whether ids are given", True)
         new = requested if parts is None else np.concatenate(parts.gathered(requested))
         with together(parts, "ids"):
-            used = np.isin(new, self.ids)
+            used = np.isin(new, self._own_ids())
             if used.any():
                 raise ArgumentError(f"ids: {new[used.argmax()]} is the number of a body")
             if len(np.unique(new)) < len(new):
@@ -109,7 +125,8 @@ class Changes(OnRanks, Quantities):
             which = self._numbers(ids)
             kept = np.setdiff1d(np.arange(self._n_own), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
-            self._change(mass, pos, vel, self.ids[kept], kept, np.zeros(len(kept), bool))
+            present = self._own_ids()
+            self._change(mass, pos, vel, present[kept], kept, np.zeros(len(kept), bool))
 
     def merge(self, ids: Numbers) -> int:
         """Let bodies become one, with their mass, momentum and centre of mass.
@@ -149,7 +166,7 @@ class Changes(OnRanks, Quantities):
             mass[heaviest] = whole
             gone = which[which != heaviest]
             kept = np.setdiff1d(np.arange(self._n_own), gone).astype(np.int32)
-            present = self.ids
+            present = self._own_ids()
             mass, pos, vel = (array[kept] for array in (mass, pos, vel))
             self._change(mass, pos, vel, present[kept], kept, kept == heaviest)
             return int(present[heaviest])
@@ -225,13 +242,11 @@ class Changes(OnRanks, Quantities):
 
     def _numbers(self, ids: Numbers) -> Int64s:
         """Rows of the bodies with some ids."""
-        given = np.atleast_1d(validate.numbers("ids", ids))
-        requested = validate.ints("ids", given)
-        present, n = self.ids, self._n_own
-        order = np.argsort(present, kind="stable")
-        at = np.minimum(np.searchsorted(present, requested, sorter=order), max(n - 1, 0))
-        rows: Int64s = order[at] if n else np.zeros(len(requested), np.int64)
-        known = present[rows] == requested if n else np.zeros(len(requested), bool)
+        given = (
+            ids if isinstance(ids, list | tuple) else np.atleast_1d(validate.numbers("ids", ids))
+        )
+        requested = numbers.of("ids", given, error=AddressError)
+        rows, known = numbers.rows(self._own_ids(), requested)
         if not known.all():
             whose = "" if self._parts is None else f" of rank {self._parts.rank}"
             raise AddressError(f"no body{whose} has the id {requested[~known][0]}")
@@ -241,10 +256,10 @@ class Changes(OnRanks, Quantities):
 
     def _change_some(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> None:
         rows = np.arange(self._n_own, dtype=np.int32)
-        self._change(mass, pos, vel, self.ids, rows, np.isin(rows, which))
+        self._change(mass, pos, vel, self._own_ids(), rows, np.isin(rows, which))
 
     def _change(
-        self, mass: Floats, pos: Floats, vel: Floats, ids: Int64s, rows: Int32s, changed: Bools
+        self, mass: Floats, pos: Floats, vel: Floats, ids: UInt64s, rows: Int32s, changed: Bools
     ) -> None:
         """Go on with these bodies; `rows` are their present numbers, -1 for new ones."""
         time, old = self.time, self._bodies()
@@ -264,13 +279,27 @@ class Changes(OnRanks, Quantities):
         self._energy_change += after - before
         self._set_ids(ids)
         self._time, self._seen, self._potential = time, None, None
-        number = {int(i): k for k, i in enumerate(ids)}
+        number = {i: k for k, i in enumerate(ids.tolist())}
         self._blocks.watch.renew(number, pos, time)
         if self._parts is not None:
             for known in self._parts.comm.allgather(self._blocks.watch.until):
                 self._blocks.watch.until |= known
 
-    def _set_ids(self, ids: Int64s) -> None:
+    def _checked_ids(self, ids: Untyped, n: int) -> UInt64s:
+        """Numbers of n bodies, each once, on all ranks too."""
+        parts = self._parts
+        with together(parts, "ids"):
+            found = numbers.once("ids", numbers.of("ids", ids, n))
+        if parts is not None:  # those that are equal meet on a rank
+            rank = (found % np.uint64(parts.size)).astype(np.int64)
+            order = np.argsort(rank, kind="stable")
+            cuts = np.searchsorted(rank[order], np.arange(parts.size + 1))
+            met, _ = parts.exchanged(found[order], cuts)
+            with together(parts, "ids"):
+                numbers.once("ids", met)
+        return found
+
+    def _set_ids(self, ids: UInt64s) -> None:
         self._ids = ids
 
     def _energy_of(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> float:

@@ -45,6 +45,9 @@ class Hermite(Integration):
     mass : array_like, shape (n,)
     pos, vel : array_like, shape (n, 3)
         At time 0, in any units.
+    ids : array_like of int, shape (n,), optional
+        Numbers of the bodies, from 0 to 2^64 - 1, each once: those of a snapshot, the keys of a set
+        of AMUSE. By default 0 to n - 1.
     G : float
         The gravitational constant in these units.
     field : Field or callable, optional
@@ -111,6 +114,7 @@ class Hermite(Integration):
         pos: Numbers,
         vel: Numbers,
         *,
+        ids: Numbers | None = None,
         G: float = 1.0,
         eps: float = 0.0,
         eta: float = 0.02,
@@ -135,6 +139,7 @@ class Hermite(Integration):
                 mass = place.floats("mass", mass, (None,)).copy()
                 n = len(mass)
                 pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
+            own_ids = None if ids is None else self._checked_ids(ids, n)
             eps = validate.number("eps", eps, negative=False)
             eta = validate.positive("eta", eta)
             self._settings = {
@@ -157,7 +162,7 @@ class Hermite(Integration):
                 elif dt_max is not None:
                     self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
                 said.alike("the settings", repr(sorted(self._settings.items())))
-                said.alike("the bodies", mass, pos, vel)
+                said.alike("the bodies", mass, pos, vel, *([] if own_ids is None else [own_ids]))
             self._open(n, backend, precision, threads)
             if place.device is not None:
                 self._forces._board.move_to(place.device)
@@ -166,6 +171,7 @@ class Hermite(Integration):
                 dt_max = 2.0 ** round(math.log2(scale / 8))
                 self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
             self._take(mass, outside)
+            self._ids = own_ids
             self._blocks.put({"pos": pos, "vel": vel})
             self._blocks.start(self._settings["eta_start"])
 

@@ -19,13 +19,14 @@ from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import (
+        AnyArray,
         Attributes,
         Bools,
         Floats,
         Int32s,
-        Int64s,
         Numbers,
         State,
+        UInt64s,
         Untyped,
     )
     from grape6py.integrators.watch import Sighting
@@ -52,6 +53,8 @@ class Leapfrog(Integration):
     mass : array_like, shape (n,)
     pos, vel : array_like, shape (n, 3)
         At time 0, in any units.
+    ids : array_like of int, shape (n,), optional
+        As in :class:`Hermite`.
     G : float
         The gravitational constant in these units.
     dt : float, optional
@@ -125,6 +128,7 @@ class Leapfrog(Integration):
         pos: Numbers,
         vel: Numbers,
         *,
+        ids: Numbers | None = None,
         G: float = 1.0,
         dt: float | None = None,
         dt_max: float | None = None,
@@ -165,7 +169,8 @@ class Leapfrog(Integration):
                 pos, vel = (place.floats(name, given[name], (n, 3)) for name in ("pos", "vel"))
                 place.check()
                 mass, pos, vel = (array.copy() for array in (mass, pos, vel))
-            self._blocks.start(mass, pos, vel)
+            own_ids = None if ids is None else self._checked_ids(ids, n)
+            self._blocks.start(mass, pos, vel, own_ids)
 
     def _restore(
         self,
@@ -226,14 +231,17 @@ class Leapfrog(Integration):
         self._begin()
 
     @property
-    def ids(self) -> Int64s:
+    def ids(self) -> AnyArray:
         """As :attr:`Hermite.ids`; a body that is taken out takes its own with it.
 
-        With `comm` they are at first numbered through the ranks.
+        With `comm` they are numbered through the ranks, if none are given.
         """
-        return self._blocks.ids.copy()
+        return super().ids
 
-    def _set_ids(self, ids: Int64s) -> None:
+    def _own_ids(self) -> UInt64s:
+        return self._blocks.ids
+
+    def _set_ids(self, ids: UInt64s) -> None:
         self._blocks.set_ids(ids)
 
     def _replaced(

@@ -49,7 +49,7 @@ class Bodies(NamedTuple):
     pot: DeviceArray = None  # at `pos`, if it is known: shared steps only
     t: DeviceArray = None  # own times; None with shared steps, as
     dt: DeviceArray = None
-    ids: DeviceArray = None  # numbers at the start, for NumPy
+    ids: DeviceArray = None  # uint64, for NumPy
     bound: float = 0.0  # of a tree with a wanted accuracy: see gravity.py
     are_together: bool = True  # whether the own times of all, on all ranks, are `time`
 

@@ -21,8 +21,8 @@ from grape6py._arrays.kinds import (
     DeviceArray,
     Floats,
     Int32s,
-    Int64s,
     State,
+    UInt64s,
 )
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
@@ -76,9 +76,11 @@ class Leaps:
         # Time asked for, bodies looked at, bodies seen then.
         self._seen: tuple[float, Bodies, Bodies] | None = None
 
-    def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
+    def start(
+        self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray, ids: UInt64s | None
+    ) -> None:
         """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
-        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None))
+        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=ids))
         self._escape()
         with self._arrays.using():
             self._start()
@@ -89,7 +91,7 @@ class Leaps:
         if self._ranks is not None:
             counts = self._ranks.counts(self.n)
             self.first, self.n = int(counts[: self._ranks.rank].sum()), int(counts.sum())
-        ids = self.first + np.arange(len(bodies.mass))
+        ids = np.uint64(self.first) + np.arange(len(bodies.mass), dtype=np.uint64)
         self._bodies = bodies if bodies.ids is not None else bodies._replace(ids=ids)
 
     def _start(self) -> None:
@@ -162,9 +164,9 @@ class Leaps:
         return self._masses[1]
 
     @property
-    def ids(self) -> Int64s:
+    def ids(self) -> UInt64s:
         """Numbers of the bodies at the start."""
-        ids: Int64s = self._bodies.ids
+        ids: UInt64s = self._bodies.ids
         return ids
 
     @property
@@ -175,7 +177,7 @@ class Leaps:
     def blocks(self) -> int:
         return self._bodies.blocks
 
-    def set_ids(self, ids: Int64s) -> None:
+    def set_ids(self, ids: UInt64s) -> None:
         self._bodies = self._bodies._replace(ids=ids)
 
     def latest(self) -> float:
@@ -243,19 +245,20 @@ class Leaps:
     def _who_leaves(self, old: Bodies, new: Bodies) -> list[Sighting]:
         """Bodies that are outside the watched sphere, which they leave on a straight line."""
         with together(self._ranks, "a block"):
-            found = self._own_who_leave(old, new)
+            when, who = self._own_who_leave(old, new)
         if self._ranks is not None:
-            found = np.concatenate(self._ranks.gathered(found))
-        return sorted(Sighting(float(time), int(body), None) for time, body in found)
+            when, who = (np.concatenate(self._ranks.gathered(array)) for array in (when, who))
+        leave = zip(when.tolist(), who.tolist(), strict=True)
+        return sorted(Sighting(time, body, None) for time, body in leave)
 
-    def _own_who_leave(self, old: Bodies, new: Bodies) -> Floats:
-        """Times at which own bodies leave, and their ids; shape (k, 2)."""
+    def _own_who_leave(self, old: Bodies, new: Bodies) -> tuple[Floats, UInt64s]:
+        """Times at which own bodies leave, and their ids."""
         xp, watch = self._arrays.xp, self.watch
         with self._arrays.using():
             centre = xp.asarray(np.array(watch.centre))
             far = ((new.pos - centre) ** 2).sum(axis=1) > watch.farther**2
             if not far.any():
-                return np.zeros((0, 2))
+                return np.zeros(0), np.zeros(0, np.uint64)
             rows = self._arrays.fetch(self._arrays.numbers(far))
             began = np.full(len(rows), old.time)
             if old.t is not None:
@@ -267,7 +270,7 @@ class Leaps:
         root = np.sqrt(np.maximum(outward**2 + length * below, 0.0))
         share = np.where(below > 0, (root - outward) / np.where(length > 0, length, 1.0), 0.0)
         when = self.epoch + (began + np.clip(share, 0, 1) * (new.time - began))
-        return np.column_stack([when, new.ids[rows]])
+        return when, new.ids[rows]
 
     def _step(self, time: float) -> Bodies:
         """The bodies after the block that ends at a time."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from grape6py import diagnostics
-from grape6py._arrays import libraries, validate
+from grape6py._arrays import ids, libraries, validate
 from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError, ReadOnlyError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.models import Particles
@@ -22,7 +22,7 @@ from grape6py.ranks.ranks import together
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from grape6py._arrays.kinds import Attributes, Floats, Int64s, State, Untyped
+    from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
     from grape6py.bound_pairs import Binaries
     from grape6py.grape6 import Grape6
     from grape6py.integrators.blocks import Moment
@@ -45,7 +45,7 @@ class Quantities:
     _library: str | None = None  # whose arrays the bodies came in
     _G: float
     _time: float
-    _ids: Int64s | None
+    _ids: UInt64s | None
     _seen: Moment | None
     _potential: Floats | None
     _energy_check: EnergyCheck
@@ -75,9 +75,12 @@ class Quantities:
         return self._G
 
     @property
-    def ids(self) -> Int64s:
-        """Numbers of the bodies, which stay theirs; shape (n,)."""
-        return np.arange(self.n) if self._ids is None else self._ids.copy()
+    def ids(self) -> AnyArray:
+        """Numbers of the bodies, which stay theirs; int64, or uint64 for large ones; shape (n,)."""
+        return ids.shown(self._own_ids())
+
+    def _own_ids(self) -> UInt64s:
+        return np.arange(self.n, dtype=np.uint64) if self._ids is None else self._ids
 
     @property
     def time(self) -> float:
@@ -188,11 +191,11 @@ class Quantities:
         if self._energy_change:
             found["energy_change"] = np.array(self._energy_change)
         if self._last_id >= 0 and self._last_id > self._largest_id():
-            found["last_id"] = np.array(float(self._last_id))
+            found["last_id"] = np.array(self._last_id, np.uint64)
         if self._first_energy is not None:
             found["initial_energy"] = np.array(self._first_energy)
         if blocks.watch.until:
-            found["watched"] = blocks.watch.as_array()
+            found["watched_until"], found["watched_ids"] = blocks.watch.as_arrays()
         if blocks.watch.farther:
             found["escape"] = np.array([blocks.watch.farther, *blocks.watch.centre])
         if blocks.external is not None and blocks.external.frame is not None:
@@ -201,9 +204,11 @@ class Quantities:
 
     def _largest_id(self) -> int:
         """The largest number of a body, on any rank; -1 without bodies."""
-        with together(self._parts, "ids") as said:
-            said.most[0] = self.ids.max(initial=-1)
-        return int(said.most[0])
+        with together(self._parts, "ids"):
+            largest = np.array([self._own_ids().max(initial=0)])
+        if self._parts is not None:
+            largest = self._parts.largest(largest)
+        return int(largest[0]) if self.n else -1
 
     @property
     def origin(self) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Floats
+    from grape6py._arrays.kinds import Floats, UInt64s
 
 
 class Sighting(NamedTuple):
@@ -59,14 +59,16 @@ class Watch:
             if lasts:
                 self.note(ids, time)
 
-    def as_array(self) -> Floats:
-        """What is known, for a file; shape (k, 3)."""
-        rows = [[*ids, *[-1] * (2 - len(ids)), time] for ids, time in self.until.items()]
-        return np.array(rows, float).reshape(-1, 3)
+    def as_arrays(self) -> tuple[Floats, UInt64s]:
+        """What is known, for a file: times (k,), and ids (k, 2), of who has left the same twice."""
+        known = sorted(self.until.items())
+        rows = [[who[0], who[-1]] for who, _ in known]
+        return np.array([time for _, time in known]), np.array(rows, np.uint64).reshape(-1, 2)
 
-    def take(self, rows: Floats) -> None:
-        """What :meth:`as_array` gave."""
-        self.until = {tuple(int(i) for i in row[:2] if i >= 0): float(row[2]) for row in rows}
+    def take(self, times: Floats, ids: UInt64s) -> None:
+        """What :meth:`as_arrays` gave."""
+        who = (tuple(dict.fromkeys(row)) for row in ids.tolist())
+        self.until = dict(zip(who, times.tolist(), strict=True))
 
 
 def _length(vector: Floats) -> float:

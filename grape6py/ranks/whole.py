@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grape6py._arrays.ids import shown
 from grape6py.models import Particles
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Int64s
+    from grape6py._arrays.kinds import AnyArray
     from grape6py.integrators.base import Integration
 
 
-def all_bodies(cluster: Integration) -> tuple[Particles, Int64s]:
+def all_bodies(cluster: Integration) -> tuple[Particles, AnyArray]:
     """Masses, positions and velocities at its time, and ids; all ranks call it.
 
     On the others than the first there are none, if each rank has its own bodies.
     """
-    particles, ids, parts = cluster.particles(), cluster.ids, cluster._parts
+    particles, ids, parts = cluster.particles(), cluster._own_ids(), cluster._parts
     if parts is None:
-        return particles, ids
+        return particles, shown(ids)
     with cluster._together("a look at all ranks' bodies"):
-        return Particles._make(map(parts.to_first, particles)), parts.to_first(ids)
+        return Particles._make(map(parts.to_first, particles)), shown(parts.to_first(ids))

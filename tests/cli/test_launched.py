@@ -185,16 +185,23 @@ def test_they_are_gone_on_from_and_begun_with_on_any_number_of_ranks(galaxy, her
         assert len(set(its)) > 1
 
 
-@pytest.mark.parametrize("kind", ["given", "twice", "negative"])
-def test_ids_of_a_file_are_kept_if_they_are_numbers_of_bodies(here, kind):
-    ids = np.arange(300)[::-1] + 7
-    ids[299] = {"given": 1000, "twice": ids[0], "negative": -1}[kind]
+@pytest.mark.parametrize(("last", "words"), [
+    (1000, None), (2**48 + 1, None), (2**64 - 1, None), (7, "7 is the number of two bodies"),
+])  # fmt: skip
+def test_ids_of_a_file_are_kept_or_refused_on_all_ranks(here, last, words):
+    ids = (np.arange(300)[::-1] + 8).astype(np.uint64)
+    ids[0], ids[299] = 7, last
     write_snapshot("a.hdf5", plummer(300, seed=1), ids=ids, files=2)
-    words = "-m grape6py run a.hdf5 --integrator leapfrog --dt 0.0625 --eps 0.1 --t-end 0.0625"
-    done = on_ranks.run(3, *words.split(), "--backend", "cpu", "--out", "b.h5", cwd=here)
+    given = "-m grape6py run a.hdf5 --integrator leapfrog --dt 0.0625 --eps 0.1 --t-end 0.0625"
+    given = [*given.split(), "--backend", "cpu", "--out", "b.h5"]
+    done = on_ranks.run(3, *given, cwd=here)
+    if words is not None:
+        assert done.returncode == 1
+        assert words in done.stderr
+        assert "--renumber" in done.stderr
+        done, ids = on_ranks.run(3, *given, "--renumber", cwd=here), np.arange(300)
     assert done.returncode == 0, done.stderr
-    wanted = ids if kind == "given" else np.arange(300)
-    assert read_snapshot("b.h5").ids.tolist() == wanted.tolist()
+    assert read_snapshot("b.h5").ids.tolist() == ids.tolist()
 
 
 @pytest.mark.parametrize(("words", "told"), [

@@ -109,8 +109,8 @@ def test_bodies_at_one_place_are_no_binary_without_softening():
     ({"vel": [[0, 0, 0], [0, math.nan, 0]]}, r"vel\[1\] is not finite"),
     ({"eps": -1}, "eps = -1.0 is not a finite number >= 0"),
     ({"G": 0}, "G = 0.0 is not above zero"),
-    ({"ids": [1.5, 2]}, "ids is float64 of shape .*, not integers"),
-    ({"ids": [1]}, r"ids is int64 of shape \(1,\), not integers \(2,\)"),
+    ({"ids": [1.5, 2]}, "ids holds float64, not integers"),
+    ({"ids": [1]}, r"ids has shape \(1,\), not \(2,\)"),
 ])  # fmt: skip
 def test_bodies_that_cannot_be_are_refused_in_words(wrong, words):
     right = {"mass": [1, 1], "pos": [[0, 0, 0], [1, 0, 0]], "vel": np.zeros((2, 3))}
