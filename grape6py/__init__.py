@@ -34,10 +34,11 @@ _MODULES = {
     **{name: name for name in _SAME.split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
-    "session": "grape6",
 }
 
-__all__ = sorted([*_HOME, *_MODULES])
+# What `import *` brings, which is what is public: other modules are found by their names.
+__all__ = sorted([*_HOME, *"""archive diagnostics errors events fields models movie picture
+    reference""".split()])  # fmt: skip
 
 
 def __getattr__(name):
@@ -51,4 +52,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -7,7 +7,6 @@ from grape6py import errors as errors
 from grape6py import events as events
 from grape6py import fields as fields
 from grape6py import formats as formats
-from grape6py import grape6 as session
 from grape6py import models as models
 from grape6py import movie as movie
 from grape6py import partial as partial
@@ -65,40 +64,29 @@ __all__ = [
     "accelerations",
     "archive",
     "binaries",
-    "bound_pairs",
     "diagnostics",
     "errors",
     "events",
     "fields",
-    "formats",
     "fractal",
     "galaxy",
     "galaxy_merger",
-    "hermite",
     "king",
     "kroupa",
-    "leapfrog",
     "limepy",
     "maschberger",
     "merger",
     "models",
     "movie",
-    "partial",
-    "paths",
     "picture",
     "plummer",
-    "quantities",
     "read_snapshot",
     "reference",
     "salpeter",
-    "session",
-    "snapshot",
     "stars",
     "tidal_radius",
-    "tree",
     "two_body",
     "uniform",
-    "units",
     "with_binaries",
     "write_snapshot",
 ]

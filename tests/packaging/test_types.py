@@ -2,7 +2,9 @@
 one that uses them wrongly."""
 
 import ast
+import functools
 import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -17,6 +19,12 @@ from variants import run
 
 PROGRAM = capi.ROOT / "tests/python/typed_program.py"
 STUB = ast.parse((capi.ROOT / "grape6py/__init__.pyi").read_text())
+NAMES = {*grape6py._HOME, *grape6py._MODULES}
+(PYTHON,) = (
+    ast.literal_eval(node.value)
+    for node in ast.parse((capi.ROOT / "packaging/site_pages.py").read_text()).body
+    if isinstance(node, ast.Assign) and node.targets[0].id == "PYTHON"
+)
 
 WRONG = """\
 from grape6py import Grape6, plumer, plummer
@@ -52,7 +60,7 @@ def names_of_grape6py(tree):
 
 
 def test_the_program_uses_every_name():
-    assert {*names_of_grape6py(ast.parse(PROGRAM.read_text()))} == {*grape6py.__all__}
+    assert {*names_of_grape6py(ast.parse(PROGRAM.read_text()))} == NAMES
 
 
 def test_the_program_runs(tmp_path):
@@ -70,7 +78,20 @@ def test_the_stub_names_what_is_imported():
                 if not hasattr(home, name.name):
                     home = importlib.import_module(f"{node.module}.{name.name}")
                 found[name.asname] = getattr(home, name.name, home)
-    assert found == {name: getattr(grape6py, name) for name in grape6py.__all__}
+    assert found == {name: getattr(grape6py, name) for name in NAMES}
+
+
+def test_import_star_brings_what_the_reference_lists_and_hides_nothing_of_pythons():
+    space = {}
+    exec("from functools import partial\nfrom grape6py import *", space)
+    assert space["partial"] is functools.partial
+    assert {*space} - {"partial", "__builtins__"} == {*grape6py.__all__}
+    documented = {name.rpartition(".")[2] for names in PYTHON.values() for name in names}
+    modules = {name for name in grape6py.__all__ if inspect.ismodule(getattr(grape6py, name))}
+    for name in {*grape6py.__all__} - modules - documented:  # by the page of its module
+        assert grape6py._HOME[name].rpartition(".")[2] in documented
+    homes = {"analytic", "adapters", *grape6py._MODULES}  # of what is listed by its module
+    assert documented - homes <= {*grape6py.__all__}
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])

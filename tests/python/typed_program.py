@@ -43,7 +43,7 @@ def point_mass(time: float, pos: Array, vel: Array) -> tuple[Array, None, None]:
 
 def errors_of_sum(cluster: Particles) -> NDArray[np.float64]:
     with Grape6(backend="cpu", precision="double", threads=1) as grape:
-        session: grape6py.session.Grape6 = grape
+        session: grape6py.Grape6 = grape
         session.set_particles(*cluster, time=0.0)
         found: Forces = session.forces(eps=0.01, nn=True, h=0.5)
         if found.jerk is not None and found.neighbours is not None and found.nearest is not None:
