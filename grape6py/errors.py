@@ -44,8 +44,12 @@ class NotFiniteError(ArgumentError):
     """A particle has a NaN or an infinity in it."""
 
 
+class UnitError(ArgumentError, TypeError):
+    """A number without a unit where there are units."""
+
+
 class ReadOnlyError(Grape6Error, AttributeError):
-    """An attribute that only a call can change was set."""
+    """An attribute that is not there, or that only a call can change, was set."""
 
 
 class AddressError(Grape6Error, IndexError):

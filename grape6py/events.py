@@ -10,23 +10,29 @@ after the end of one call is seen by the next.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from grape6py import _clock, diagnostics
+from grape6py import _clock, diagnostics, quantities
 from grape6py._arrays import validate
+from grape6py._arrays.closed import Closed
 from grape6py.errors import ArgumentError
+from grape6py.in_units import ARGUMENTS
 from grape6py.integrators.progress import next_multiple
 from grape6py.ranks.ranks import total
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Numbers, Untyped
     from grape6py.integrators.base import Integration
+    from grape6py.quantities import Converter
 
 Action: TypeAlias = "str | Callable[[Untyped, Event], object]"
 AnyEvent: TypeAlias = "Encounter | Escape | EnergyError | WallTime"
+_CGS = quantities.Converter(Units("g", "cm", time="s"))
 
 
 class Event(NamedTuple):
@@ -41,7 +47,8 @@ class Event(NamedTuple):
     ids : tuple of int
         Of the bodies that it happened to.
     value : float
-        The distance of the two; the radius that was left; the energy error; seconds.
+        The distance of the two; the radius that was left; the energy error; seconds. Lengths are
+        quantities where the bodies are.
     """
 
     kind: str
@@ -50,7 +57,38 @@ class Event(NamedTuple):
     value: float
 
 
-class Encounter:
+class _Watched(Closed):
+    """What is watched for. `radius`, `centre` and `every` are numbers or quantities."""
+
+    def in_numbers(self, converter: Converter | None) -> Self:
+        """The same for bodies in units, or for plain ones."""
+        made = copy.copy(self)
+        for name, value in vars(self).items():
+            if name not in ("radius", "centre", "every") or value is None:
+                continue
+            if converter is None:
+                found = quantities.number(name, value)
+            else:
+                found = converter.numbers(name, value, ARGUMENTS[name])
+            vars(made)[name] = np.asarray(found, float) if np.ndim(found) else found
+        return made
+
+
+def _checked(
+    name: str, value: Untyped, check: Callable[..., Untyped] = validate.positive
+) -> Untyped:
+    """What `check` makes of numbers; a quantity of the right dimension as it is."""
+    if not quantities.holds_quantity(value):
+        return check(name, value)
+    check(name, _CGS.numbers(name, value, ARGUMENTS[name]))
+    return value
+
+
+def _vector(name: str, value: Untyped) -> Floats:
+    return validate.floats(name, value, (3,))
+
+
+class Encounter(_Watched):
     """Two bodies come closer than a radius.
 
     Each body is looked at with its nearest neighbour between the ends of its step: their paths are
@@ -59,63 +97,69 @@ class Encounter:
 
     Parameters
     ----------
-    radius : float
+    radius : float or quantity
     on_encounter : {"stop", "merge"} or callable
         "stop" ends :meth:`Hermite.evolve` there; "merge" makes one body of the two; a
         function is called as f(cluster, event) and may change bodies. A pair that stays close is
         one event.
     """
 
-    def __init__(self, radius: float, on_encounter: Action = "stop") -> None:
-        self.radius = validate.positive("radius", radius)
-        self.action = _action("on_encounter", on_encounter, ("stop", "merge"))
+    radius: float
+    action: Action
+
+    def __init__(self, radius: Untyped, on_encounter: Action = "stop") -> None:
+        action = _action("on_encounter", on_encounter, ("stop", "merge"))
+        vars(self).update(radius=_checked("radius", radius), action=action)
 
 
-class Escape:
+class Escape(_Watched):
     """A body goes farther from the centre than a radius.
 
     Parameters
     ----------
-    radius : float, or "tidal"
+    radius : float or quantity, or "tidal"
         "tidal" is the tidal radius of the total mass on its orbit in the field
         (:func:`grape6py.tidal_radius`).
     factor : float
         Times this; 2 is usual for "tidal" (Portegies Zwart and others 2001, MNRAS 321, 199).
-    centre : "origin", "density" or array_like, shape (3,)
+    centre : "origin", "density" or array_like or quantity, shape (3,)
         "density" is the density centre (:func:`grape6py.diagnostics.density_centre`). It and the
         tidal radius are found at the start and at each multiple of the largest step.
     on_escape : {"remove", "stop"} or callable
         As in :class:`Encounter`; "remove" takes the body out, with its energy.
     """
 
+    radius: float | None
+    factor: float
+    action: Action
+    centre: Floats | None  # None: the density's
+
     def __init__(
         self,
-        radius: float | Literal["tidal"],
+        radius: Untyped,
         on_escape: Action = "remove",
         *,
         factor: float = 1.0,
         centre: str | Numbers = "origin",
     ) -> None:
-        self.radius: float | None = None
-        if radius != "tidal":
-            self.radius = validate.positive("radius", radius)
-        self.factor = validate.positive("factor", factor)
-        self.action = _action("on_escape", on_escape, ("remove", "stop"))
-        self._centre: Floats | None = np.zeros(3)
-        if isinstance(centre, str):
-            if validate.choice("centre", centre, {"origin": 0, "density": 1}):
-                self._centre = None
-        else:
-            self._centre = validate.floats("centre", centre, (3,))
+        is_tidal = isinstance(radius, str) and radius == "tidal"
+        vars(self).update(
+            radius=None if is_tidal else _checked("radius", radius),
+            factor=validate.positive("factor", factor),
+            action=_action("on_escape", on_escape, ("remove", "stop")),
+            centre=validate.choice("centre", centre, {"origin": np.zeros(3), "density": None})
+            if isinstance(centre, str)
+            else _checked("centre", centre, _vector),
+        )
 
     @property
     def changes(self) -> bool:
         """Whether radius or centre do."""
-        return self.radius is None or self._centre is None
+        return self.radius is None or self.centre is None
 
     def sphere(self, cluster: Integration) -> tuple[float, Floats]:
         """Radius and centre for the present bodies."""
-        centre = self._centre
+        centre = self.centre
         if centre is None:
             bodies = cluster.particles()
             centre = diagnostics.density_centre(bodies.mass, bodies.pos, ranks=cluster._parts)
@@ -134,7 +178,7 @@ class Escape:
         return float(found) * self.factor, centre
 
 
-class EnergyError:
+class EnergyError(_Watched):
     """The energy differs by more than a share of it from that at the start.
 
     Looked at at each multiple of `every`, which is the largest step by default; changes of bodies
@@ -144,16 +188,22 @@ class EnergyError:
     ----------
     bound : float
     on_error : "stop" or callable
-    every : float, optional
+    every : float or quantity, optional
     """
 
-    def __init__(self, bound: float, on_error: Action = "stop", *, every: float | None = None):
-        self.bound = validate.positive("bound", bound)
-        self.action = _action("on_error", on_error, ("stop",))
-        self.every = None if every is None else validate.positive("every", every)
+    bound: float
+    action: Action
+    every: float | None
+
+    def __init__(self, bound: float, on_error: Action = "stop", *, every: Untyped = None) -> None:
+        vars(self).update(
+            bound=validate.positive("bound", bound),
+            action=_action("on_error", on_error, ("stop",)),
+            every=None if every is None else _checked("every", every),
+        )
 
 
-class WallTime:
+class WallTime(_Watched):
     """The call has taken so many seconds.
 
     Parameters
@@ -162,11 +212,16 @@ class WallTime:
     on_time : "stop" or callable
     """
 
+    seconds: float
+    action: Action
+    began = 0.0
+    has_happened = False
+
     def __init__(self, seconds: float, on_time: Action = "stop") -> None:
-        self.seconds = validate.number("seconds", seconds, negative=False)
-        self.action = _action("on_time", on_time, ("stop",))
-        self.began = _clock.seconds()
-        self.has_happened = False
+        vars(self).update(
+            seconds=validate.number("seconds", seconds, negative=False),
+            action=_action("on_time", on_time, ("stop",)),
+        )
 
     def begin(self) -> None:
         self.began, self.has_happened = _clock.seconds(), False
@@ -188,7 +243,7 @@ def _settings(event: AnyEvent) -> list[tuple[str, object]]:
     found = []
     for name, value in sorted(getattr(event, "__dict__", {}).items()):
         if name not in ("began", "has_happened"):  # of each rank's clock
-            shown = value.tolist() if isinstance(value, np.ndarray) else value
+            shown = value.tolist() if type(value) is np.ndarray else value
             found.append((name, "a function" if callable(shown) else shown))
     return found
 
@@ -213,7 +268,7 @@ class Events:
                     f"events: {type(event).__name__} is given twice: give that of the larger "
                     "bound, and let its action tell"
                 )
-            found[type(event)] = event
+            found[type(event)] = event.in_numbers(None)
         self.encounter: Encounter | None = found.get(Encounter)
         self.escape: Escape | None = found.get(Escape)
         self._energy: EnergyError | None = found.get(EnergyError)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import libraries, memory_space, validate
+from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Int64s, Numbers, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
@@ -35,7 +36,7 @@ _BYTES_PER_PARTICLE = 300
 
 
 @takes_quantities
-class Grape6:
+class Grape6(Closed):
     """A session: a set of particles, and the forces of them on any points.
 
     Use it in a ``with`` statement, or call :meth:`close`. All arguments are optional;

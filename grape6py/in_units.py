@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from grape6py._arrays.kinds import Attributes, Untyped
-from grape6py.errors import ArgumentError
+from grape6py.errors import UnitError
 from grape6py.quantities import Converter, converter_for, holds_quantity, number
 from grape6py.units import Units
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 C = TypeVar("C", bound=type)
 
 # Dimensions of arguments by their names, in all that takes quantities.
-_ARGUMENTS = {
+ARGUMENTS = {
     **dict.fromkeys("mass source_mass bulge_mass halo_mass black_hole".split(), "mass"),
     **dict.fromkeys("pos source_pos targets eps radius boundary centre h scale a b core cutoff "
                     "pericentre separation semi_major_axis disk_height bulge_scale "
@@ -69,7 +69,8 @@ def takes_quantities(cls: C) -> C:
         converter = converter_for(given.pop("units", None), given, is_g_one="G" not in names)
         if converter is None:
             return own.__new__(kind)  # quantities are refused by their names
-        numbers = _numbers(converter, given, "G" in names, _ARGUMENTS)
+        is_said = options.get("units") is not None
+        numbers = _numbers(converter, given, "G" in names, ARGUMENTS, is_said)
         made = own.__new__(kind)
         made.__init__(**numbers)
         return InUnits(made, converter)
@@ -81,18 +82,24 @@ def takes_quantities(cls: C) -> C:
 
 
 def _numbers(
-    converter: Converter, given: Attributes, takes_g: bool, dimensions: Mapping[str, str]
+    converter: Converter,
+    given: Attributes,
+    takes_g: bool,
+    dimensions: Mapping[str, str],
+    is_said: bool,
 ) -> Attributes:
-    """Arguments as numbers, with the constant of gravity of the units if none is given."""
-    of_field = getattr(given.get("field"), "units", None)
-    if of_field is not None and of_field != converter.units:
-        raise ArgumentError(
-            f"the field is in {of_field}, the bodies are in {converter.units}: make it with "
-            "the same units"
-        )
-    if takes_g and given.get("G") is None:
-        given = given | {"G": converter.units.G}
-    return {k: converter.numbers(k, value, dimensions.get(k)) for k, value in given.items()}
+    """Arguments as numbers, with the constant of gravity of the units if none is given.
+
+    Numbers without a unit are in the units that the call says (`is_said`), else errors.
+    """
+    field: Untyped = given.get("field")
+    if hasattr(field, "in_units"):
+        if field.units is None and not is_said:
+            raise UnitError("field has no units: make it with units=Units(...)")
+        given = given | {"field": field.in_units(converter.units)}
+    numbers = functools.partial(converter.numbers, bare=is_said)
+    found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
+    return {"G": converter.units.G} | found if takes_g else found
 
 
 class InUnits:
@@ -129,16 +136,20 @@ class InUnits:
         method = getattr(self.__dict__["_bare"], name)
         bound = inspect.signature(method).bind(*arguments, **options)
         for key, value in bound.arguments.items():
-            if key != "events":
-                bound.arguments[key] = converter.numbers(key, value, _ARGUMENTS.get(key))
+            if key == "events":
+                events = value if isinstance(value, list | tuple) else (value,)
+                bound.arguments[key] = [
+                    e.in_numbers(converter) if hasattr(e, "in_numbers") else e for e in events
+                ]
+            else:
+                bound.arguments[key] = converter.numbers(key, value, ARGUMENTS.get(key))
         found = method(*bound.args, **bound.kwargs)
         if name == "copy":
             return InUnits(found, converter)
         return converter.given(found, _RESULTS.get(name))
 
     def __setattr__(self, name: str, value: Untyped) -> None:
-        made = self.__dict__["_bare"]
-        setattr(made, name, self.__dict__["_converter"].numbers(name, value, _ARGUMENTS.get(name)))
+        setattr(self.__dict__["_bare"], name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self.__dict__["_bare"]), "units"})
@@ -196,7 +207,8 @@ def taken(
             if converter is None:
                 plain: Untyped = {name: number(name, value) for name, value in given.items()}
                 return computed(**plain)
-            numbers: Untyped = _numbers(converter, given, takes_g, _ARGUMENTS | dimensions)
+            known = ARGUMENTS | dimensions
+            numbers: Untyped = _numbers(converter, given, takes_g, known, units is not None)
             made: Untyped = computed(**numbers, units=converter.units)
             if hasattr(type(made), "units"):  # a field
                 made.units = converter.units

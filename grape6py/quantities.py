@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import Untyped
-from grape6py.errors import ArgumentError, MissingPackageError
+from grape6py.errors import ArgumentError, MissingPackageError, UnitError
 from grape6py.units import DIMENSIONS, FIRST_NAMES, Units, named_size, size_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def without_unit(value: Untyped) -> Untyped:
         factor = _size(value, (0, 0, 0))
     except Exception:  # of either package
         return None
-    return _times(_bare_number(value), factor)[()]
+    return _times(bare_number(value), factor)[()]
 
 
 def number(name: str, value: Untyped) -> Untyped:
@@ -151,7 +151,7 @@ def text(dimension: str, value: Untyped) -> str:
     """A scalar quantity as a unit's text: by the name of its unit, or in grams, centimetres, ..."""
     name = f"the unit of {dimension}"
     value = _shown(name, value)
-    size, count = factor_of(name, value, dimension), _bare_number(value)
+    size, count = factor_of(name, value, dimension), bare_number(value)
     if count.ndim:
         raise ArgumentError(f"{name} is {value}: not one quantity, but several")
     unit = "/".join(_OURS.get(part, part) for part in unit_of(value).replace(" ", "").split("/"))
@@ -162,7 +162,7 @@ def text(dimension: str, value: Untyped) -> str:
     return unit if times == 1 else f"{times!r} {unit}"
 
 
-def _bare_number(value: Untyped) -> Untyped:
+def bare_number(value: Untyped) -> Untyped:
     """The number before a quantity's unit."""
     return np.asarray(value.number if _is_amuse(value) else value.value)
 
@@ -190,19 +190,32 @@ class Converter:
         self.units, self.package = units, package
         self.shown = units.names | dict(shown or {})
 
-    def numbers(self, name: str, value: Untyped, dimension: str | None) -> Untyped:
-        """A quantity, or a tuple of bodies that are such, as numbers; what is none, as it is."""
-        fields = FIELDS.get(type(value).__name__)
+    def numbers(
+        self, name: str, value: Untyped, dimension: str | None, *, bare: bool = False
+    ) -> Untyped:
+        """A quantity, or a tuple of bodies that are such, as numbers; what is none, as it is.
+
+        Unless it may be `bare`, a number with a dimension needs a unit: a UnitError.
+        """
+        fields, numbers = (
+            FIELDS.get(type(value).__name__),
+            functools.partial(self.numbers, bare=bare),
+        )
         if fields is not None and isinstance(value, tuple):
             return value._replace(  # type: ignore[attr-defined]
-                **{k: self.numbers(f"{name}.{k}", getattr(value, k), d) for k, d in fields.items()}
+                **{k: numbers(f"{name}.{k}", getattr(value, k), d) for k, d in fields.items()}
             )
         if type(value).__name__ == "Labelled":
-            return value._replace(particles=self.numbers(name, value.particles, None))
+            return value._replace(particles=numbers(name, value.particles, None))
         if name == "orbit" and isinstance(value, list | tuple) and len(value) == 2:
             pair = zip(("orbit[0]", "orbit[1]"), value, ("length", "velocity"), strict=True)
-            return np.concatenate([np.ravel(self.numbers(*of)) for of in pair])
+            return np.concatenate([np.ravel(numbers(*of)) for of in pair])
         if not holds_quantity(value):
+            if name == "orbit" and not bare and _needs_unit(value):
+                raise UnitError("orbit has no units: give (position, velocity)")
+            if dimension is not None and not bare and _needs_unit(value):
+                unit = self._unit(dimension)[1]
+                raise UnitError(f"{name} has no unit: multiply it by one of {dimension}, as {unit}")
             return value
         if dimension is None:
             return number(name, value)
@@ -213,7 +226,7 @@ class Converter:
             return [self.numbers(name, part, dimension) for part in parts]
         value = _shown(name, value)
         factor = factor_of(name, value, dimension) / self.units.in_cgs(dimension)
-        return _times(_bare_number(value), factor)
+        return _times(bare_number(value), factor)
 
     def given(self, value: Untyped, dimension: Untyped) -> Untyped:
         """Results as quantities."""
@@ -221,6 +234,8 @@ class Converter:
             return None
         fields = FIELDS.get(type(value).__name__)
         if fields is not None and isinstance(value, tuple):
+            if getattr(value, "kind", "") in ("encounter", "escape"):
+                fields = fields | {"value": "length"}
             return value._replace(  # type: ignore[attr-defined]
                 **{k: self.given(getattr(value, k), d) for k, d in fields.items()}
             )
@@ -255,6 +270,16 @@ class Converter:
             "angular momentum": mass * length * velocity, "frequency": 1 / time,
             "G": length * velocity**2 / mass, "density": mass / length**3,
         }[dimension]  # fmt: skip
+
+
+def _needs_unit(value: Untyped) -> bool:
+    """Whether a value is of numbers whose meaning depends on the unit. Arrays of a GPU, which no
+    package has with units, are numbers in the units that were said."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return False
+    return array.dtype.kind in "iuf" and bool((np.isfinite(array) & (array != 0)).any())
 
 
 def _cgs(module: Untyped, powers: tuple[int, int, int]) -> Untyped:

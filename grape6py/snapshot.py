@@ -308,10 +308,10 @@ def _content(
     given = {"mass": mass, "pos": pos, "vel": vel, "time": time}
     converter = quantities.converter_for(units, given)
     if converter is not None:
-        units = converter.units
+        is_said, units = units is not None, converter.units
         dimensions = "mass", "length", "velocity", "time"
         mass, pos, vel, time = (
-            converter.numbers(name, value, dimension)
+            converter.numbers(name, value, dimension, bare=is_said)
             for (name, value), dimension in zip(given.items(), dimensions, strict=True)
         )
     mass, pos = validate.reals("mass", mass), validate.reals("pos", pos)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
 
 from grape6py import tree_backends
 from grape6py._arrays import libraries, validate
+from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
@@ -69,7 +70,7 @@ class Nearest(NamedTuple):
 
 
 @takes_quantities
-class Tree:
+class Tree(Closed):
     """An octree of particles.
 
     It does not change after it was made: when particles have moved, make a new one, which takes

@@ -12,6 +12,7 @@ import math
 import re
 from typing import Final
 
+from grape6py._arrays.closed import Closed
 from grape6py.errors import ArgumentError
 
 G_CGS: Final = 6.6743e-8
@@ -50,7 +51,7 @@ DIMENSIONS: Final = {
 }  # fmt: skip
 
 
-class Units:
+class Units(Closed):
     """Units in which numbers are.
 
     Parameters

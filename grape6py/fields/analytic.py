@@ -12,9 +12,10 @@ import numpy as np
 
 from grape6py import quantities
 from grape6py._arrays import memory_space, validate
+from grape6py._arrays.closed import Closed
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError, Grape6Warning
-from grape6py.in_units import taken
+from grape6py.in_units import ARGUMENTS, taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Term(NamedTuple):
         return f"{self.kind}({given})"
 
 
-class Field:
+class Field(Closed):
     """A sum of analytic terms, in coordinates that may rotate.
 
     The functions of this module make one; fields add up by ``+``. A field does not change.
@@ -96,11 +97,12 @@ class Field:
     def __add__(self, other: Field) -> Field:
         if not isinstance(other, Field):
             return NotImplemented
+        units = self.units or other.units
+        if units is not None:
+            other = other.in_units(units)
         total = Field(self._terms + other._terms, self._omega + other._omega)
-        total.units = self.units or other.units
+        total.units = units
         total._made_for = other.G if self.G is None else self.G
-        if total.units is not None and (other.units or total.units) != total.units:
-            raise ArgumentError(f"one field is in {self.units}, the other one in {other.units}")
         if None not in (self.G, other.G) and self.G != other.G:
             raise ArgumentError(f"one field is for G = {self.G}, the other one for {other.G}")
         return total
@@ -193,6 +195,23 @@ class Field:
             ),
             self._omega,
         )
+
+    def in_units(self, units: Units) -> Field:
+        """The field in other units; as it is, if it has none."""
+        own = self.units
+        if own is None or own == units:
+            return self
+
+        def converted(name: str, value: float) -> float:
+            return value * own.factor(ARGUMENTS[name], units) if name in ARGUMENTS else value
+
+        terms = (
+            Term(kind, tuple(map(converted, _KINDS[kind][1], values)))
+            for kind, values in self._terms
+        )
+        made = Field(terms, converted("omega", self._omega))
+        made.units = units
+        return made
 
     def c_struct(self) -> CData:
         """The field as the library takes it: struct g6x_field."""

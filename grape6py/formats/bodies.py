@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Floats
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.models.sampling import Particles
@@ -65,7 +66,7 @@ class Expansion(NamedTuple):
     velocity: float
 
 
-class Snapshot(Particles):
+class Snapshot(Closed, Particles):
     """Bodies of a file: :class:`Particles`, and what else the file says.
 
     Attributes

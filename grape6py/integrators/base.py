@@ -33,9 +33,11 @@ from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck
 from grape6py.integrators.progress import Bar, multiples
+from grape6py.quantities import Converter
 
 if TYPE_CHECKING:
     from grape6py.events import Action, AnyEvent, Event, Events
+    from grape6py.formats import Snapshot
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
     from grape6py.integrators.watch import Sighting
@@ -124,6 +126,14 @@ class Integration(Changes):
         # the root that are no settings, and what this rank's bodies belong to.
         self._about: Attributes = {}
         self._labels: numbers.Labels | None = None
+
+    @classmethod
+    def of(cls, bodies: Snapshot, **options: Untyped) -> Self:
+        """An integration of a snapshot's bodies from time 0, with its ids and in its units."""
+        units, given = bodies.units, tuple(bodies)
+        if units is not None:
+            given = Converter(units).given(bodies, None)
+        return cls(*given, **{"ids": bodies.ids} | options)
 
     @classmethod
     def restored(

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
+from grape6py._arrays.closed import Closed
 from grape6py.ranks import ranks
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CData, Untyped
 
 
-class OnRanks:
+class OnRanks(Closed):
     """Bodies of several ranks; see :class:`~.base.Integration`. Without ranks it does nothing.
 
     All ranks have all bodies, or, with SHARES_BODIES, each has its own, and `_parts` are the ranks.

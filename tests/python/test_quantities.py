@@ -63,12 +63,14 @@ def test_units_alone_say_what_plain_numbers_are(options):
     numbers = all_by_hand(stars())
     plain = Hermite(*numbers, eps=0.05, G=GALACTIC.G, **options)
     plain.evolve(0.125)
-    for bodies, units in ((numbers, GALACTIC), (stars(), None)):
-        cluster = Hermite(*bodies, eps=0.05, units=units, **options)
+    for bodies, eps, units in ((numbers, 0.05, GALACTIC), (stars(), 0.05 * u.pc, None)):
+        cluster = Hermite(*bodies, eps=eps, units=units, **options)
         assert cluster.units == GALACTIC
         assert by_hand(cluster.G) == pytest.approx(NEWTON, rel=1e-14)
         assert cluster.settings == plain.settings
-        cluster.evolve(0.125)  # a plain number is one in the units of the bodies
+        with pytest.raises(TypeError, match=r"t has no unit: .* of time, as Myr"):
+            cluster.evolve(0.125)
+        cluster.evolve(0.125 * u.pc / u.km * u.s)
         assert by_hand(cluster.time) == pytest.approx(0.125, rel=1e-15)
         assert is_in(cluster.pos, u.pc)
         assert np.array_equal(cluster.pos.value, plain.pos)

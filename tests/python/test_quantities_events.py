@@ -39,7 +39,7 @@ def escaping(action):
     """A body that passes the distance of 1 pc after 0.5 Myr."""
     cluster = Hermite([1.0, 1.0] * u.Msun, [[0, 0, 0], [0.5, 0, 0]] * u.pc,
                       [[0, 0, 0], [1, 0, 0]] * u.pc / u.Myr, dt=1 * u.kyr)  # fmt: skip
-    return cluster, events.Escape(1.0, action)
+    return cluster, events.Escape(1.0 * u.pc, action)
 
 
 def test_the_event_that_ends_an_integration_has_a_time_with_a_unit():
@@ -60,3 +60,4 @@ def test_functions_that_are_called_for_events_see_quantities():
     assert is_in(time, u.Myr)
     assert event.kind == "escape"
     assert is_in(event.time, u.Myr)
+    assert event.value == 1 * u.pc

@@ -103,8 +103,9 @@ def test_sums_of_fields_keep_their_units():
     assert total.units == GALACTIC
     acc = total(0.0, [[1, 0, 0]] * u.pc, [[0, 0, 0]] * KMS).acc[0, 0]
     assert by_hand(acc) == pytest.approx(-3 * NEWTON, rel=1e-12)
-    with pytest.raises(ArgumentError, match="field is in"):
-        one + fields.point_mass(1 * u.Msun, units=HENON)
+    both = total + fields.plummer(1 * u.Msun, 2 * u.pc, units=HENON)
+    assert both.units == GALACTIC
+    assert both.terms[-1].values == pytest.approx((1, 2), rel=1e-14)
     assert one != fields.point_mass(1, units=HENON)
     again = pickle.loads(pickle.dumps(total))
     assert again.units == GALACTIC
@@ -127,12 +128,18 @@ def test_bodies_move_in_a_field_in_quantities(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_field_in_other_units_than_the_bodies_is_refused(kind):
-    for units in (HENON, Units("Msun", "kpc", velocity="km/s"), Units("Msun", "pc", time="Myr")):
-        with pytest.raises(ArgumentError, match=r"field.*units"):
-            made(kind, field=fields.nfw(**FIELDS["nfw"], units=units))
-    cluster = made(kind, units=HENON, field=fields.nfw(**FIELDS["nfw"], units=HENON))
-    cluster.evolve(4 * u.kyr)
+def test_a_field_in_other_units_than_the_bodies_is_converted(kind):
+    found = []
+    for text in "Msun pc km/s", "5e4 Msun 1.2 pc", "Msun kpc km/s", "Msun pc Myr":
+        units = Units.from_text(text)
+        field = fields.rotation(**FIELDS["rotation"], units=units)
+        for name in "nfw", "logarithmic", "miyamoto_nagai", "power_law_cutoff":
+            field += getattr(fields, name)(**FIELDS[name], units=units)
+        cluster = made(kind, field=field)
+        cluster.evolve(4 * u.kyr)
+        found.append(cluster.pos)
+    for pos in found[1:]:
+        assert np.allclose(pos.to_value(u.pc), found[0].to_value(u.pc), rtol=1e-11, atol=0)
 
 
 ORBIT = [8.0, 0, 0.1] * u.kpc, [10.0, 220, 5] * KMS

@@ -48,7 +48,7 @@ WITH_UNITS = {"mass": M, "pos": X, "vel": V}
 
 def session(**options):
     grape = Grape6(**options)
-    grape.set_particles(ONES, N, N)
+    grape.set_particles(*(WITH_UNITS if options else PLAIN).values())
     return grape
 
 
@@ -62,21 +62,24 @@ def calls():
         yield f"Tree{name}", lambda: Tree, given
         yield f"accelerations{name}", lambda: accelerations, places
         for method, arguments in {
-            "evolve": {"t": 1e-3}, "kick": {"ids": 0, "vel": [0, 0, 1]}, "merge": {"ids": [0, 1]},
-            "add": {"mass": 1, "pos": [0, 0, 5], "vel": [0, 0, 0]}, "lagrangian_radii": {},
-            "set_mass": {"ids": 0, "mass": 2}, "remove": {"ids": 0},
+            "evolve": {"t": time / 1000}, "kick": {"ids": 0, "vel": bodies[2][0]},
+            "merge": {"ids": [0, 1]}, "remove": {"ids": 0}, "lagrangian_radii": {},
+            "add": {"mass": bodies[0][0], "pos": 5 * bodies[1][0], "vel": bodies[2][0]},
+            "set_mass": {"ids": 0, "mass": bodies[0][0]},
         }.items():  # fmt: skip
             yield (f"Hermite.{method}{name}",
                    lambda b=bodies, m=method: getattr(Hermite(*b), m), arguments)  # fmt: skip
         for method, arguments in {"forces": {}, "bound": {"accuracy": 1e-3}, "nearest": {},
-                                  "neighbours": {"radius": 1}}.items():  # fmt: skip
+                                  "neighbours": {"radius": bodies[1][0, 0]}}.items():  # fmt: skip
             yield (f"Tree.{method}{name}",
                    lambda g=given, m=method: getattr(Tree(**g), m), arguments)  # fmt: skip
     yield "Grape6", lambda: Grape6, {}
     for name, options in (("", {}), (" in units", {"units": GALACTIC})):
+        given = WITH_UNITS if options else PLAIN
         for method, arguments in {
-            "set_particles": PLAIN, "forces": {"pos": N}, "walks": {
-                "i_start": [0, 3], "pos": N, "j_start": [0, 3], "source_pos": N, "source_mass": ONES
+            "set_particles": given, "forces": {"pos": given["pos"]}, "walks": {
+                "i_start": [0, 3], "pos": given["pos"], "j_start": [0, 3],
+                "source_pos": given["pos"], "source_mass": given["mass"]
             }
         }.items():  # fmt: skip
             yield (f"Grape6.{method}{name}",
@@ -114,8 +117,9 @@ def calls():
             if "units" in inspect.signature(function).parameters:
                 more = arguments | {"units": HENON}
                 yield f"{where.__name__}.{name} in units", lambda f=function: f, more
-    for name, options in (("a field", {}), ("a field in units", {"units": GALACTIC})):
-        yield name, lambda o=options: fields.nfw(1, 1, **o), {"t": 0, "pos": N, "vel": N}
+    for name, options, pos, vel in (("a field", {}, N, N),
+                                    ("a field in units", {"units": GALACTIC}, X, V)):  # fmt: skip
+        yield name, lambda o=options: fields.nfw(1, 1, **o), {"t": 0, "pos": pos, "vel": vel}
     for name, key in (("Encounter", "radius"), ("Escape", "radius"), ("EnergyError", "bound"),
                       ("WallTime", "seconds")):  # fmt: skip
         yield f"events.{name}", lambda e=name: getattr(events, e), {key: 1}

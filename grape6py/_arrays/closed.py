@@ -1,0 +1,31 @@
+"""Objects that refuse to be given an attribute which would do nothing."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+
+from grape6py.errors import ReadOnlyError
+
+
+class Closed:
+    """Its public attributes are those of the class; those without a setter are changed by calls."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        kind = type(self)
+        own = getattr(kind, name, Closed)
+        is_data = own is not Closed and not callable(own)
+        if name[0] == "_" or (own.fset if isinstance(own, property) else is_data):
+            super().__setattr__(name, value)
+            return
+        options = inspect.signature(kind.__init__).parameters
+        if own is not Closed:
+            reason = f"{name} cannot be set: calls change it"
+        elif name in options:
+            reason = f"{name} is fixed from the start: make a new {kind.__name__}({name}=...)"
+        else:
+            known = [known for known in {*dir(kind), *options} if known[0] != "_"]
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            reason = f"a {kind.__name__} has no attribute {name}{hint}"
+        raise ReadOnlyError(reason)
