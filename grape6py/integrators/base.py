@@ -80,6 +80,13 @@ def kind_of(backend: str, name: str) -> str:
     return kind if backend == "auto" and kind in ("cpu", "cuda") else backend
 
 
+def no_others(**others: object) -> None:
+    """Refuse what the constant step `dt`, which was given, makes void."""
+    for other, value in others.items():
+        if value is not None:
+            raise ArgumentError(f"dt is one step for all: there is no {other} then")
+
+
 def limits(settings: Attributes) -> tuple[float, float]:
     """Smallest and largest step of an integration with one step, `dt`, or steps up to `dt_max`."""
     if "dt" in settings:
@@ -375,6 +382,8 @@ class Integration(Changes):
                 said.same("every", every)
                 said.alike("events", _described(events))
                 said.most[0] = callback is not None
+            if every is not None and not said.most[0]:
+                raise ArgumentError("every says when the callback is called, and there is none")
             if callback is None and said.most[0]:  # of another rank, for which blocks end alike
                 callback = _nothing
             watched = _events(self, events)

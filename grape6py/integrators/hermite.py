@@ -13,7 +13,7 @@ from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
 from grape6py.integrators import external
-from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
+from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings
 from grape6py.integrators.blocks import STATE, Setup, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
@@ -60,8 +60,8 @@ class Hermite(Integration):
         it moves on the orbit that a body would have, and does not rotate. See :attr:`origin`.
     eps : float
         Softening length.
-    eta : float
-        Accuracy parameter of Aarseth's criterion; the error goes as its square.
+    eta : float, optional
+        Accuracy parameter of Aarseth's criterion, 0.02 by default; the error goes as its square.
     eta_start : float, optional
         The first steps are eta_start |a| / |da/dt|; by default eta / 8.
     passes : int
@@ -117,7 +117,7 @@ class Hermite(Integration):
         ids: Numbers | None = None,
         G: float = 1.0,
         eps: float = 0.0,
-        eta: float = 0.02,
+        eta: float | None = None,
         eta_start: float | None = None,
         passes: int = 1,
         dt: float | None = None,
@@ -141,7 +141,9 @@ class Hermite(Integration):
                 pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
             own_ids = None if ids is None else self._checked_ids(ids, n)
             eps = validate.number("eps", eps, negative=False)
-            eta = validate.positive("eta", eta)
+            if dt is not None:
+                no_others(eta=eta, eta_start=eta_start, dt_max=dt_max)
+            eta = validate.positive("eta", 0.02 if eta is None else eta)
             self._settings = {
                 "eps": eps,
                 "eta": eta,
@@ -153,8 +155,6 @@ class Hermite(Integration):
             self._set_constant(G)
             if passes < 1:
                 raise ArgumentError(f"passes = {passes} is not at least 1")
-            if dt is not None and dt_max is not None:
-                raise ArgumentError("dt is one step for all: there is no dt_max then")
             outside = external.make(field, orbit, self.G, self._settings)
             with self._together("the arguments") as said:
                 if dt is not None:

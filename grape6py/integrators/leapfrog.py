@@ -10,7 +10,7 @@ from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
 from grape6py.integrators import external, gravity
-from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
+from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings
 from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_arrays import STATE
 from grape6py.integrators.leapfrog_steps import Leaps
@@ -63,8 +63,9 @@ class Leapfrog(Integration):
         Largest of block steps, rounded down to a power of two.
     eps : float
         Softening length; above 0 for block steps, which go by it.
-    eta : float
-        Accuracy parameter of block steps, which are at most sqrt(2 eta eps / |a|) [2]_.
+    eta : float, optional
+        Accuracy parameter of block steps, which are at most sqrt(2 eta eps / |a|) [2]_; by default
+        0.025.
     backend : {"tree", "cpu-tree", "cuda-tree", "auto", "cpu", "cuda"}
         An octree made anew for each force call, on a GPU if there is one ("tree"); or the
         direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
@@ -133,7 +134,7 @@ class Leapfrog(Integration):
         dt: float | None = None,
         dt_max: float | None = None,
         eps: float = 0.0,
-        eta: float = 0.025,
+        eta: float | None = None,
         backend: str = "tree",
         theta: float | None = None,
         accuracy: float | None = None,
@@ -153,7 +154,9 @@ class Leapfrog(Integration):
             with self._together("the arguments") as said:
                 validate.order("Leapfrog(mass, pos, vel)", mass, pos)
                 self._library = libraries.library_of((mass, pos, vel))
-                self._settings = _steps(dt, dt_max, eps, eta)
+                if dt is not None:
+                    no_others(eta=eta)
+                self._settings = _steps(dt, dt_max, eps, 0.025 if eta is None else eta)
                 walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
                 self._settings |= _walk(backend, walk, precision)
                 if boundary is not None:

@@ -163,6 +163,19 @@ def test_bodies_of_a_snapshot_come_with_its_units_and_ids():
     )
 
 
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: Hermite(*BODIES, dt=0.1, eta=0.1), "dt .*there is no eta"),
+    (lambda: Hermite(*BODIES, dt=0.1, eta_start=0.1), "there is no eta_start"),
+    (lambda: Hermite(*BODIES, dt=0.1, dt_max=0.1), "there is no dt_max"),
+    (lambda: Leapfrog(*BODIES, eps=0.1, dt=0.1, eta=0.1), "there is no eta"),
+    (lambda: Hermite(*BODIES, eps=0.1).evolve(0.1, every=0.05), "every says when the callback"),
+    (lambda: Grape6(backend="cpu", theta=0.5), "theta is a tree's"),
+])  # fmt: skip
+def test_arguments_that_another_makes_void_are_refused(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()
+
+
 def test_units_that_pieces_have_are_not_said_again():
     field = fields.mwpotential2014(units=Units("Msun", "kpc", time="Myr"))
     start = [8, 0, 0] * u.kpc, [0, 220, 0] * u.km / u.s
