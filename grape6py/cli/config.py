@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
-        "config", help="flags for compiling and linking", description=__doc__.splitlines()[0]
+        "config",
+        help="flags for compiling and linking",
+        description=(__doc__ or "").partition("\n")[0],
     )
     for name, (_, meaning) in _table().items():
         parser.add_argument(

@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "link",
         help="put the library where clients look for it",
-        description=__doc__.splitlines()[0],
+        description=(__doc__ or "").partition("\n")[0],
     )
     parser.add_argument(
         "--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment"

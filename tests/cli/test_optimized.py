@@ -1,0 +1,50 @@
+"""`python -OO`, which drops docstrings and assertions, changes nothing."""
+
+import ast
+import subprocess
+import sys
+
+import capi
+from grape6py.cli import _EXAMPLES
+
+PROGRAM = """
+import contextlib, io
+from grape6py import Hermite, plummer
+from grape6py.cli import main
+from grape6py.errors import ArgumentError
+for command in ([], *([name] for name in {commands!r})):
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+        main([*command, "--help"])
+    assert False, "not run"
+    if "usage: grape6" not in shown.getvalue():
+        raise RuntimeError(command)
+if main(["run", "plummer", "--n", "32", "--t-end", "0.0625", "--backend", "cpu", "--out", "a.h5"]):
+    raise RuntimeError("run")
+cluster = Hermite.load("a.h5")
+cluster.evolve(0.125)
+cluster.save("a.h5")
+try:
+    Hermite(*plummer(3, seed=1), ids=[1, 1, 2])
+except ArgumentError:
+    print("done")
+"""
+
+
+def test_the_command_and_an_integration_run_under_oo(tmp_path):
+    program = [
+        sys.executable,
+        "-OO",
+        "-c",
+        PROGRAM.format(commands=[name for name in _EXAMPLES if name]),
+    ]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+
+
+def test_no_assertion_checks_what_a_user_gives():
+    """They are for type checkers alone: a value is not None."""
+    for path in (capi.ROOT / "grape6py").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assert):
+                assert ast.unparse(node.test).endswith(" is not None"), path
