@@ -125,7 +125,12 @@ def restarts(shared, path):
         if os.path.exists(file):
             galaxy = Leapfrog.load(file, **comm)
         else:
-            galaxy = evolved(made(shared, **steps, boundary=4.0), 0.07)
+            galaxy = made(shared, **steps, boundary=4.0)
+            galaxy.evolve(0.07, events=Escape(2.0, lambda *_: None))
+            galaxy.kick([k for k in (3,) if k in galaxy.ids], [0.5, 0, 0])
+            seen = galaxy.state()["watched"]  # of bodies of all ranks, in one order
+            assert len(seen) > 9
+            assert COMM.allgather(seen.tolist()) == [seen.tolist()] * SIZE
             galaxy.save(file)
             galaxy = galaxy.copy()
         galaxy.evolve(0.15)
