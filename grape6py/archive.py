@@ -109,7 +109,8 @@ def save(
     RankError
         If another rank has failed.
     """
-    with Writer(path, in_units.bare(cluster)._ranks, overwrite=overwrite) as writer:
+    ranks = in_units.bare(cluster)._ranks
+    with together(ranks, "save()"), Writer(path, ranks, overwrite=overwrite) as writer:
         writer.save(cluster, about=about, component=component, binaries=binaries)
 
 

@@ -91,7 +91,9 @@ def read_snapshot(
     if comm is not None:
         from grape6py.ranks import snapshots
 
-        return snapshots.read(Ranks(comm), source, which, format, (mass, velocities), set)
+        ranks = Ranks(comm)
+        with ranks.step("read_snapshot()"):
+            return snapshots.read(ranks, source, which, format, (mass, velocities), set)
     with opened(source, Given.checked(mass, velocities)) as file:
         return whole(file, format_of(file, format, not hasattr(source, "read")), which, set)
 
@@ -264,7 +266,8 @@ def write_snapshot(
         said.alike("the arguments of write_snapshot()", "" if is_open else os.fspath(file), *more)
         said.same("time", content.time)
     if pieces_of > 1 or (ranks is not None and ranks.size > 1):
-        numbered.write(file, content.cut(pieces_of), format_, comment or "", ranks=ranks)
+        with together(ranks, "write_snapshot()"):
+            numbered.write(file, content.cut(pieces_of), format_, comment or "", ranks=ranks)
         return
     name = str(getattr(file, "name", "the file")) if is_open else os.fspath(file)
     pieces = encoded(content, format_, name, comment or "")

@@ -17,7 +17,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
 from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
-from grape6py.ranks import carriers
+from grape6py.ranks import carriers, endings
 from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _MOST = 8  # and of which it finds the maxima
 _SENT = 1 + 2 * (1 + _NUMBERS) + _MOST  # numbers that it tells
 _WORD = 6  # bytes of a digest in a number, which holds 53 bits
 _ROWS = 1 << 20  # of a message to the first rank
+_END = "the end of the program"
 
 
 def mpi() -> ModuleType:
@@ -42,13 +43,13 @@ def mpi() -> ModuleType:
     return MPI
 
 
-def _told(error: Exception) -> Exception:
+def _told(error: BaseException) -> BaseException:
     """An error that all ranks know."""
     error._is_told = True  # type: ignore[attr-defined]
     return error
 
 
-def _is_told(error: Exception) -> bool:
+def _is_told(error: BaseException) -> bool:
     return getattr(error, "_is_told", False)
 
 
@@ -128,18 +129,18 @@ class Ranks:
     rank, size : int
         Of this process, and how many there are.
     comm, MPI
-        mpi4py's communicator and module.
+        A duplicate of the communicator, and mpi4py's module.
     """
 
     def __init__(self, comm: Untyped) -> None:
         self.MPI: Untyped = mpi()
         if not isinstance(comm, self.MPI.Intracomm):
             raise ArgumentError(f"comm = {comm!r} is no communicator of mpi4py, as MPI.COMM_WORLD")
-        self.comm = comm
+        self.link = endings.link_of(self, comm)
+        self.comm, self._calls = self.link.comm, self.link.calls
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._carrier: carriers.Carrier = carriers.ByMPI(self)
         self._is_alone = False
-        self._calls: list[str] = []  # under way, one within the other
         self._checks: dict[tuple[str, ...], tuple[Floats, Floats]] = {}
 
     @contextlib.contextmanager
@@ -147,21 +148,52 @@ class Ranks:
         """Context of what each rank does on its own, before all go on together.
 
         If it fails on one rank it fails on all: there with its own error, on the others with a
-        RankError that tells it. If the ranks are in different calls, or say what is not the same,
-        all have an ArgumentError. Steps may be within steps.
+        RankError that tells it; sys.exit and Ctrl-C are errors, too. If the ranks are in different
+        calls, or say what is not the same, all have an ArgumentError; if one has ended its program,
+        the others a RankError. Steps may be within steps.
         """
+        if self._calls:
+            with self._step(call) as said:
+                yield said
+            return
+        with endings.LateInterrupts(self.link), self._step(call) as said:
+            self.check()  # that all are there
+            yield said
+
+    @contextlib.contextmanager
+    def _step(self, call: str) -> Iterator[Together]:
         said = Together()
+        self._check_link()
         self._calls.append(call)
         try:
             yield said
-        except Exception as error:
-            if not _is_told(error):
-                self._agree(said, error)
+            self.link.raise_pending()
+        except BaseException as error:
+            self._tell(said, error)
             raise
         else:
             self._agree(said, None)
         finally:
             self._calls.pop()
+
+    def _tell(self, said: Together, error: BaseException) -> None:
+        """Let all ranks know of an error, if that is possible, and necessary."""
+        if isinstance(error, self.MPI.Exception):
+            self.link.tear(endings.shown(error))
+        if self.link.over is None and not _is_told(error):
+            self._agree(said, error)
+
+    def _check_link(self) -> None:
+        if self.link.over is not None:
+            raise _told(RankError(self.link.over))
+
+    def leave(self, why: str) -> None:
+        """Be at the end of the program, until all ranks are, or know of it."""
+        self._calls[:] = [_END + why]
+        while self.link.over is None:
+            with contextlib.suppress(RankError):
+                self._agree(Together(), None)
+                return
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -175,46 +207,48 @@ class Ranks:
         self._is_alone = True
         try:
             yield
-        except Exception as error:
-            if not _is_told(error):
-                self._agree(Together(), error)
+        except BaseException as error:
+            self._tell(Together(), error)
             raise
         finally:
             self._is_alone = False
 
-    def check(self, call: str) -> None:
+    def check(self, *call: str) -> None:
         """As a step in which a rank does nothing, in a tenth of the time."""
-        calls = (*self._calls, call)
+        self._check_link()
+        self.link.raise_pending()
+        calls = (*self._calls, *call)
         if calls not in self._checks:
             with_call = " in ".join(reversed(calls))
             self._checks[calls] = self._sent(with_call, Together(), None), np.empty(_SENT)
         sent, got = self._checks[calls]
         self.comm.Allreduce(sent, got, self.MPI.MAX)
         if got.tobytes() != sent.tobytes():
-            self._calls.append(call)
+            self._calls.extend(call)
             try:
                 self._judge(got, Together(), None)
             finally:
-                self._calls.pop()
+                del self._calls[len(self._calls) - len(call) :]
 
-    def _sent(self, call: str, said: Together, error: Exception | None) -> Floats:
+    def _sent(self, call: str, said: Together, error: BaseException | None) -> Floats:
         """What a rank tells the others at the end of a step, of the same length wherever it is."""
         failed = -float(self.rank) if error is not None else -float(self.size)
+        call = _END if call.startswith(_END) else call  # whatever has ended it
         same = np.concatenate([[zlib.crc32(call.encode())], said._packed()])
         sent: Floats = np.concatenate([[failed], same, -same, said.most])
         return sent
 
-    def _agree(self, said: Together, error: Exception | None) -> None:
+    def _agree(self, said: Together, error: BaseException | None) -> None:
         """One sum over all ranks."""
         call = " in ".join(reversed(self._calls))
         self._judge(self.largest(self._sent(call, said, error)), said, error)
 
-    def _judge(self, got: Floats, said: Together, error: Exception | None) -> None:
+    def _judge(self, got: Floats, said: Together, error: BaseException | None) -> None:
         """What all have sent."""
         call, size = " in ".join(reversed(self._calls)), 1 + _NUMBERS
         first = int(-got[0])
         if first < self.size:
-            text = None if error is None else f"{type(error).__name__}: {error}"
+            text = None if error is None else endings.shown(error)
             text = self.broadcast(text, first)
             if error is None:
                 raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
@@ -223,6 +257,11 @@ class Ranks:
         _, most, least, said.most[:] = np.split(got, np.cumsum([1, size, size]))
         is_equal = most == -least
         if not is_equal[0]:
+            for rank, its in enumerate(self.comm.allgather(call)):
+                if its.startswith(_END):
+                    why = its.removeprefix(_END)
+                    self.link.over = f"rank {rank} of {self.size} has ended its program{why}"
+                    self._check_link()
             raise _told(
                 ArgumentError(f"the ranks make different calls: {call} on rank {self.rank}")
             )

@@ -28,6 +28,11 @@ def said(ranks, name, *arguments, program=PROGRAMS, **options):
     """Lines of JSON."""
     done = run(ranks, program, name, *arguments, **options)
     assert done.returncode == 0, done.stderr
+    return lines(done)
+
+
+def lines(done):
+    """What a process has said, which may have ended with an error."""
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
