@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from grape6py import formats, quantities
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
-from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
 from grape6py.formats.source import NOTHING, Given
@@ -225,9 +224,10 @@ def write_snapshot(
         All of its ranks make this call, each with its own bodies and the rest the same, and each
         writes the file of its number. One rank alone writes one file, without a number.
 
-    Numbered files are written aside, all of them, before the first one gets its name: whatever
-    fails till then, on any rank, leaves what was there. They take the place of a file without a
-    number, and of all numbered files of the snapshot before. Bodies without ids get 1, 2, ...
+    Numbered files are written aside, all of them, before the first one gets its name: what fails,
+    on any rank, leaves what was there; what ends midway, the old files or the new ones. They take
+    the place of a file without a number, and of all numbered files of the snapshot before; one
+    without a number that of numbered ones of this project. Bodies without ids get 1, 2, ...
     through all.
 
     Raises
@@ -244,7 +244,8 @@ def write_snapshot(
     Warns
     -----
     Grape6Warning
-        If the format has no place for time, ids or units that there are.
+        If the format has no place for time, ids or units that there are. If files of the snapshot
+        before could not be removed.
     """
     file: Untyped = target
     is_open = hasattr(file, "write")
@@ -272,7 +273,7 @@ def write_snapshot(
     name = str(getattr(file, "name", "the file")) if is_open else os.fspath(file)
     pieces = encoded(content, format_, name, comment or "")
     if not is_open:
-        atomic_files.write_whole(file, pieces)
+        numbered.write_one(file, pieces, format_)
     elif isinstance(file, io.TextIOBase):
         if format_.name not in ("text", "csv", "starlab", "petar"):
             raise ArgumentError(f"{format_.title} goes to a file opened in binary mode")

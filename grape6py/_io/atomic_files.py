@@ -10,19 +10,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import re
+import secrets
 import shutil
 import stat
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from grape6py.errors import FileInUseError
+from grape6py.errors import FileInUseError, Grape6Warning
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import PathLike
 
 _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network file systems
 
 
@@ -32,14 +37,15 @@ def write_whole(
     """Write a file at once; an OSError names `path`, and what was there before is still there.
 
     `data` may come in pieces. A link is followed. What is there and is no regular file, as a
-    device, is written to. `before` is called when the new file is whole, before it gets its name.
+    device, is written to. `before` is called when the new file is whole, before it gets its name;
+    no other writer of this project gives a name in the folder between the two.
     """
     pieces = [data] if isinstance(data, bytes) else data
     if is_stream(path):
         with _named(path), open(path, "wb") as file:
             file.writelines(pieces)
         return
-    with Aside(path, pieces) as aside:
+    with Aside(path, pieces) as aside, naming(path):
         before()
         aside.put()
 
@@ -59,31 +65,71 @@ def opened(path: PathLike) -> BinaryIO:
 class Aside:
     """A file that is whole and synced, under another name until it is put into its place.
 
-    A link is followed. As a context it removes what has not been put there. An OSError names
-    `path`.
+    The name, .NAME.XXXXXXXX.grape6, is nobody else's. If a file is replaced, the new one is private
+    until it has the permissions of the old one. A link is followed, if not told otherwise. As a
+    context it removes what has not been put there. An OSError names `path`.
+
+    While it `holds` the file open, which not all of many can, :func:`remove_aside` leaves it.
     """
 
-    def __init__(self, path: PathLike, pieces: Iterable[bytes]) -> None:
+    def __init__(
+        self, path: PathLike, pieces: Iterable[bytes], *, follows: bool = True, holds: bool = True
+    ) -> None:
         self._path = path
-        self._target = os.path.realpath(path)
-        folder, name = os.path.split(self._target)
-        self._name = os.path.join(folder, f".{name}.{os.getpid()}")
+        folder, name = os.path.split(os.path.abspath(path))
+        self._target = os.path.realpath(path if follows else folder)
+        if not follows:
+            self._target = os.path.join(self._target, name)
+        self._name = self._old = ""
+        self._file, self._is_put = -1, False
         with _named(path):
-            if os.path.isdir(self._target):
+            if os.path.isdir(self._target) and not os.path.islink(self._target):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             try:
-                _write_synced(self._name, pieces)
-                if os.path.exists(self._target):
-                    shutil.copymode(self._target, self._name)
+                mode = None
+                with contextlib.suppress(FileNotFoundError):
+                    old = os.lstat(self._target)
+                    mode = stat.S_IMODE(old.st_mode) if stat.S_ISREG(old.st_mode) else None
+                self._name, self._file = _created(self._target, 0o666 if mode is None else 0o600)
+                _write_synced(self._file, pieces)
+                if mode is not None:
+                    os.fchmod(self._file, mode)
+                if not holds:
+                    self._close()
             except BaseException:  # Ctrl-C too
                 self._remove()
                 raise
 
+    def hold_old(self) -> None:
+        """Let the file that is in the place have a name aside, too, for :meth:`undo`."""
+        with _named(self._path), contextlib.suppress(FileNotFoundError):
+            old = _free_name(self._target)
+            _name_again(self._target, old)
+            self._old = old
+
     def put(self) -> None:
-        """Give the file its name: what had it is no more."""
+        """Give the file its name: what had it is no more, but where :meth:`hold_old` was called.
+
+        From then on nothing fails: if the name may not survive a crash of the machine, it is said.
+        """
         with _named(self._path):
             os.replace(self._name, self._target)
+        self._name, self._is_put = "", True
+        self._close()
+        try:
             sync_folder(os.path.dirname(self._target))
+        except OSError as error:
+            warn(f"{os.fspath(self._path)} is written, and its folder not synced: {error.strerror}")
+
+    def undo(self) -> None:
+        """Put the old file back, if the new one has its place."""
+        if self._is_put:
+            if self._old:
+                os.replace(self._old, self._target)
+                self._old = ""
+            else:
+                os.unlink(self._target)
+            self._is_put = False
 
     def __enter__(self) -> Self:
         return self
@@ -91,9 +137,111 @@ class Aside:
     def __exit__(self, *_: object) -> None:
         self._remove()
 
+    def _close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
     def _remove(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._name)
+        for name in filter(None, (self._name, self._old)):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        self._close()
+
+
+def taken_away(path: PathLike) -> str:
+    """Rename a file to a name aside, which is returned."""
+    name = _free_name(os.fspath(path))
+    os.rename(path, name)
+    return name
+
+
+def move_to_free(path: PathLike, name: PathLike) -> str:
+    """Rename to a name, or to name.~1~, name.~2~, ..., if that is there; which one is returned."""
+    for number in itertools.count():
+        new = f"{os.fspath(name)}.~{number}~" if number else os.fspath(name)
+        try:
+            if os.path.isdir(path) and not os.path.islink(path):
+                if os.path.lexists(new):
+                    continue
+                os.rename(path, new)
+            else:
+                _name_again(os.fspath(path), new)
+                os.unlink(path)
+        except FileExistsError:
+            continue
+        return new
+    raise AssertionError
+
+
+def write_link(path: PathLike, target: str) -> None:
+    """Make a symbolic link at once; what was there before is no more."""
+    name = _free_name(os.fspath(path))
+    os.symlink(target, name)
+    try:
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def warn(text: str) -> None:
+    """Say what has not been done after all that matters has."""
+    warnings.warn(text, Grape6Warning, stacklevel=2)
+
+
+def _free_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{secrets.token_hex(4)}.grape6")
+
+
+def _created(path: str, mode: int) -> tuple[str, int]:
+    """A new file aside of a name, and it, open for writing and locked."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        name = _free_name(path)
+        try:
+            file = os.open(name, flags, mode)
+        except FileExistsError:
+            continue
+        with contextlib.suppress(OSError):  # where there are no locks
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(file).st_nlink:
+            return name, file
+        os.close(file)  # removed as a leftover before it was locked
+
+
+def _name_again(path: str, name: str) -> None:
+    """Let a file have another name, too; a FileExistsError if that is there."""
+    try:
+        os.link(path, name, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with open(path, "rb") as source, open(name, "xb") as copy:
+            shutil.copyfileobj(source, copy)
+        shutil.copymode(path, name)
+
+
+_naming = threading.local()
+
+
+@contextlib.contextmanager
+def naming(path: PathLike) -> Iterator[None]:
+    """Context in which no other writer of this project gives names in the folder of a file."""
+    folder = os.path.dirname(os.path.realpath(path))
+    mine = _naming.__dict__.setdefault("folders", set())
+    if folder in mine:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # not there, unreadable, or without locks
+            file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            stack.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        mine.add(folder)
+        stack.callback(mine.discard, folder)
+        yield
 
 
 @contextlib.contextmanager
@@ -118,29 +266,38 @@ def is_stream(path: PathLike) -> bool:
     return os.path.exists(name) and not os.path.isfile(name)
 
 
-def _write_synced(path: str, pieces: Iterable[bytes]) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        for data in pieces:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(file, rest[: 1 << 30]) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
+def _write_synced(file: int, pieces: Iterable[bytes]) -> None:
+    for data in pieces:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(file, rest[: 1 << 30]) :]
+    os.fsync(file)
+
+
+def asides(folder: str, name: str) -> list[str]:
+    """Files aside that were to get a name, a pattern, or have had it; sorted."""
+    pattern = re.compile(rf"\.{name}\.[0-9a-f]{{8}}\.grape6")
+    return sorted(
+        os.path.join(folder, found)
+        for found in os.listdir(folder or ".")
+        if pattern.fullmatch(found)
+    )
 
 
 def remove_aside(folder: str, name: str) -> None:
     """Remove what killed writers of files left that they had not renamed; `name` is a pattern."""
-    for found in os.listdir(folder):
-        if found[0] == "." and re.fullmatch(rf"\.{name}\.\d+", found):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(folder, found))
+    for path in asides(folder, name):
+        with contextlib.suppress(OSError), opened(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # its writer is no more
+            os.unlink(path)
 
 
 def sync_folder(folder: str) -> None:
     """Let the names in a folder survive a crash of the machine."""
-    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:  # one may write there, and not read
+        return
     try:
         os.fsync(file)
     except OSError as error:
@@ -171,27 +328,41 @@ def backup_name(path: PathLike) -> str:
     return name
 
 
-def keep(path: PathLike) -> str | None:
-    """Rename a file that is there to its backup name, which is returned, or None.
+def keep(path: PathLike, *, stays: bool = False) -> str | None:
+    """Give a file that is there its backup name, which is returned, or None.
 
-    Of a link it is the file that gets another name; what is no file of a disk keeps its own.
+    If it `stays` it keeps its own, too, until it is replaced. Of a link it is the file that gets
+    another name; what is no file of a disk gets none. No file that is there is ever replaced.
     """
-    file = os.path.realpath(path) if os.path.islink(path) else path
-    if not os.path.lexists(file) or is_stream(path):
-        return None
-    name = backup_name(file)
-    os.rename(file, name)
-    return name
+    file = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    with naming(file):
+        while os.path.lexists(file) and not is_stream(path):
+            name = backup_name(file)
+            with contextlib.suppress(FileExistsError):
+                _name_again(file, name)
+                if not stays:
+                    os.unlink(file)
+                return name
+    return None
 
 
-def keep_all(names: Sequence[str]) -> list[str]:
-    """Rename files of one snapshot to backup names of one number, which are returned."""
-    number = 1
-    while any(os.path.lexists(f"{name}.~{number}~") for name in names):
-        number += 1
-    kept = [f"{name}.~{number}~" for name in names]
-    for name, backup in zip(names, kept, strict=True):
-        os.rename(name, backup)
+def keep_all(names: Sequence[str], *, stays: bool = False) -> list[str]:
+    """Give files of one snapshot backup names of one number, which are returned; as `keep`."""
+    with naming(names[0]) if names else contextlib.nullcontext(), contextlib.ExitStack() as undo:
+        number = 1
+        while any(os.path.lexists(f"{name}.~{number}~") for name in names):
+            number += 1
+        kept = [f"{name}.~{number}~" for name in names]
+        for name, backup in zip(names, kept, strict=True):
+            if os.path.isdir(name):  # which has one name
+                os.rename(name, backup)
+                continue
+            _name_again(name, backup)
+            undo.callback(os.unlink, backup)
+        undo.pop_all()
+        for name in () if stays else names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
     return kept
 
 

@@ -17,6 +17,7 @@ import sysconfig
 from typing import TYPE_CHECKING
 
 from grape6py import __version__, paths
+from grape6py._io import atomic_files
 
 if TYPE_CHECKING:
     import argparse
@@ -69,7 +70,7 @@ def _write_interpreter(as_json: bool) -> int:
         values["libpython"] = library
     text = "".join(f"{name} = {value}\n" for name, value in values.items())
     try:
-        paths.INTERPRETER.write_text(text, encoding="utf-8")
+        atomic_files.write_whole(paths.INTERPRETER, text.encode())
     except OSError as error:
         why = f"{error.filename}: {error.strerror}"
         print(f"grape6: {why}; write these lines to that file:", file=sys.stderr)

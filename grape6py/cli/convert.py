@@ -110,7 +110,7 @@ def _written(
     if files > 1:
         return numbered.write(target, found.cut(files), format_, keep=keep)
     pieces = snapshot.encoded(found, format_, str(target))
-    atomic_files.write_whole(target, pieces, before=lambda: keep([str(target)]))
+    numbered.write_one(target, pieces, format_, keep)
     return [str(target)]
 
 
@@ -127,7 +127,7 @@ def _keeper(target: Path) -> Iterator[Callable[[list[str]], list[str]]]:
         lines = [f"grape6: {target} was there, and is {own} now"] * (own is not None)
         parts = [name for name in names if name != str(target)]
         if parts:
-            now = atomic_files.keep_all(parts)
+            now = atomic_files.keep_all(parts, stays=True)
             verbs = ("was", "is") if len(parts) == 1 else ("were", "are")
             lines.append(
                 f"grape6: {_shown(parts)} {verbs[0]} there, and {verbs[1]} {_shown(now)} now"
@@ -138,4 +138,5 @@ def _keeper(target: Path) -> Iterator[Callable[[list[str]], list[str]]]:
         with archive.Writer(target) as writer:  # no run writes to it meanwhile
             yield functools.partial(renamed, keep=writer.keep)
     else:
-        yield functools.partial(renamed, keep=functools.partial(atomic_files.keep, target))
+        keep = functools.partial(atomic_files.keep, target, stays=True)
+        yield functools.partial(renamed, keep=keep)

@@ -72,10 +72,10 @@ def _put(prefix: Prefix, options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    prefix.put(files)
+    kept = prefix.put(files)
     print(f"put into {prefix.folder}:")
     for name, what in files.items():
-        aside = "  (another file was put aside)" if name in foreign else ""
+        aside = f"  (another file was put aside: {kept[name]})" if name in kept else ""
         print(f"  {name}" + (f" -> {what}" if isinstance(what, str) else "") + aside)
     return 0
 

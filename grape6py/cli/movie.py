@@ -51,9 +51,9 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("grape6: interrupted; no movie was written", file=sys.stderr)
         return 128 + signal.SIGINT
-    kept = atomic_files.keep(path)
-    if kept is not None:
-        print(printable(f"grape6: {path} was there, and is {kept} now"), file=sys.stderr)
-    atomic_files.write_whole(path, made)
+    kept: list[str | None] = []
+    atomic_files.write_whole(path, made, lambda: kept.append(atomic_files.keep(path, stays=True)))
+    for name in filter(None, kept):
+        print(printable(f"grape6: {path} was there, and is {name} now"), file=sys.stderr)
     print(printable(f"written: {path}"))
     return 0

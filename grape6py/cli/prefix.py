@@ -2,12 +2,14 @@
 
 A record in the folder says which files those are: before the first of them is written, so that
 what an interrupted call leaves can be taken away, too. A file that somebody else has put there, or
-has changed since, is left alone unless it is asked for; it is then kept, and comes back.
+has changed since, is left alone unless it is asked for; it is then kept, and comes back. What the
+record says is believed of plain names inside the folder alone.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from grape6py._io import atomic_files
 from grape6py.errors import Grape6Error
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ class Prefix:
         try:
             record = json.loads(self._record.read_text(encoding="utf-8"))
             self.files, self._made = dict(record["files"]), list(record["folders"])
+            if not (all(map(_is_inside, self.files)) and all(map(_is_folder, self._made))):
+                raise ValueError
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
@@ -48,10 +53,11 @@ class Prefix:
         """Those names of `files` that exist and are not as this record has them."""
         return [n for n in files if _state(self.folder / n) not in (None, self.files.get(n))]
 
-    def put(self, files: Files) -> None:
+    def put(self, files: Files) -> dict[str, str]:
         """Write `files`: contents (bytes) or target of a symbolic link (str) by name.
 
-        Raises Grape6Error if one cannot be written; then there are only those that were before.
+        Returns where files of others are now, by their names. Raises Grape6Error if one cannot be
+        written; then there are only those that were before.
         """
         before, foreign = self.files, self.foreign(files)
         try:
@@ -59,11 +65,13 @@ class Prefix:
                 self._make((self.folder / name).parent)
             self.files = {**before, **{name: _state_of(what) for name, what in files.items()}}
             self._write_record()
-            for name in foreign:
-                if not os.path.lexists(self.folder / KEPT / name):
-                    (self.folder / name).replace(self.folder / KEPT / name)
+            kept = {
+                name: atomic_files.move_to_free(self.folder / name, self.folder / KEPT / name)
+                for name in foreign
+            }
             for name, what in files.items():
                 _write(self.folder / name, what)
+            return kept
         except OSError as error:
             with suppress(Grape6Error):
                 self.remove([name for name in self.files if name not in before])
@@ -90,11 +98,13 @@ class Prefix:
 
     def _remove(self, name: str) -> bool:
         path, kept = self.folder / name, self.folder / KEPT / name
-        if _state(path) not in (None, self.files[name]):
+        is_elsewhere = not path.parent.resolve().is_relative_to(self.folder.resolve())
+        if is_elsewhere or _state(path) not in (None, self.files[name]):
             return False
         path.unlink(missing_ok=True)
-        if os.path.lexists(kept):
-            kept.replace(path)
+        names = (kept.with_name(f"{kept.name}.~{k}~") if k else kept for k in itertools.count())
+        if there := list(itertools.takewhile(os.path.lexists, names)):  # the last one comes back
+            atomic_files.move_to_free(there[-1], path)
         return True
 
     def _make(self, folder: Path) -> None:
@@ -127,14 +137,19 @@ def _state(path: Path) -> str | None:
     return "another kind of file" if path.exists() else None
 
 
+def _is_inside(name: str) -> bool:
+    return name == os.path.normpath(name) and name.split("/")[0] not in ("", ".", "..")
+
+
+def _is_folder(name: str) -> bool:
+    """Whether it is one in the prefix, that, or one that this is in."""
+    return _is_inside(name) or name == "." or set(name.split("/")) == {".."}
+
+
 def _write(path: Path, what: str | bytes) -> None:
     """In one step, so that nobody ever reads half a file."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if isinstance(what, str):
-            new.symlink_to(what)
-        else:
-            new.write_bytes(what)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    if isinstance(what, str):
+        atomic_files.write_link(path, what)
+        return
+    with atomic_files.Aside(path, [what], follows=False) as aside:
+        aside.put()

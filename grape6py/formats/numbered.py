@@ -1,9 +1,9 @@
 """A snapshot written into numbered files, by one process or by the ranks of MPI: `parts.py`.
 
-All files are whole, and synced, before the first one gets its name: until then an error on any
-rank, or its end, leaves all as it was. Names are given one after the other. If that is cut short,
-as by a crash of the machine, files of two snapshots may stand side by side: their marks tell them
-apart, and what reads them says so.
+All files are whole, and synced, before the first one gets its name. Names are given one after the
+other, and the old files have second names meanwhile: an error on any rank undoes it. If it is cut
+short, as by a crash of the machine, `parts.py` finds the rest of the snapshot that the first file
+is of under the names aside.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +80,8 @@ def write(
     comment : str
     ranks : Ranks, optional
     keep : callable, optional
-        Called with the names of the files that are there, before they are replaced. By default
-        those that no new one replaces are removed in the end.
+        Called with the names of the files that are there, before they are replaced; it may give
+        them other names. Those that no new one replaces are removed in the end.
 
     Returns
     -------
@@ -110,22 +110,85 @@ def write(
             if any(what.startswith("ids") for what in lost):
                 ids = None
             files = _encoded(contents, first, about, ids, format_, comment)
+            if first == 0:  # before there are new files, which may be equal to old ones
+                with atomic_files.naming(path):
+                    _finish(path, format_)
             asides = [
-                written.enter_context(atomic_files.Aside(name, pieces))
+                written.enter_context(atomic_files.Aside(name, pieces, holds=False))
                 for name, pieces in zip(names[first:], files, strict=False)
             ]
             if first == 0:
+                written.enter_context(atomic_files.naming(path))
                 standing = _standing(path, names, format_)
+                if keep is not None and standing:
+                    keep(standing)
         with together(ranks, _CALL):
-            if keep is not None:
-                keep(standing)
             for aside in asides:
-                aside.put()
-    with together(ranks, _CALL):
-        for name in [] if keep is not None else standing:
-            if name not in names:
-                os.unlink(name)
+                aside.hold_old()
+        undo: list[Callable[[], None]] = [aside.undo for aside in asides]
+        try:
+            with together(ranks, _CALL):
+                if first == 0:  # what reads the others goes by it
+                    asides[0].put()
+            with together(ranks, _CALL):
+                for aside in asides[first == 0 :]:
+                    aside.put()
+            with together(ranks, _CALL):
+                if first == 0 and os.path.isfile(path):
+                    old = atomic_files.taken_away(path)
+                    written.callback(_remove, [old])
+                    undo.append(lambda: os.replace(old, path))
+        except BaseException:
+            for step in reversed(undo):
+                with contextlib.suppress(OSError):
+                    step()
+            raise
+        _remove(set(standing) - {*names, os.fspath(path)})
     return names
+
+
+def write_one(
+    path: PathLike,
+    pieces: Iterable[bytes],
+    format_: Format,
+    keep: Callable[[list[str]], object] | None = None,
+) -> None:
+    """Write a snapshot that is one file, which takes the place of numbered ones of this project."""
+    if atomic_files.is_stream(path):
+        atomic_files.write_whole(path, pieces)
+        return
+    with atomic_files.Aside(path, pieces) as aside, atomic_files.naming(path):
+        first = parts.part_name(path, 0)
+        head = _head(first, format_)
+        is_own = head is not None and head.mark != "" and head.files > 1
+        if is_own:
+            _finish(path, format_)
+        standing = _standing(path, [first], format_) if is_own else []
+        if keep is not None:
+            keep(standing or [os.fspath(path)])
+        aside.put()
+        _remove(set(standing) - {os.fspath(path)})
+
+
+def _remove(names: Iterable[str]) -> None:
+    """Remove files of the snapshot before, of which no other is read any more."""
+    for name in sorted(names):
+        try:
+            os.unlink(name)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            atomic_files.warn(f"{name} is of the snapshot before, and there: {error.strerror}")
+
+
+def _finish(path: PathLike, format_: Format) -> None:
+    """Give the files of a snapshot their names of which some, after a crash, are aside."""
+    first = parts.part_name(path, 0)
+    with contextlib.suppress(SnapshotError, OSError), atomic_files.opened(first) as file:
+        assert format_.layout is not None
+        for k, head in enumerate(format_.layout.heads(Source(file, first))):
+            if head.name != (name := parts.part_name(path, k)):
+                os.replace(head.name, name)
 
 
 def _encoded(
@@ -174,10 +237,16 @@ def _standing(path: PathLike, names: Sequence[str], format_: Format) -> list[str
 
 def _is_part(name: str, number: int, format_: Format) -> bool:
     """Whether a file is one of a snapshot in more files than its number."""
+    head = _head(name, format_)
+    return head is not None and head.files > number
+
+
+def _head(name: str, format_: Format) -> parts.Head | None:
+    """Of a file of a snapshot that may be in several, if it is one."""
     if format_.layout is None or not os.path.isfile(name):
-        return False
+        return None
     try:
         with atomic_files.opened(name) as file:
-            return format_.layout.head(Source(file, name)).files > number
+            return format_.layout.head(Source(file, name))
     except (SnapshotError, OSError):
-        return False
+        return None

@@ -114,7 +114,41 @@ class Layout(NamedTuple):
         return self.between(heads, 0, total(heads), source)
 
     def heads(self, source: Source) -> list[Head]:
-        """Of all files of a snapshot, of which the source is one."""
+        """Of all files of a snapshot, of which the source is one.
+
+        If its writer has ended midway, some are found by names aside.
+        """
+        try:
+            return self._heads(source)
+        except SnapshotError:
+            found = self._half_named(source.name)
+            if found is None:
+                raise
+            return found
+
+    def _half_named(self, name: str) -> list[Head] | None:
+        """Of a snapshot whose files are all there, each by its name or one aside; or None."""
+        stem, _, ending = split_number(name)
+        folder, stem = os.path.split(stem)
+
+        def named(k: int) -> Iterator[Head]:
+            own = f"{stem}.{k}{ending}"
+            for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
+                with contextlib.suppress(SnapshotError, OSError), _opened(one) as part:
+                    yield self.head(part)
+
+        for first in filter(lambda head: head.mark, named(0)):
+            digest = first.mark.split(" ")[0]
+            marks = [f"{digest} {k}" for k in range(min(first.files, MOST))]
+            all_ = [[head for head in named(k) if head.mark == m][:1] for k, m in enumerate(marks)]
+            found = list(itertools.chain(*all_))
+            names = [os.path.join(folder, f"{stem}.{k}{ending}") for k in range(len(found))]
+            if len(found) == len(marks) and [head.name for head in found] != names:
+                _check_set(found)
+                return found
+        return None
+
+    def _heads(self, source: Source) -> list[Head]:
         first = self.head(source)
         _check(first)
         if first.expansion is not None:

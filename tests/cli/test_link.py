@@ -1,5 +1,6 @@
 """grape6 link: every file that it puts is found by clients, and goes again, and no other."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from grape6py import paths
 from grape6py.cli import link, main
+from grape6py.cli import prefix as prefix_module
 
 LINKED = """
     lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so
@@ -98,6 +100,34 @@ def test_what_is_forced_comes_back(capsys, tmp_path):
     assert tree(tmp_path) == before
 
 
+def test_every_file_that_is_forced_is_kept_and_the_last_comes_back(capsys, tmp_path):
+    name, kept = tmp_path / "lib/libg6.so", tmp_path / "share/grape6/kept/lib/libg6.so"
+    for text in "ABC":
+        put(tmp_path, {"lib/libg6.so": text})
+        said = grape6(capsys, "--prefix", tmp_path, "--only", "g6", "--force")
+        assert "another file was put aside: " + str(kept) in said
+        name.unlink()
+    assert [kept.read_text(), *(kept.with_name(f"{kept.name}.~{k}~").read_text() for k in (1, 2))] \
+        == [*"ABC"]  # fmt: skip
+    grape6(capsys, "--prefix", tmp_path, "--remove")
+    assert {n: what for n, what in tree(tmp_path).items() if what} == {
+        "lib/libg6.so": b"C",
+        "share/grape6/kept/lib/libg6.so": b"A",
+        "share/grape6/kept/lib/libg6.so.~1~": b"B",
+    }
+
+
+@pytest.mark.parametrize("name", ["../victim", "{}/victim", "a/../../victim", "out/victim", ""])
+def test_a_record_removes_nothing_outside_its_prefix(capsys, tmp_path, name):
+    (tmp_path / "victim").write_text("precious")
+    prefix = tmp_path / "prefix"
+    record = {"files": {name.format(tmp_path): prefix_module._state_of(b"precious")}, "folders": []}
+    put(prefix, {"share/grape6/linked.json": json.dumps(record)})
+    (prefix / "out").symlink_to("..")
+    main(["link", "--prefix", str(prefix), "--remove"])
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
 def test_only_some_are_removed(capsys, tmp_path):
     before = tree(tmp_path)
     grape6(capsys, "--prefix", tmp_path, "--only", "g6", "sapporo")
@@ -151,7 +181,8 @@ def test_a_folder_that_may_not_be_written_stays_as_it_is(
 ):
     """root may write anywhere, so the n-th call of the system is refused."""
     put(tmp_path, THEIRS)
-    before, true, calls = tree(tmp_path), getattr(type(tmp_path), refused), []
+    where = {"mkdir": type(tmp_path), "replace": os}[refused]
+    before, true, calls = tree(tmp_path), getattr(where, refused), []
 
     def fail(path, *arguments, **more):
         calls.append(path)
@@ -159,7 +190,7 @@ def test_a_folder_that_may_not_be_written_stays_as_it_is(
             raise PermissionError(13, "Permission denied", str(path))
         return true(path, *arguments, **more)
 
-    monkeypatch.setattr(type(tmp_path), refused, fail)
+    monkeypatch.setattr(where, refused, fail)
     said = grape6(capsys, "--prefix", tmp_path, "--force", code=1)
     assert said.startswith(f"grape6: {tmp_path}/")
     assert said.endswith("Permission denied; name a folder that you may write to by --prefix DIR\n")

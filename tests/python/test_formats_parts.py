@@ -1,6 +1,7 @@
 """Snapshots in numbered files: read as one, refused if they are not of one, whole or not there."""
 
 import errno
+import itertools
 import os
 import struct
 import warnings
@@ -13,8 +14,9 @@ import fuzz_formats
 import hand_made
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
 from grape6py._io import atomic_files
+from grape6py.cli import main
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import FORMATS, Source
+from grape6py.formats import FORMATS, Snapshot, Source, numbered
 from hand_made import IDS, MASS, POS, VEL
 
 N = 100
@@ -160,7 +162,10 @@ def test_a_name_without_a_number_is_no_other_file(here, model):
     write_snapshot("galaxy.hdf5", model, time=7, files=2)
     write_snapshot("galaxy.hdf5", model, time=9)
     assert read_snapshot("galaxy.hdf5").time == 9
-    assert read_snapshot("galaxy.0.hdf5").time == 7
+    assert sorted(name for name in os.listdir() if name[:2] == "ga") == ["galaxy.hdf5"]
+    write_snapshot("galaxy.0.hdf5", model, time=0)  # of a series, and no part
+    write_snapshot("galaxy.hdf5", model, time=9)
+    assert read_snapshot("galaxy.0.hdf5").time == 0
 
 
 # ---- refused ---------------------------------------------------------------------------
@@ -329,24 +334,74 @@ def test_a_full_disk_leaves_all_files_as_they_were(here, model, name, call, monk
     assert read_snapshot("snap_010").time == 1.5
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_files_of_which_some_have_their_new_names_are_refused(
-    here, model, name, times, monkeypatch
+class Killed(BaseException):
+    """From now on nothing is done any more."""
+
+
+class Ending:
+    """Stands for `os`: the n-th call that changes names fails, and for Killed all that follow."""
+
+    def __init__(self, error, left):
+        self.error, self.left = error, left
+
+    def __getattr__(self, name):
+        if name not in ("fsync", "link", "replace", "rename", "unlink"):
+            return getattr(os, name)
+
+        def call(*arguments, **more):
+            self.left -= 1
+            if self.left == 0 or (self.left < 0 and self.error is Killed):
+                raise self.error(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return getattr(os, name)(*arguments, **more)
+
+        return call
+
+
+WAYS = {  # of files, before and after
+    "fewer": (4, 2),
+    "more": (2, 4),
+    "numbered for one": (1, 3),
+    "one for numbered": (3, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "kept"), [*((way, False) for way in WAYS), ("fewer", True), ("one for numbered", True)]
+)
+@pytest.mark.parametrize("error", [OSError, Killed])
+def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
+    here, model, way, error, kept, monkeypatch
 ):
-    """What a crash leaves; the first one to get its name may be any, with several ranks."""
-    written(name, model, time=0.5)
-    with monkeypatch.context() as patch:
-        patch.setattr(atomic_files, "os", Failing("replace", times))
-        with pytest.raises(OSError, match="No space left"):
-            written(name, model, time=1.5)
-    assert sorted(os.listdir()) == sorted(part(name, k) for k in range(3))
-    if times == 1:
-        assert read_snapshot("snap_010").time == 0.5
-        return
-    for k in range(3):
-        with pytest.raises(SnapshotError, match="of another snapshot than"):
-            read_snapshot(part(name, k))
+    """At every call that changes a folder: an error as of a full disk, or the end of the writer."""
+    old, new = WAYS[way]
+    write_snapshot("new.nemo", Snapshot(*model, time=1.5))
+    for times in itertools.count(1):
+        for name in here.glob("*s.*"):
+            name.unlink()
+        write_snapshot("s.hdf5", Snapshot(*model, time=0.5), files=old)
+        ending = Ending(error, times)
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", Grape6Warning)
+            patch.setattr(atomic_files, "os", ending)
+            patch.setattr(numbered, "os", ending)
+            try:
+                if kept:
+                    failed = main(["convert", "new.nemo", "s.hdf5", "--files", str(new)]) != 0
+                else:
+                    failed = write_snapshot("s.hdf5", read_snapshot("new.nemo"), files=new)
+            except (OSError, Killed):
+                failed = True
+        found = read_snapshot("s.hdf5")
+        assert found.pos.tobytes() == model.pos.tobytes()
+        if error is OSError:
+            assert found.time == (0.5 if failed else 1.5), times
+        assert found.time in (0.5, 1.5)
+        if kept and found.time == 1.5:
+            backup = "s.0.hdf5.~1~" if old > 1 else "s.hdf5.~1~"
+            assert read_snapshot(backup).time == 0.5
+        if ending.left > 0:
+            break
+    assert times > 4
 
 
 @pytest.mark.parametrize("name", NAMES)
