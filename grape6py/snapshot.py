@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from grape6py import formats, quantities
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
+from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
 from grape6py.formats.source import NOTHING, Given

@@ -23,7 +23,7 @@ from grape6py import _clock, archive, diagnostics, formats, in_units, models, sn
 from grape6py._arrays.ids import Labels
 from grape6py._io import atomic_files, moments
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
-from grape6py.errors import ArgumentError, printable
+from grape6py.errors import ArgumentError, Grape6Error, printable
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.ranks import together
 from grape6py.ranks.stages import Stages
@@ -279,17 +279,24 @@ class _Integration:
             )
         signals.received = self._signal()
         stopped = cluster.time < end
-        if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
-            if not self._writers:
-                self._writers = [self._writer(RESTART_FILE)]
-                self._say_kept(RESTART_FILE, self._writers[0].keep())
-            self._output(self._writers)
-        self._finish()
+        cause, status = None, 0
         if stopped and signals.received is not None:
             cause, status = signal.Signals(signals.received).name, 128 + signals.received
         elif stopped and stopped_by is not None:
             cause, status = run_outside.shown_event(stopped_by), run_outside.STOPPED_BY_EVENT
-        else:
+        if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
+            try:
+                if not self._writers:
+                    self._writers = [self._writer(RESTART_FILE)]
+                    self._say_kept(RESTART_FILE, self._writers[0].keep())
+                self._output(self._writers)
+            except OSError as error:
+                raise Grape6Error(
+                    f"stopped at time {cluster.time:g} by {cause}, and that is not saved: "
+                    f"{error.filename}: {error.strerror}; what was written before is whole"
+                ) from error
+        self._finish()
+        if cause is None:
             return 0
         how = (
             f"grape6: stopped at time {cluster.time:g} by {cause}; go on with: "

@@ -121,12 +121,12 @@ class Layout(NamedTuple):
         try:
             return self._heads(source)
         except SnapshotError:
-            found = self._half_named(source.name)
+            found = self._half_named(source.name, source.given)
             if found is None:
                 raise
             return found
 
-    def _half_named(self, name: str) -> list[Head] | None:
+    def _half_named(self, name: str, given: Given) -> list[Head] | None:
         """Of a snapshot whose files are all there, each by its name or one aside; or None."""
         stem, _, ending = split_number(name)
         folder, stem = os.path.split(stem)
@@ -134,7 +134,7 @@ class Layout(NamedTuple):
         def named(k: int) -> Iterator[Head]:
             own = f"{stem}.{k}{ending}"
             for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
-                with contextlib.suppress(SnapshotError, OSError), _opened(one) as part:
+                with contextlib.suppress(SnapshotError, OSError), _opened(one, given) as part:
                     yield self.head(part)
 
         for first in filter(lambda head: head.mark, named(0)):

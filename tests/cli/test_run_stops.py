@@ -125,6 +125,17 @@ def test_the_handlers_of_the_host_are_back_after_a_run():
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_a_run_that_cannot_save_when_it_is_stopped_says_so_in_one_line(tmp_path):
+    """As in a read-only folder: root may write anywhere, so its outputs' folder is a file."""
+    (tmp_path / "grape6-restart").write_text("")
+    status, _, err = stopped("--n", "60", "--t-end", "1e6", folder=tmp_path, by=signal.SIGTERM)
+    assert status == 1
+    (line,) = [line for line in err.splitlines() if "energy error" not in line]
+    assert line.startswith("grape6: stopped at time ")
+    assert f" by SIGTERM, and that is not saved: {tmp_path}/grape6-restart: the outputs of" in line
+    assert line.endswith("; what was written before is whole")
+
+
 def test_a_restart_takes_its_settings_from_the_file(tmp_path, capsys):
     old, new = tmp_path / "old.h5", tmp_path / "new.h5"
     settings = ["--n", "60", "--eps", "0.05", "--eta", "0.01", "--dt-out", "0.2", "--seed", "9",
