@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from grape6py import in_units
 from grape6py._arrays import validate
-from grape6py._arrays.ids import Labels
+from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, Int8s, PathLike, State, Untyped
 from grape6py._io import output_file, run_index
 from grape6py._io.run_writer import Writer as Writer
@@ -299,7 +299,7 @@ def _read(
         if not (state["dt"] > 0).all():
             raise ArgumentError("a step is not above zero")
         return mass, state, {
-            "ids": validate.ids("ids", arrays["ids"], len(mass)) if "ids" in arrays else None,
+            "ids": once("ids", of("ids", arrays["ids"], len(mass))) if "ids" in arrays else None,
             "component": arrays.get("component"),
             "time": validate.number("time", attributes["time"]),
             "steps": int(attributes["steps"]),

@@ -121,25 +121,28 @@ class Layout(NamedTuple):
         try:
             return self._heads(source)
         except SnapshotError:
-            found = self._half_named(source.name, source.given)
+            found = self._half_named(source)
             if found is None:
                 raise
             return found
 
-    def _half_named(self, name: str, given: Given) -> list[Head] | None:
+    def _half_named(self, source: Source) -> list[Head] | None:
         """Of a snapshot whose files are all there, each by its name or one aside; or None."""
-        stem, _, ending = split_number(name)
+        stem, _, ending = split_number(source.name)
         folder, stem = os.path.split(stem)
 
         def named(k: int) -> Iterator[Head]:
             own = f"{stem}.{k}{ending}"
             for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
-                with contextlib.suppress(SnapshotError, OSError), _opened(one, given) as part:
+                with (
+                    contextlib.suppress(SnapshotError, OSError),
+                    _opened(one, source.given) as part,
+                ):
                     yield self.head(part)
 
         for first in filter(lambda head: head.mark, named(0)):
             digest = first.mark.split(" ")[0]
-            marks = [f"{digest} {k}" for k in range(min(first.files, MOST))]
+            marks = [f"{digest} {k}" for k in range(min(first.files, MOST_FILES))]
             all_ = [[head for head in named(k) if head.mark == m][:1] for k, m in enumerate(marks)]
             found = list(itertools.chain(*all_))
             names = [os.path.join(folder, f"{stem}.{k}{ending}") for k in range(len(found))]
