@@ -108,10 +108,10 @@ class Grape6(Closed):
             if isa is not None:
                 options["isa"] = validate.choice("isa", isa, ISAS)
             options = {k: validate.integer(k, v) for k, v in options.items() if v is not None}
-            if theta and backend in ("cpu", "cuda"):
-                raise ArgumentError(f"theta is a tree's, but backend = {backend!r} is none")
             fractions = {"verify": verify, "theta": theta}
             options |= {k: validate.number(k, v) for k, v in fractions.items() if v is not None}
+            if options.get("theta") and backend in ("cpu", "cuda"):
+                raise ArgumentError(f"theta is a tree's, but backend = {backend!r} is none")
             self._board = Board(options, number)
             self._shared: Untyped = None
             if ranks is not None:

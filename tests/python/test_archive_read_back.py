@@ -101,7 +101,7 @@ ABOUT = {"name": "sphere", "dt_out": 0.0625, "of the user": 3}
 
 def saved(case):
     cluster = begun(case)
-    labels = np.arange(60) % 3
+    labels = cluster.ids % 3
     archive.save("a.h5", cluster, about=ABOUT, component=labels)
     for _ in moved(cluster):
         cluster.save("a.h5")
