@@ -150,11 +150,9 @@ class Hermite(Integration):
                 "eta_start": validate.positive(
                     "eta_start", eta / 8 if eta_start is None else eta_start
                 ),
-                "passes": validate.integer("passes", passes),
+                "passes": _passes(passes),
             }
             self._set_constant(G)
-            if passes < 1:
-                raise ArgumentError(f"passes = {passes} is not at least 1")
             outside = external.make(field, orbit, self.G, self._settings)
             with self._together("the arguments") as said:
                 if dt is not None:
@@ -189,7 +187,7 @@ class Hermite(Integration):
         a, step = attributes, "dt" if "dt" in attributes else "dt_max"
         settings = {"eps": validate.number("eps", a["eps"], negative=False)}
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
-        settings |= {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
+        settings |= {"passes": _passes(a["passes"]), step: validate.positive(step, a[step])}
         return settings | outside_settings(a)
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
@@ -270,3 +268,10 @@ def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
         with contextlib.suppress(ImportError):
             return DeviceBlocks(setup)
     return HostBlocks(setup)
+
+
+def _passes(given: object) -> int:
+    found = validate.integer("passes", given)
+    if not 1 <= found < 2**31:
+        raise ArgumentError(f"passes = {found} is not from 1 to 2^31 - 1")
+    return found

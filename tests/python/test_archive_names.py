@@ -135,7 +135,7 @@ def test_bodies_of_a_run_that_are_no_numbers_are_refused_by_name(path, name, val
 
 @pytest.mark.parametrize(("name", "value"), [
     ("field", "[1"), ("field", '["plummer"]'), ("orbit", "{"), ("orbit", "[1, 2]"), ("units", "x"),
-    ("initial_energy", "none"), ("eps", 1j),
+    ("initial_energy", "none"), ("passes", 2**40), ("eps", 1j),
 ])  # fmt: skip
 def test_attributes_that_make_no_sense_are_refused_by_name(path, name, value):
     written(path)
