@@ -207,7 +207,8 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
 int g6x_get_partial(int clusterid, int ni, long long *words)
 {
     const int code = ON_SESSION(clusterid, session_partial_words_get, ni, words);
-    if (code && code != G6X_E_I_NAN) session_partial_words_spoil(ni, words, code);
+    if (code && code != G6X_E_I_NAN && code != G6X_E_MISMATCH)
+        session_partial_words_spoil(ni, words, code);
     return code;
 }
 

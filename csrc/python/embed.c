@@ -86,9 +86,14 @@ static int embed_initialize(struct embed *how)
     return known < 0 || added ? embed_failed(how, "sys.path") : 0;
 }
 
-/* Imports cffi here first: cffi prints a long message if its own import fails. */
+/* Imports cffi here first: cffi prints a long message if its own import fails. Until Python 3.12
+ * cffi's lock is the version tag of capsules, which Python gives them when an attribute of one is
+ * looked up: cffi would then wait for ever, so the tag is taken away. */
 static int embed_import(struct embed *how)
 {
+#if PY_VERSION_HEX < 0x030C0000
+    PyType_Modified(&PyCapsule_Type);
+#endif
     PyObject *module = PyImport_ImportModule("_cffi_backend");
     if (!module) return embed_failed(how, "cffi cannot be imported");
     Py_DECREF(module);

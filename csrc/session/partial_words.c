@@ -87,9 +87,11 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     struct force_call *c = &s->call;
     if (!c->made)
         return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
-    if (ni != c->ni)
+    if (ni != c->ni) { /* row 20 of docs/errors.md: only rows that exist in both are written */
+        session_partial_words_spoil(ni < c->ni ? ni : c->ni, words, G6X_E_MISMATCH);
         return error_set(&s->error, G6X_E_MISMATCH,
                          "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
+    }
     if (ni && !words) return error_set(&s->error, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
     int code = c->code ? c->code : session_force_complete(s, 0);

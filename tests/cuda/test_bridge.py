@@ -328,9 +328,11 @@ def run_script(environment, script):
 
 @pytest.mark.parametrize("kind", ["CDLL", "PyDLL"])
 def test_a_python_process_uses_its_own_interpreter(installed, kind):
-    """With PyDLL as from an extension that does not release the interpreter's lock."""
+    """With PyDLL as from an extension that does not release the interpreter's lock. To look for an
+    attribute of a capsule gives their type a version, as cffi's lock is before Python 3.12."""
     script = f"""
-import ctypes, os, sys, threading
+import ctypes, datetime, os, sys, threading
+assert not hasattr(datetime.datetime_CAPI, "nothing")
 library = ctypes.{kind}({str(installed.library)!r})
 def use(codes): codes.append(library.bridge_calls_())
 floats = ctypes.CDLL("libm.so.6")
