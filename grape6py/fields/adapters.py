@@ -38,28 +38,27 @@ class _ByDifferences:
             host = self(t, pos.get(), vel.get())
             return FieldValues(*map(cupy.asarray, host))
         pos, vel = validate.floats("pos", pos, (None, 3)), validate.floats("vel", vel, (None, 3))
-        acc = self._at(t, pos)
+        acc = np.array(validate.floats("the acceleration", self.acceleration(t, pos), pos.shape))
         jerk = np.zeros_like(acc)
         step = self._step(pos, vel, acc)
-        # By the same time step for all: potentials may depend on time.
-        for h in np.unique(step):
-            rows = step == h
-            ahead, behind = (self._at(t + side, pos[rows] + side * vel[rows]) for side in (h, -h))
+        for h in set(step.tolist()):  # not one for each body: potentials may depend on time
+            rows = slice(None) if (step == h).all() else step == h
+            ahead = np.asarray(self.acceleration(t + h, pos[rows] + h * vel[rows]), float)
+            behind = np.asarray(self.acceleration(t - h, pos[rows] - h * vel[rows]), float)
             jerk[rows] = (ahead - behind) / (2 * h)
+        validate.check_finite("the acceleration beside the path", jerk)
         pot = validate.floats("the potential", self.potential(t, pos), (len(pos),))
         return FieldValues(acc, jerk, pot)
 
-    def _at(self, t: float, pos: Floats) -> Floats:
-        return np.array(validate.floats("the acceleration", self.acceleration(t, pos), pos.shape))
-
     @staticmethod
     def _step(pos: Floats, vel: Floats, acc: Floats) -> Floats:
-        """Powers of two, of which there are few."""
+        """Powers of 64, of which there are few, of at least a 64th of the wanted share."""
         r, v, a = (np.sqrt((array**2).sum(axis=1)) for array in (pos, vel, acc))
         with np.errstate(divide="ignore", invalid="ignore"):
             time = np.fmin(np.fmin(r / v, v / a), np.sqrt(r / a))
         time = np.where(np.isfinite(time) & (time > 0), time, 1.0)
-        return np.ldexp(1.0, np.frexp(_SHARE * time)[1])
+        step: Floats = np.ldexp(1.0, np.frexp(_SHARE * time)[1] // 6 * 6)
+        return step
 
 
 class _OfFunctions(_ByDifferences):
