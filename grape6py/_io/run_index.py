@@ -304,7 +304,7 @@ class Run:
 
         def fill(file: HDF5) -> None:
             file.attrs.update(self.about | {"format": _FORMAT})
-            file.create_group(_TABLE).attrs["folder"] = folder
+            file.create_group(_TABLE).attrs["folder"] = os.fsencode(folder)
             for name in _DATASETS:
                 array = getattr(table, name)
                 file.create_dataset(f"{_TABLE}/{name}", (0, *array.shape[1:]), array.dtype,
@@ -391,9 +391,8 @@ def _from_sealed(path: PathLike, data: bytes) -> Run:
         table.check()
         if len(file) != len(table) + 1:
             raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
-        is_renamed = file[_TABLE].attrs["folder"] != os.path.basename(
-            atomic_files.outputs_folder(path)
-        )
+        folder = os.path.basename(atomic_files.outputs_folder(path))
+        is_renamed = os.fsencode(file[_TABLE].attrs["folder"]) != os.fsencode(folder)
         return Run(path, about, table, data=b"" if is_renamed else data)  # its links lead nowhere
 
 
