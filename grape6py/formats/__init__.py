@@ -53,7 +53,8 @@ class Format(NamedTuple):
     digits : str
         "double" or "single", in which it is written.
     recognises, read, write
-        Whether a source is of it; the snapshot of a number; the pieces of a file and a comment.
+        Whether a source is of it (of HDF5 `hdf5.kind` knows); the snapshot of a number; the pieces
+        of a file and a comment.
     layout : parts.Layout or None
         If it may be in numbered files: `write` then takes the place of a file among them, too.
     has_sets : bool
@@ -101,10 +102,9 @@ FORMATS = {
     for format_ in (
         Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units",
                _ANY, "double",
-               gadget_hdf5.recognises, gadget_hdf5.LAYOUT.read, gadget_hdf5.write,
-               gadget_hdf5.LAYOUT),
+               lambda _: False, gadget_hdf5.LAYOUT.read, gadget_hdf5.write, gadget_hdf5.LAYOUT),
         Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED, "double",
-               amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write, None, True),
+               lambda _: False, amuse_hdf5.read, amuse_hdf5.write, None, True),
         Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64, "double",
                nemo.recognises, nemo.read, nemo.write),
         Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
@@ -165,13 +165,14 @@ def format_of(source: Source) -> Format:
     of_hdf5 = hdf5.kind(source)
     if of_hdf5 == "":
         raise source.wrong("an HDF5 file that is neither of Gadget's layout nor of AMUSE's")
-    known = next((f for f in FORMATS.values() if f.recognises(source)), None)
+    known = FORMATS.get(of_hdf5 or "") or next(
+        (f for f in FORMATS.values() if f.recognises(source)), None
+    )
     supposed = _by_name(source.name)
     columns, csv = FORMATS["text"], FORMATS["csv"]
     if known is columns and supposed is csv:
         return csv
-    is_readable = known is not None and source.size > 0
-    if not is_readable and supposed not in (None, columns, csv):
+    if known is None and supposed not in (None, columns, csv):
         return supposed  # whose reader says what is wrong
     if known is None:
         raise SnapshotError(f"{source.name}: unknown format; there are {listed()}")

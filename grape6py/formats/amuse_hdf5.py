@@ -14,7 +14,6 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import h5py
 import numpy as np
 
 from grape6py._arrays.kinds import HDF5, Untyped
@@ -30,7 +29,6 @@ _ATTRIBUTES = tuple(name for names in _TOGETHER for name in names)
 _CGS = {"mass": 1e3, "length": 1e2, "time": 1.0}  # of the bases of S.I.
 _POWERS = {"mass": {"mass": 1}, "length": {"length": 1}, "time": {"time": 1},
            "velocity": {"length": 1, "time": -1}}  # fmt: skip
-_N = "number_of_particles"
 _LONGEST = 2000  # of an expression
 ALL = "all"  # sets of a file, however they are named
 
@@ -43,15 +41,10 @@ class _Unit(NamedTuple):
     systems: frozenset[str]
 
 
-def recognises(source: Source) -> bool:
-    """Whether it is a store of AMUSE's."""
-    return hdf5.kind(source) == "amuse"
-
-
 def read(source: Source, which: int | None, only: str | None = None) -> Snapshot:
     """All sets of one of the moments, or one set; a SnapshotError if moments cannot be told."""
     with hdf5.opened(source) as file:
-        sets = _states(source, file)
+        sets = hdf5.amuse_states(source, file)
         if not sets:
             raise source.wrong("it has no set of particles")
         if only not in (None, ALL, *sets):
@@ -82,7 +75,7 @@ def read(source: Source, which: int | None, only: str | None = None) -> Snapshot
 
 def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     """What one saved state of a set has."""
-    n = int(hdf5.scalar(group.attrs[_N]))
+    n = int(hdf5.scalar(group.attrs[hdf5.AMUSE_NUMBER]))
     columns = hdf5.member(source, group, "attributes")
     attributes = {
         key: found
@@ -132,21 +125,6 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
 
 
-def _states(source: Source, file: HDF5) -> dict[str, list[HDF5]]:
-    """Groups of the saved states of each set, in their order."""
-    sets = {}
-    for name, group in hdf5.members(source, file):
-        if name != "AMUSE_INF" and isinstance(group, h5py.Group):
-            states = [
-                state
-                for _, state in sorted(hdf5.members(source, group))
-                if isinstance(state, h5py.Group) and _N in state.attrs
-            ]
-            if states:
-                sets[name] = states
-    return sets
-
-
 def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -> list[list[HDF5]]:
     """Saved states under one name, those of one moment together.
 
@@ -159,7 +137,9 @@ def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -
         times = [_timestamp(one) for one in (moments[-1][0], state)] if moments else [None, None]
         if moments and (times[0] == times[1] or None in times):
             keys, *before = (
-                hdf5.ints(source, _keys(source, one), int(hdf5.scalar(one.attrs[_N])))
+                hdf5.ints(
+                    source, _keys(source, one), int(hdf5.scalar(one.attrs[hdf5.AMUSE_NUMBER]))
+                )
                 for one in (state, *moments[-1])
             )
             shared = int(np.isin(keys, np.concatenate(before)).sum())

@@ -31,40 +31,29 @@ _GIZMO = ("UnitMass_In_CGS", "UnitLength_In_CGS", "UnitVelocity_In_CGS")
 _SWIFT = ("Unit mass in cgs (U_M)", "Unit length in cgs (U_L)", "Unit time in cgs (U_t)")
 
 
-def recognises(source: Source) -> bool:
-    """Whether it has the header of Gadget's."""
-    return hdf5.kind(source) == "gadget"
-
-
 def head(source: Source) -> parts.Head:
     """What a file says of itself and of its snapshot."""
     with hdf5.opened(source) as file:
         header = hdf5.attributes(source, file, "Header")
-        counts = _counts(header)
+        counts = _integers(header["NumPart_ThisFile"])
         groups = [hdf5.member(source, file, f"PartType{k}") for k, n in enumerate(counts) if n]
         files = int(hdf5.scalar(header.get("NumFilesPerSnapshot", 1)))
         time = hdf5.scalar(header["Time"]) if "Time" in header else None
         names, sizes = _units(source, file)
         expansion = _expansion(source, file, time, names)
-        units = None
-        if sizes is not None:
-            factors = (1.0, 1.0, 1.0) if expansion is None else expansion[2:]
-            units = Units.from_cgs(*(s * f for s, f in zip(sizes, factors, strict=True)))
+        if sizes is not None and expansion is not None:
+            sizes = tuple(s * f for s, f in zip(sizes, expansion[2:], strict=True))
         return parts.Head(
             name=source.name,
             counts=counts,
             totals=_integers(header.get("NumPart_Total", ())) if files > 1 else (),
             files=files,
             time=time,
-            units=units,
+            units=Units.from_cgs(*sizes) if sizes is not None else None,
             expansion=expansion,
-            has_ids=all(_first(source, group, ("ParticleIDs",)) is not None for group in groups),
+            has_ids=all(hdf5.member(source, group, "ParticleIDs") is not None for group in groups),
             mark=str(file.attrs.get(output_file.MARK, "")),
         )
-
-
-def _counts(header: HDF5) -> tuple[int, ...]:
-    return _integers(header["NumPart_ThisFile"])
 
 
 def _integers(values: Untyped) -> tuple[int, ...]:
@@ -75,7 +64,7 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
     """Particles of all types, in the order of types, from one number to another."""
     with hdf5.opened(source) as file:
         header = hdf5.attributes(source, file, "Header")
-        counts = _counts(header)
+        counts = _integers(header["NumPart_ThisFile"])
         table = np.ravel(header.get("MassTable", np.zeros(len(counts))))
         if len(table) != len(counts):
             raise source.wrong(f"{len(counts)} types of particles, and {len(table)} masses of them")
@@ -98,7 +87,7 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
             else:
                 mass = source.absent_masses(len(pos), f"{name}/Masses, nor a mass in MassTable")
             bodies.append((mass, pos, vel))
-            if (numbers := _first(source, group, ("ParticleIDs",))) is not None:
+            if (numbers := hdf5.member(source, group, "ParticleIDs")) is not None:
                 ids.append(hdf5.ints(source, numbers, n, some))
         all_ids = parts.joined_ids(ids) if ids and len(ids) == len(bodies) else None
     columns = zip(*bodies, strict=True)

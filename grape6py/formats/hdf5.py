@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Int64s, Untyped
+from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Untyped
 from grape6py._io import hdf5_storage
 from grape6py._io.output_file import explained
 from grape6py.formats.source import Source
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
+AMUSE_NUMBER = "number_of_particles"  # attribute of a state
 _MOST_LINKS = 16  # one after the other
 _ROWS = 1 << 18  # of several columns read at a time
 
@@ -29,7 +30,7 @@ def opened(source: Source) -> Iterator[HDF5]:
 
 
 def kind(source: Source) -> str | None:
-    """Whose layout a file has: "amuse", "gadget", "grape6py", or None for none of these."""
+    """The format of an HDF5 file, "grape6py" of a run, "" of none of these; None if it is none."""
     if not source.head.startswith(MAGIC):
         return None
     with opened(source) as file:
@@ -38,19 +39,22 @@ def kind(source: Source) -> str | None:
         if member(source, file, "AMUSE_INF") is not None:
             return "amuse"
         if "NumPart_ThisFile" in attributes(source, file, "Header"):
-            return "gadget"
-        if _has_states(source, file):
-            return "amuse"
-    return ""
+            return "gadget-hdf5"
+        return "amuse" if amuse_states(source, file) else ""
 
 
-def _has_states(source: Source, file: HDF5) -> bool:
-    """Whether some group has what AMUSE has saved."""
-    return any(
-        "number_of_particles" in state.attrs
-        for _, group in members(source, file)
-        for _, state in members(source, group)
-    )
+def amuse_states(source: Source, file: HDF5) -> dict[str, list[HDF5]]:
+    """Groups of the saved states of each of AMUSE's sets, in their order."""
+    sets = {}
+    for name, group in members(source, file):
+        states = [
+            state
+            for _, state in sorted(members(source, group))
+            if isinstance(state, h5py.Group) and AMUSE_NUMBER in state.attrs
+        ]
+        if states:
+            sets[name] = states
+    return sets
 
 
 def member(source: Source, group: Untyped, path: str, links: int = _MOST_LINKS) -> Untyped | None:
@@ -101,11 +105,8 @@ def floats(
     source: Source, dataset: Untyped, shape: tuple[int, ...], rows: slice | None = None
 ) -> Floats:
     """A dataset of a shape as float64, or some rows of it."""
-    _check(source, dataset, shape, "fiu")
-    rows = rows or slice(0, shape[0])
-    found: Floats = np.empty((rows.stop - rows.start, *shape[1:]))
-    if found.size:
-        dataset.read_direct(found, rows)
+    _check(source, dataset, shape)
+    found: Floats = _read(dataset, np.dtype(np.float64), rows or slice(0, shape[0]))
     return found
 
 
@@ -114,7 +115,7 @@ def columns(
 ) -> Floats:
     """Datasets of n numbers as columns, each times its factor."""
     for dataset in datasets:
-        _check(source, dataset, (n,), "fiu")
+        _check(source, dataset, (n,))
     found: Floats = np.empty((n, len(datasets)))
     some = np.empty(min(n, _ROWS))
     for first in range(0, n, _ROWS):
@@ -128,41 +129,34 @@ def columns(
 
 
 def ints(source: Source, dataset: Untyped, n: int, rows: slice | None = None) -> AnyArray:
-    """A dataset of n numbers, or some of them, as int64, or uint64 if a number is larger."""
-    if isinstance(dataset, h5py.Dataset) and _is_of_odd_size(dataset):
-        if (wrong := hdf5_storage.fault(dataset)) or dataset.shape != (n,):
-            raise source.wrong(
-                f"{dataset.name} {wrong or f'has shape {dataset.shape}, not ({n},)'}"
-            )
-        return _converted(dataset, rows or slice(0, n))
-    _check(source, dataset, (n,), "iu")
-    found: AnyArray = dataset[()] if rows is None else dataset[rows]
-    if found.dtype == np.uint64:  # mostly
-        return found if found.max(initial=0) >= 2**63 else found.view(np.int64)
-    return found.astype(np.int64, copy=False)
+    """A dataset of n integers, or some of them, as int64, or uint64 if one is larger.
+
+    They may have any size: Gadget-4's ids of 48 bits have one that NumPy has no type of.
+    """
+    _check(source, dataset, (n,), (h5py.h5t.INTEGER,))
+    is_signed = dataset.id.get_type().get_sign() == h5py.h5t.SGN_2
+    found = _read(dataset, np.dtype(np.int64 if is_signed else np.uint64), rows or slice(0, n))
+    return found if is_signed or found.max(initial=0) >= 2**63 else found.view(np.int64)
 
 
-def _is_of_odd_size(dataset: HDF5) -> bool:
-    """Whether integers have a size that NumPy has no type of: Gadget-4's ids of 48 bits."""
-    kind = dataset.id.get_type()
-    return kind.get_class() == h5py.h5t.INTEGER and kind.get_size() in (3, 5, 6, 7)
-
-
-def _converted(dataset: HDF5, rows: slice) -> Int64s:
-    found: Int64s = np.empty(rows.stop - rows.start, np.int64)
-    if len(found):
-        space = dataset.id.get_space()
-        space.select_hyperslab((rows.start,), found.shape)
-        dataset.id.read(h5py.h5s.create_simple(found.shape), space, found)
+def _read(dataset: HDF5, dtype: np.dtype[Untyped], rows: slice) -> AnyArray:
+    found: AnyArray = np.empty((rows.stop - rows.start, *dataset.shape[1:]), dtype)
+    if found.size:
+        dataset.read_direct(found, rows)
     return found
 
 
-def _check(source: Source, dataset: Untyped, shape: tuple[int, ...], kinds: str) -> None:
+def _check(
+    source: Source,
+    dataset: Untyped,
+    shape: tuple[int, ...],
+    kinds: Sequence[int] = (h5py.h5t.INTEGER, h5py.h5t.FLOAT),
+) -> None:
     if not isinstance(dataset, h5py.Dataset):
         raise source.wrong(f"{getattr(dataset, 'name', 'a dataset')} is no array, or not there")
     if wrong := hdf5_storage.fault(dataset):
         raise source.wrong(f"{dataset.name} {wrong}")
-    if dataset.shape != shape or dataset.dtype.kind not in kinds:
-        raise source.wrong(
-            f"{dataset.name} has shape {dataset.shape} of {dataset.dtype}, and not {shape} numbers"
-        )
+    if dataset.shape != shape:
+        raise source.wrong(f"{dataset.name} has shape {dataset.shape}, not {shape}")
+    if dataset.id.get_type().get_class() not in kinds:
+        raise source.wrong(f"{dataset.name} has {dataset.dtype}: no such numbers are read")
