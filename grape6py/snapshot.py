@@ -152,19 +152,11 @@ def whole(
     else:
         which = -1 if which is None else which
         found = format_.read(source, which)
-        check_which(source.name, which, found.moments)
+        source.check_which(which, found.moments)
     if format_.layout is None:  # which checks each file by its own name
         found.check(source.name)
     found.format = format_.name
     return found
-
-
-def check_which(name: str, which: int, moments: int) -> None:
-    """Raise a SnapshotError if a file has no snapshot of a number."""
-    if not -moments <= which < moments:
-        raise SnapshotError(
-            f"{name}: it has {moments} snapshot{'s' * (moments != 1)}, and not number {which}"
-        )
 
 
 def _is_of_a_run(source: Source) -> bool:

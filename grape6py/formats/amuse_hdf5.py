@@ -19,8 +19,7 @@ import numpy as np
 from grape6py._arrays.kinds import HDF5, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5
-from grape6py.formats.bodies import Snapshot
-from grape6py.formats.parts import joined_ids
+from grape6py.formats.bodies import Snapshot, joined
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
@@ -63,8 +62,7 @@ def read(source: Source, which: int | None, only: str | None = None) -> Snapshot
                 "chooses one"
             )
         which = -1 if which is None else which
-        if not -n <= which < n:
-            raise source.wrong(f"it has {n} moments, and not number {which}")
+        source.check_which(which, n, "moment")
         groups = [(name, state) for name, of in moments.items() for state in of[which]]
         found = [_snapshot(source, name, group) for name, group in groups]
     made = _together(source, found)
@@ -169,8 +167,6 @@ def _timestamp(state: HDF5) -> tuple[float, str] | None:
 def _together(source: Source, found: list[Snapshot]) -> Snapshot:
     """Several sets as one snapshot, in the units of the first."""
     first = found[0]
-    if len(found) == 1:
-        return first
     for k, part in enumerate(found):
         if (part.units is None) != (first.units is None):
             raise source.wrong("one of its sets is in N-body units, and another is not")
@@ -182,12 +178,7 @@ def _together(source: Source, found: list[Snapshot]) -> Snapshot:
                 f"its sets are of the times {times[0]!r} and {times[1]!r}: --set NAME or set=NAME "
                 "chooses one"
             )
-    try:
-        ids = joined_ids([part.ids for part in found if part.ids is not None])
-    except ValueError as error:
-        raise source.wrong(str(error)) from None
-    arrays = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    return Snapshot(*arrays, time=first.time, ids=ids, units=first.units)
+    return joined(found, source.wrong)
 
 
 def _dimension(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -46,6 +46,15 @@ def check_files(number: int) -> None:
 def shares(n: int, k: int) -> list[int]:
     """Where k shares of n bodies begin, and where the last one ends."""
     return [n * share // k for share in range(k + 1)]
+
+
+def joined_ids(ids: Sequence[AnyArray], error: Callable[[str], Exception]) -> AnyArray:
+    """Ids one behind the other; an error of what is wrong if 64 bits cannot hold them all."""
+    if len({part.dtype for part in ids}) > 1:  # NumPy would make doubles of int64 and uint64
+        if min(int(part.min(initial=0)) for part in ids) < 0:
+            raise error("some ids are below zero, and some above 2^63")
+        ids = [part.astype(np.uint64) for part in ids]
+    return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
 
 class Expansion(NamedTuple):
@@ -169,3 +178,12 @@ class Snapshot(Closed, Particles):
         made = Snapshot(*arrays, time=time, ids=self.ids, units=units)
         made.format = self.format
         return made
+
+
+def joined(snapshots: Sequence[Snapshot], error: Callable[[str], Exception]) -> Snapshot:
+    """Bodies of several, one behind the other, with ids if all have them, and the first's rest."""
+    columns = zip(*snapshots, strict=True)
+    arrays = [column[0] if len(column) == 1 else np.concatenate(column) for column in columns]
+    ids = [part.ids for part in snapshots if part.ids is not None]
+    all_ids = joined_ids(ids, error) if len(ids) == len(snapshots) else None
+    return Snapshot(*arrays, time=snapshots[0].time, ids=all_ids, units=snapshots[0].units)

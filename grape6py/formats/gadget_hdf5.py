@@ -16,7 +16,7 @@ import numpy as np
 from grape6py._arrays.kinds import HDF5, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5, parts
-from grape6py.formats.bodies import Expansion, Snapshot
+from grape6py.formats.bodies import Expansion, Snapshot, joined
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
@@ -68,7 +68,7 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
         table = np.ravel(header.get("MassTable", np.zeros(len(counts))))
         if len(table) != len(counts):
             raise source.wrong(f"{len(counts)} types of particles, and {len(table)} masses of them")
-        bodies, ids = [], []
+        found = []
         for k, some in parts.overlap(counts, begin, end):
             name, n = f"PartType{k}", counts[k]
             group = hdf5.member(source, file, name)
@@ -86,13 +86,10 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
                 mass = np.full(len(pos), own)
             else:
                 mass = source.absent_masses(len(pos), f"{name}/Masses, nor a mass in MassTable")
-            bodies.append((mass, pos, vel))
-            if (numbers := hdf5.member(source, group, "ParticleIDs")) is not None:
-                ids.append(hdf5.ints(source, numbers, n, some))
-        all_ids = parts.joined_ids(ids) if ids and len(ids) == len(bodies) else None
-    columns = zip(*bodies, strict=True)
-    arrays = [column[0] if len(column) == 1 else np.concatenate(column) for column in columns]
-    return Snapshot(*arrays, ids=all_ids)
+            numbers = hdf5.member(source, group, "ParticleIDs")
+            ids = None if numbers is None else hdf5.ints(source, numbers, n, some)
+            found.append(Snapshot(mass, pos, vel, ids=ids))
+    return joined(found, source.wrong)
 
 
 LAYOUT = parts.Layout(head, rows)

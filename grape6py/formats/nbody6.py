@@ -47,15 +47,12 @@ def read(source: Source, which: int) -> Snapshot:
         raise source.wrong("it has no record")
     swapped = source.head[:1] == b"\0"
     order = ">" if swapped else "<"
-    (n, nk, at), moments = chosen(source, _records(source, order), which)
-    size, _ = _record(source, at - 4, order)
-    found = _snapshot(source, swapped, n, nk, at, size)
-    found.moments = moments
-    return found
+    records = _records(source, order)
+    return chosen(source, records, which, lambda record: _snapshot(source, swapped, *record))
 
 
-def _records(source: Source, order: str) -> Iterator[tuple[int, int, int]]:
-    """Of each snapshot the number of bodies, NK, and where AS begins."""
+def _records(source: Source, order: str) -> Iterator[tuple[int, int, int, int]]:
+    """Of each snapshot the number of bodies, NK, where AS begins, and the size of that record."""
     offset = 0
     while offset < source.size:
         size, at = _record(source, offset, order)
@@ -66,7 +63,7 @@ def _records(source: Source, order: str) -> Iterator[tuple[int, int, int]]:
         size, at = _record(source, offset, order)
         if n < 0 or nk < 12 or size not in (4 * (nk + 8 * n), 4 * (nk + 11 * n)):
             raise source.wrong(f"the record at byte {offset} has {size} bytes, for {n} bodies")
-        yield n, nk, at
+        yield n, nk, at, size
         offset = at + size + 4
 
 

@@ -13,6 +13,7 @@ snapshot(5NEMO); a file may have many snapshots.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -49,10 +50,7 @@ class _Item(NamedTuple):
 
     @property
     def values(self) -> int:
-        found = 1
-        for size in self.dims:
-            found *= size
-        return found
+        return math.prod(self.dims)
 
 
 def recognises(source: Source) -> bool:
@@ -62,10 +60,7 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, which: int) -> Snapshot:
     """One of the snapshots that have particles."""
-    (item, mass), moments = chosen(source, _snapshots(source), which)
-    found = _Reader(source, item, mass).snapshot()
-    found.moments = moments
-    return found
+    return chosen(source, _snapshots(source), which, lambda found: _snapshot(source, *found))
 
 
 def _snapshots(source: Source) -> Iterator[tuple[_Item, _Item | None]]:
@@ -79,72 +74,66 @@ def _snapshots(source: Source) -> Iterator[tuple[_Item, _Item | None]]:
             yield item, mass
 
 
-class _Reader:
-    """A snapshot, and the item that has its masses."""
-
-    def __init__(self, source: Source, item: _Item, mass: _Item | None) -> None:
-        self._source, self._item, self._mass = source, item, mass
-
-    def snapshot(self) -> Snapshot:
-        source, item, mass_item = self._source, self._item, self._mass
-        particles = item.items["Particles"][0].items
-        parameters = item.items["Parameters"][0].items if "Parameters" in item.items else {}
-        time = self._number(parameters["Time"][0]) if "Time" in parameters else None
-        stated = int(self._number(parameters["Nobj"][0])) if "Nobj" in parameters else None
-        if stated == 0:
-            return Snapshot(np.empty(0), np.empty((0, 3)), np.empty((0, 3)), time=time)
-        n = mass_item.values if mass_item is not None else stated
-        if n is None or n < 0 or stated not in (None, n):
-            raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
-        if "PhaseSpace" in particles:
-            pos, vel = self._phase_space(particles["PhaseSpace"][0], n)
-        elif "Position" in particles:
-            pos = self._array(particles["Position"][0], (n, 3))
-            if "Velocity" in particles:
-                vel = self._array(particles["Velocity"][0], (n, 3))
-            else:
-                vel = source.absent_velocities(n, "PhaseSpace or Velocity")
+def _snapshot(source: Source, item: _Item, mass_item: _Item | None) -> Snapshot:
+    particles = item.items["Particles"][0].items
+    parameters = item.items["Parameters"][0].items if "Parameters" in item.items else {}
+    time = _number(source, parameters["Time"][0]) if "Time" in parameters else None
+    stated = int(_number(source, parameters["Nobj"][0])) if "Nobj" in parameters else None
+    if stated == 0:
+        return Snapshot(np.empty(0), np.empty((0, 3)), np.empty((0, 3)), time=time)
+    n = mass_item.values if mass_item is not None else stated
+    if n is None or n < 0 or stated not in (None, n):
+        raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
+    if "PhaseSpace" in particles:
+        pos, vel = _phase_space(source, particles["PhaseSpace"][0], n)
+    elif "Position" in particles:
+        pos = _array(source, particles["Position"][0], (n, 3))
+        if "Velocity" in particles:
+            vel = _array(source, particles["Velocity"][0], (n, 3))
         else:
-            raise source.wrong("a snapshot has neither PhaseSpace nor Position")
-        if mass_item is not None:
-            mass = self._array(mass_item, (n,))
-        else:
-            mass = source.absent_masses(n, "Mass, in any snapshot")
-        ids = None
-        if "Key" in particles:
-            key = particles["Key"][0]
-            self._check(key, (n,), "silb")
-            ids = source.ints(key.offset, key.dtype, n, "Key")
-        return Snapshot(mass, pos, vel, time=time, ids=ids)
+            vel = source.absent_velocities(n, "PhaseSpace or Velocity")
+    else:
+        raise source.wrong("a snapshot has neither PhaseSpace nor Position")
+    if mass_item is not None:
+        mass = _array(source, mass_item, (n,))
+    else:
+        mass = source.absent_masses(n, "Mass, in any snapshot")
+    ids = None
+    if "Key" in particles:
+        key = particles["Key"][0]
+        _check(source, key, (n,), "silb")
+        ids = source.ints(key.offset, key.dtype, n, "Key")
+    return Snapshot(mass, pos, vel, time=time, ids=ids)
 
-    def _phase_space(self, item: _Item, n: int) -> tuple[Floats, Floats]:
-        self._check(item, (n, 2, 3), "fd")
-        pos, vel = np.empty((n, 3)), np.empty((n, 3))
-        row = np.dtype((item.dtype, 6))
-        for some, values in self._source.pieces(item.offset, row, n, "PhaseSpace"):
-            copy_columns(pos[some], values[:, :3])
-            copy_columns(vel[some], values[:, 3:])
-        return pos, vel
 
-    def _array(self, item: _Item, shape: tuple[int, ...]) -> Floats:
-        self._check(item, shape, "fd")
-        return self._source.floats(item.offset, item.dtype, shape, item.tag)
+def _phase_space(source: Source, item: _Item, n: int) -> tuple[Floats, Floats]:
+    _check(source, item, (n, 2, 3), "fd")
+    pos, vel = np.empty((n, 3)), np.empty((n, 3))
+    row = np.dtype((item.dtype, 6))
+    for some, values in source.pieces(item.offset, row, n, "PhaseSpace"):
+        copy_columns(pos[some], values[:, :3])
+        copy_columns(vel[some], values[:, 3:])
+    return pos, vel
 
-    def _number(self, item: _Item) -> float:
-        self._check(item, (1,), "silfd")
-        value: AnyArray = self._source.values(item.offset, item.dtype, 1, item.tag)
-        if not np.isfinite(value[0]):
-            raise self._source.wrong(f"{item.tag} is {value[0]}")
-        return float(value[0])
 
-    def _check(self, item: _Item, shape: tuple[int, ...], kinds: str) -> None:
-        count = 1
-        for size in shape:
-            count *= size
-        if item.kind not in kinds or item.values != count:
-            raise self._source.wrong(
-                f"{item.tag} is {item.dims} of type {item.kind!r}, not {shape} of {kinds!r}"
-            )
+def _array(source: Source, item: _Item, shape: tuple[int, ...]) -> Floats:
+    _check(source, item, shape, "fd")
+    return source.floats(item.offset, item.dtype, shape, item.tag)
+
+
+def _number(source: Source, item: _Item) -> float:
+    _check(source, item, (1,), "silfd")
+    value: AnyArray = source.values(item.offset, item.dtype, 1, item.tag)
+    if not np.isfinite(value[0]):
+        raise source.wrong(f"{item.tag} is {value[0]}")
+    return float(value[0])
+
+
+def _check(source: Source, item: _Item, shape: tuple[int, ...], kinds: str) -> None:
+    if item.kind not in kinds or item.values != math.prod(shape):
+        raise source.wrong(
+            f"{item.tag} is {item.dims} of type {item.kind!r}, not {shape} of {kinds!r}"
+        )
 
 
 def _item(source: Source, offset: int, depth: int) -> tuple[_Item, int]:

@@ -20,7 +20,7 @@ from grape6py._arrays.kinds import AnyArray, PathLike
 from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import FORMATS, Format, Source, parts
-from grape6py.formats.bodies import Snapshot, check_files
+from grape6py.formats.bodies import Snapshot, check_files, joined_ids
 from grape6py.ranks.ranks import Ranks, together
 
 _CALL = "write_snapshot()"
@@ -219,10 +219,7 @@ def _all_ids(about: Sequence[_About]) -> AnyArray | None:
         return None
     if any(one.ids is None for one in about if one.n):
         raise ArgumentError("ids are given on some ranks, and not on others")
-    try:
-        return parts.joined_ids(found)
-    except ValueError as error:
-        raise ArgumentError(str(error)) from error
+    return joined_ids(found, ArgumentError)
 
 
 def _standing(path: PathLike, names: Sequence[str], format_: Format) -> list[str]:

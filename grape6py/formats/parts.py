@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, PathLike
+from grape6py._arrays.kinds import PathLike
 from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
-from grape6py.formats.bodies import MOST_FILES, Expansion, Snapshot
+from grape6py.formats.bodies import MOST_FILES, Expansion, Snapshot, joined
 from grape6py.formats.source import NOTHING, Given, Source
 from grape6py.units import Units
 
@@ -62,6 +62,10 @@ class Head(NamedTuple):
     def n(self) -> int:
         """Bodies in the file."""
         return sum(self.counts)
+
+    def wrong(self, what: str) -> SnapshotError:
+        """An error that names the file."""
+        return SnapshotError(f"{self.name}: {what}")
 
 
 class Place(NamedTuple):
@@ -202,20 +206,12 @@ class Layout(NamedTuple):
                     raise part.wrong("it has changed while it was read")
                 found.append(self.rows(part, some.start, some.stop))
                 found[-1].check(name, some.start)
-        found = found or [Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))]
-        arrays = [
-            column[0] if len(column) == 1 else np.concatenate(column)
-            for column in zip(*found, strict=True)
-        ]
-        has_ids = total(heads) > 0 and all(head.has_ids for head in heads if head.n)
-        ids = [part.ids for part in found if part.ids is not None] or [np.zeros(0, np.int64)]
-        try:
-            all_ids = joined_ids(ids) if has_ids else None
-        except ValueError as error:
-            raise SnapshotError(f"{heads[0].name}: {error}") from error
-        time = heads[0].time if heads[0].expansion is None else None  # that is a scale factor
-        made = Snapshot(*arrays, time=time, ids=all_ids, units=heads[0].units)
-        made.expansion = heads[0].expansion
+        none = Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), ids=np.zeros(0, np.int64))
+        made = joined(found or [none], heads[0].wrong)
+        if not (total(heads) and all(head.has_ids for head in heads if head.n)):
+            made.ids = None
+        made.units, made.expansion = heads[0].units, heads[0].expansion
+        made.time = heads[0].time if made.expansion is None else None  # that is a scale factor
         return made
 
 
@@ -322,15 +318,6 @@ def _check_set(heads: Sequence[Head]) -> None:
             f"{first.name}: it and the other {len(heads) - 1} files have {there} particles, and "
             f"should have {list(first.totals)}: they are not of one snapshot, or not whole"
         )
-
-
-def joined_ids(ids: Sequence[AnyArray]) -> AnyArray:
-    """Ids of one file after the other; a ValueError if 64 bits have no place for all of them."""
-    if len({part.dtype for part in ids}) > 1:  # NumPy would make doubles of int64 and uint64
-        if min(int(part.min(initial=0)) for part in ids) < 0:
-            raise ValueError("some ids are below zero, and some above 2^63")
-        ids = [part.astype(np.uint64) for part in ids]
-    return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
 
 def expansion(

@@ -18,7 +18,7 @@ import numpy as np
 from grape6py._arrays.kinds import AnyArray
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source, copy_columns
-from grape6py.formats.table import Rows, Table
+from grape6py.formats.table import Table, numbered_rows
 
 _FEWEST, _MOST = 19, 60  # columns
 _TAIL = 11  # columns from the id to the last, but for those of old files
@@ -26,7 +26,6 @@ _OLD, _OLD_ID = 19, 9
 _HEADERS = (3, 9)  # numbers: with the frame, each particle has the external potential, too
 _KNOWN = {3: (19, 20, 24, 34), 9: (21, 25, 35)}  # columns without, with, and with all of, evolution
 _INTEGER = re.compile(rb"-?\d{1,18}")
-_LINES = 4096  # of bodies written at a time
 
 
 def recognises(source: Source) -> bool:
@@ -70,17 +69,13 @@ def _read_text(source: Source) -> Snapshot:
             raise source.wrong(f"a particle has {columns} columns")
         return _id_column(len(words), columns)
 
-    rows, ids = Rows(), [np.zeros(0, np.int64)]
-    for some, numbers in Table(source, None, len(header) + 1, 2, ids=id_column).pieces():
-        assert numbers is not None
-        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7])
-        ids.append(numbers)
-    mass, pos, vel = rows.joined(0, 3, 3)
+    table = Table(source, None, len(header) + 1, 2, ids=id_column)
+    (mass, pos, vel), ids = table.columns(0, [1, 2, 3], [4, 5, 6])
     if len(mass) != n:
         raise source.wrong(f"it names {n} particles, and has {len(mass)}")
-    if any(part.dtype != np.int64 for part in ids):
+    if ids.dtype != np.int64:
         raise source.wrong("an id is above 2^63, which PeTar has not")
-    return Snapshot(mass, pos, vel, time=time, ids=np.concatenate(ids))
+    return Snapshot(mass, pos, vel, time=time, ids=ids)
 
 
 def _binary(source: Source) -> tuple[int, float, int, int] | None:
@@ -119,17 +114,13 @@ def _read_binary(source: Source) -> Snapshot:
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     """The lines of a file to begin a run with: what PeTar finds out by itself is zero."""
     del comment
-    n = len(content.mass)
-    yield f"0 {n} {content.time or 0.0:.17e}\n".encode()
-    ids = np.arange(1, n + 1) if content.ids is None else content.ids
-    for first in range(0, n, _LINES):
-        some = slice(first, first + _LINES)
-        table = np.column_stack([content.mass[some], content.pos[some], content.vel[some]])
+    yield f"0 {len(content.mass)} {content.time or 0.0:.17e}\n".encode()
+    for rows in numbered_rows(content):
         lines = (
             " ".join(f"{value:.17e}" for value in row)
             + f" 0 0.0 {number} 0 0"
             + " 0.0" * 7
             + " 0\n"
-            for number, row in zip(ids[some].tolist(), table.tolist(), strict=True)
+            for number, row in rows
         )
         yield "".join(lines).encode()

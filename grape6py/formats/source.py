@@ -9,8 +9,8 @@ import io
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ import numpy.typing as npt
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+
+if TYPE_CHECKING:
+    from grape6py.formats.bodies import Snapshot
 
 T = TypeVar("T")
 _PIECE = 1 << 20  # bytes
@@ -74,20 +77,25 @@ class Source:
 
     def absent_masses(self, n: int, what: str) -> Floats:
         """The mass given for n bodies without; an error that names what is missing, if none is."""
-        if self.given.mass is None:
+        if n and self.given.mass is None:
             raise self.wrong(
                 f"it has no {what}: --mass M or mass=M gives M to each body without a mass"
             )
-        return np.full(n, self.given.mass)
+        return np.full(n, self.given.mass or 0.0)
 
     def absent_velocities(self, n: int, what: str) -> Floats:
         """Zeros, if asked for; an error that names what is missing, if not."""
-        if self.given.velocities is None:
+        if n and self.given.velocities is None:
             raise self.wrong(
                 f'it has no {what}: --velocities zero or velocities="zero" puts these bodies at '
                 "rest"
             )
         return np.zeros((n, 3))
+
+    def check_which(self, which: int, count: int, what: str = "snapshot") -> None:
+        """Raise a SnapshotError if the file has no snapshot of a number."""
+        if not -count <= which < count:
+            raise self.wrong(f"it has {count} {what}{'s' * (count != 1)}, and not number {which}")
 
     def check(self, offset: int, size: int, what: str) -> None:
         """Raise a SnapshotError if the file ends before some bytes."""
@@ -99,11 +107,9 @@ class Source:
     def read(self, offset: int, size: int, what: str) -> bytes:
         """Some bytes."""
         self.check(offset, size, what)
-        self.file.seek(offset)
-        data = self.file.read(size)
-        if len(data) != size:
-            raise self.wrong(f"{what}: the file has become shorter while it was read")
-        return data
+        data = bytearray(size)
+        self._fill(memoryview(data), offset, what)
+        return bytes(data)
 
     def values(self, offset: int, dtype: npt.DTypeLike, count: int, what: str) -> AnyArray:
         """A few numbers, for headers."""
@@ -121,8 +127,7 @@ class Source:
         for first in range(0, count, step):
             some = slice(first, min(first + step, count))
             part = place[: kind.itemsize * (some.stop - some.start)]
-            self.file.seek(offset + kind.itemsize * some.start)
-            self._fill(part, what)
+            self._fill(part, offset + kind.itemsize * some.start, what)
             yield some, np.frombuffer(part, kind)
 
     def floats(
@@ -134,8 +139,7 @@ class Source:
         found: Floats = np.empty(shape)
         flat = found.reshape(-1)
         if kind == DOUBLE:
-            self.file.seek(offset)
-            self._fill(memoryview(flat.view(np.uint8).data), what)
+            self._fill(memoryview(flat.view(np.uint8).data), offset, what)
             return found
         with np.errstate(invalid="ignore"):  # a signalling NaN, which Snapshot.check finds
             for some, values in self.pieces(offset, kind, count, what):
@@ -150,8 +154,9 @@ class Source:
             found[some] = values
         return found
 
-    def _fill(self, rest: memoryview, what: str) -> None:
+    def _fill(self, rest: memoryview, offset: int, what: str) -> None:
         file: io.BufferedIOBase = self.file  # type: ignore[assignment]
+        file.seek(offset)
         while rest:
             read = file.readinto(rest)
             if not read:
@@ -159,8 +164,10 @@ class Source:
             rest = rest[read:]
 
 
-def chosen(source: Source, snapshots: Iterable[T], which: int) -> tuple[T, int]:
-    """The one of a number among the snapshots of a file, and how many there are.
+def chosen(
+    source: Source, snapshots: Iterable[T], which: int, read: Callable[[T], Snapshot]
+) -> Snapshot:
+    """The one of a number among the snapshots of a file, read from what tells where it is.
 
     Those before the place where a file is cut or damaged are read, with a warning.
     """
@@ -172,7 +179,7 @@ def chosen(source: Source, snapshots: Iterable[T], which: int) -> tuple[T, int]:
                 last.append(snapshot)
             count += 1
     except SnapshotError as error:
-        if not -count <= which < count or not count:
+        if not -count <= which < count:
             raise
         warnings.warn(
             f"{error}; the snapshots before that, {count} of them, are whole: number "
@@ -180,9 +187,10 @@ def chosen(source: Source, snapshots: Iterable[T], which: int) -> tuple[T, int]:
             Grape6Warning,
             stacklevel=2,
         )
-    if not -count <= which < count:
-        raise source.wrong(f"it has {count} snapshots, and not number {which}")
-    return last[0], count
+    source.check_which(which, count)
+    made = read(last[0])
+    made.moments = count
+    return made
 
 
 def of_this_machine(dtype: npt.DTypeLike, swapped: bool) -> np.dtype[np.void]:

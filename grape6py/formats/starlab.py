@@ -20,7 +20,7 @@ from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.formats.bodies import Snapshot, check_g_one
 from grape6py.formats.source import Source, chosen
-from grape6py.formats.table import number
+from grape6py.formats.table import number, numbered_rows
 from grape6py.units import Units
 
 _SECTIONS = (b"Log", b"Dynamics", b"Hydro", b"Star", b"Particle")
@@ -28,7 +28,6 @@ _DEEPEST = 64
 _SCALES = {b"mass_scale": ("mass", "Msun"), b"size_scale": ("length", "Rsun"),
            b"time_scale": ("time", "Myr")}  # fmt: skip
 _ROUNDED = 0.1  # by which Starlab's constants may be off
-_LINES = 4096  # of bodies written at a time
 _ROOT = """(Particle
   N = {n}
 (Log
@@ -120,12 +119,10 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, which: int) -> Snapshot:
     """The stars of one of the snapshots."""
-    found, moments = chosen(source, _snapshots(source), which)
-    found.moments = moments
-    return found
+    return chosen(source, _trees(source), which, lambda found: _snapshot(source, *found))
 
 
-def _snapshots(source: Source) -> Iterator[Snapshot]:
+def _trees(source: Source) -> Iterator[tuple[_Node, _Stars]]:
     source.file.seek(0)
     stack: list[_Node] = []
     section = b""
@@ -149,7 +146,7 @@ def _snapshots(source: Source) -> Iterator[Snapshot]:
             else:
                 stars.shift(node)
             if not stack:
-                yield _snapshot(source, node, stars)
+                yield node, stars
                 stars = _Stars()
         elif text.startswith(b"(") and text[1:] in _SECTIONS and stack and not section:
             section = text[1:]
@@ -252,10 +249,6 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     n = len(content.mass)
     total = float(np.sum(content.mass))
     yield _ROOT.format(n=n, time=content.time or 0.0, mass=total, scales=scales).encode()
-    ids = np.arange(1, n + 1) if content.ids is None else content.ids
-    for first in range(0, n, _LINES):
-        some = slice(first, first + _LINES)
-        table = np.column_stack([content.mass[some], content.pos[some], content.vel[some]])
-        bodies = zip(ids[some].tolist(), table.tolist(), strict=True)
-        yield "".join(_BODY.format(number_, *row) for number_, row in bodies).encode()
+    for rows in numbered_rows(content):
+        yield "".join(_BODY.format(number_, *row) for number_, row in rows).encode()
     yield b")Particle\n"

@@ -11,12 +11,14 @@ import io
 import math
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Floats
 from grape6py.errors import SnapshotError
+from grape6py.formats.bodies import Snapshot, joined_ids
 from grape6py.formats.source import Source
 
 # No two parts of these can take the same digit: the time grows with the length, not its square.
@@ -31,6 +33,7 @@ _MOST_NAMED = 20
 _PLAIN = b"0123456789+-.eEdD,; \t\r\n"
 _TO_BLANKS = bytes.maketrans(b"dD,;\t", b"ee   ")
 _LONGEST_LINE = 1 << 20
+_LINES = 4096  # of bodies written at a time
 
 
 class Table:
@@ -64,9 +67,27 @@ class Table:
         self._width = len(columns) if columns else 0
         self._mistakes: list[str] = []
 
-    def pieces(self) -> Iterator[tuple[Floats, AnyArray | None]]:
-        """Arrays of shape (lines, columns), 0 where nothing is read, and the ids as integers, if
-        there are such; a SnapshotError in the end for all wrong lines."""
+    def columns(self, *read: int | list[int]) -> tuple[list[Floats], AnyArray]:
+        """Some columns of all lines, of shapes (n,) or (n, k), and the ids, none without a column;
+        a SnapshotError for all wrong lines."""
+        pieces = deque[list[Floats]]()
+        ids: list[AnyArray] = [np.zeros(0, np.int64)]
+        for rows, numbers in self._pieces():
+            pieces.append([rows[:, column].copy() for column in read])
+            if numbers is not None:
+                ids.append(numbers)
+        n = sum(len(piece[0]) for piece in pieces)
+        found: list[Floats] = [np.empty((n, len(k)) if isinstance(k, list) else n) for k in read]
+        end = 0
+        while pieces:  # each is given back when it has been copied
+            piece = pieces.popleft()
+            first, end = end, end + len(piece[0])
+            for array, part in zip(found, piece, strict=True):
+                array[first:end] = part
+        return found, joined_ids(ids, self._source.wrong)
+
+    def _pieces(self) -> Iterator[tuple[Floats, AnyArray | None]]:
+        """Rows, 0 where nothing is read, and their ids as integers."""
         for lines in self._pieces_of_file():
             found = self._quickly(lines) or self._line_by_line(lines)
             self._line += lines.count(b"\n")
@@ -188,26 +209,11 @@ def number(name: str, word: str) -> float:
     return value
 
 
-class Rows:
-    """Pieces of rows put together, each in its place, when their number is known."""
-
-    def __init__(self) -> None:
-        self._pieces: list[tuple[Floats, ...]] = []
-
-    def add(self, *arrays: Floats) -> None:
-        """Arrays with one row a body each, of which no other columns are kept."""
-        self._pieces.append(tuple(array.copy() for array in arrays))
-
-    def joined(self, *widths: int) -> list[Floats]:
-        """All of them; `widths` are the columns of each array, 0 for those of shape (n,)."""
-        n = sum(len(piece[0]) for piece in self._pieces)
-        found: list[Floats] = [np.empty((n, width) if width else n) for width in widths]
-        at = 0
-        self._pieces.reverse()
-        while self._pieces:  # each piece is given back when it has been copied
-            piece = self._pieces.pop()
-            end = at + len(piece[0])
-            for array, rows in zip(found, piece, strict=True):
-                array[at:end] = rows
-            at = end
-        return found
+def numbered_rows(content: Snapshot) -> Iterator[Iterator[tuple[int, list[float]]]]:
+    """To write: the id, or 1, 2, ... if there is none, and m x y z vx vy vz of some bodies each."""
+    n = len(content.mass)
+    ids = np.arange(1, n + 1) if content.ids is None else content.ids
+    for first in range(0, n, _LINES):
+        some = slice(first, first + _LINES)
+        table = np.column_stack([array[some] for array in content])
+        yield zip(ids[some].tolist(), table.tolist(), strict=True)

@@ -13,14 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from grape6py._arrays.kinds import AnyArray
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats.bodies import Snapshot
-from grape6py.formats.parts import joined_ids
 from grape6py.formats.source import Source
-from grape6py.formats.table import Rows, Table, cells
+from grape6py.formats.table import Table, cells, numbered_rows
 from grape6py.units import Units, size_of
 
 COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
@@ -42,7 +38,6 @@ _NO_UNIT = re.compile(
 _SPELT = {"msol": "Msun", "m_sol": "Msun", "msun": "Msun", "m_sun": "Msun", "kms": "km/s"}
 _INVERSE = re.compile(r"[ .*]*\b([A-Za-z]+) ?(?:\^|\*\*)?[({]?-1[)}]?$")
 _LONGEST = 200  # of a name or a unit that may be known
-_LINES = 4096  # of bodies written at a time
 
 
 class _Header(NamedTuple):
@@ -66,25 +61,15 @@ def read(source: Source, which: int) -> Snapshot:
     header = _header(source)
     at = {name: k for k, name in enumerate(header.names) if name is not None}
     hint = f": name them in a first line, {_EXAMPLE}" if header.names is COLUMNS else ""
-    id_column = at.get("id")
     table = Table(source, header.names, header.offset, header.line,
-                  hint=hint, ids=lambda _: id_column)  # fmt: skip
-    place, motion = [at[a] for a in "xyz"], [at[f"v{a}"] for a in "xyz" if f"v{a}" in at]
-    rows, ids = Rows(), list[AnyArray]()
-    for some, numbers in table.pieces():
-        if motion:
-            vel = some[:, motion]
-        else:
-            vel = source.absent_velocities(len(some), "column of vx, vy and vz")
-        rows.add(some[:, at["m"]], some[:, place], vel)
-        if numbers is not None:
-            ids.append(numbers)
-    mass, pos, vel = rows.joined(0, 3, 3)
-    try:
-        all_ids = None if id_column is None else joined_ids(ids or [np.zeros(0, np.int64)])
-    except ValueError as error:
-        raise source.wrong(str(error)) from None
-    return Snapshot(mass, pos, vel, ids=all_ids, units=header.units)
+                  hint=hint, ids=lambda _: at.get("id"))  # fmt: skip
+    motion = [at[f"v{a}"] for a in "xyz" if f"v{a}" in at]
+    (mass, pos, *vel), ids = table.columns(
+        at["m"], [at[a] for a in "xyz"], *([motion] if motion else [])
+    )
+    if not vel:
+        vel = [source.absent_velocities(len(mass), "column of vx, vy and vz")]
+    return Snapshot(mass, pos, vel[0], ids=ids if "id" in at else None, units=header.units)
 
 
 def _header(source: Source) -> _Header:
@@ -227,29 +212,16 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         yield f"# {line}\n".encode()
     if not len(content.mass):
         yield f"# {' '.join(COLUMNS)}\n".encode()
-    for table in _tables(content):
-        lines = (" ".join(f"{value:23.16e}" for value in row) + "\n" for row in table.tolist())
+    for rows in numbered_rows(content):
+        lines = (" ".join(f"{value:23.16e}" for value in row) + "\n" for _, row in rows)
         yield "".join(lines).encode()
 
 
 def write_csv(content: Snapshot, comment: str) -> Iterator[bytes]:
     """The lines of a file with a header."""
     del comment  # most readers of CSV know none
-    ids = content.ids
-    yield (",".join(["id"] * (ids is not None) + list(COLUMNS)) + "\n").encode()
-    first = 0
-    for table in _tables(content):
-        lines = [",".join(map(repr, row)) + "\n" for row in table.tolist()]
-        if ids is not None:
-            some = ids[first : first + len(table)].tolist()
-            lines = [f"{number},{line}" for number, line in zip(some, lines, strict=True)]
-        first += len(table)
+    has_ids = content.ids is not None
+    yield (",".join(["id"] * has_ids + list(COLUMNS)) + "\n").encode()
+    for rows in numbered_rows(content):
+        lines = (f"{number}," * has_ids + ",".join(map(repr, row)) + "\n" for number, row in rows)
         yield "".join(lines).encode()
-
-
-def _tables(content: Snapshot) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
-    """Rows of m x y z vx vy vz, some at a time."""
-    mass, pos, vel = content
-    for first in range(0, len(mass), _LINES):
-        some = slice(first, first + _LINES)
-        yield np.column_stack([mass[some], pos[some], vel[some]])

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py import formats, snapshot
-from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.errors import ArgumentError
 from grape6py.formats import Snapshot, parts
-from grape6py.formats.bodies import shares
+from grape6py.formats.bodies import joined_ids, shares
 from grape6py.formats.source import Given
 from grape6py.ranks.ranks import Ranks
 
@@ -51,7 +51,7 @@ def read(
                 if format_ is None:
                     file_name = file.name
                 elif format_.layout and only is None and os.path.isfile(file.name):
-                    snapshot.check_which(path, -1 if which is None else which, 1)
+                    file.check_which(-1 if which is None else which, 1)
                     name, heads = format_.name, format_.layout.heads(file)
                 else:
                     found = snapshot.whole(file, format_, which, only)
@@ -64,20 +64,16 @@ def read(
 
 def _rows(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> Snapshot:
     """What this rank reads of files."""
-    with ranks.step(_CALL) as said:
+    with ranks.step(_CALL):
         layout = formats.FORMATS[name].layout
         assert layout is not None
         ends = shares(parts.total(heads), ranks.size)
         found = layout.between(heads, ends[ranks.rank], ends[ranks.rank + 1], given=given)
-        ids = found.ids
-        said.most[0] = ids is not None and ids.dtype == np.uint64
-    if ids is not None and said.most[0]:  # on all ranks alike
+    if found.ids is not None:  # on all ranks alike
+        extremes = np.array([found.ids.min(initial=0), found.ids.max(initial=0)], found.ids.dtype)
         with ranks.step(_CALL):
-            if ids.dtype != np.uint64 and ids.min(initial=0) < 0:
-                raise SnapshotError(
-                    f"{heads[0].name}: some ids are below zero, and some above 2^63"
-                )
-        found.ids = ids.astype(np.uint64)
+            of_all = joined_ids(ranks.comm.allgather(extremes), heads[0].wrong)
+        found.ids = found.ids.astype(of_all.dtype, copy=False)
     found.format = name
     return found
 
