@@ -253,9 +253,8 @@ def _product(one: _Unit, other: _Unit, power: float) -> _Unit:
     return _Unit(factor, powers, one.systems | other.systems)
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """A store of version 2 with one state."""
-    del comment
     texts = {name: _text(content.units, name) for name in ("mass", "length", "velocity", "time")}
 
     def fill(file: HDF5) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from grape6py.models.sampling import Particles
 from grape6py.units import Units
 
 MOST_FILES = 1 << 16  # of a snapshot
+_PIECE = 1 << 16  # rows written at a time
 
 
 def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
@@ -26,6 +27,12 @@ def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise ArgumentError(f"a number of {what} is beyond single precision")
     return found
+
+
+def narrowed_pieces(array: AnyArray, dtype: npt.DTypeLike, what: str) -> Iterator[bytes]:
+    """The bytes of such numbers, some rows at a time."""
+    for first in range(0, len(array), _PIECE):
+        yield narrowed(array[first : first + _PIECE], dtype, what).tobytes()
 
 
 def check_g_one(units: Units | None, title: str) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray
+from grape6py._arrays.kinds import AnyArray, Floats
 from grape6py.errors import ArgumentError
 from grape6py.formats import parts
-from grape6py.formats.bodies import Snapshot, narrowed
+from grape6py.formats.bodies import Snapshot, narrowed_pieces
 from grape6py.formats.source import Source, of_this_machine
 
 _HEADER = np.dtype([
@@ -32,12 +32,32 @@ _OURS = b"gr6p"  # before the mark of one of several files
 _BLOCKS = "POS VEL ID MASS".split()
 _LABEL = 8  # bytes in the record before a block
 _TYPE = 1  # of what is written: dark matter
-_PIECE = 1 << 16  # bodies written at a time
 
 
-class _Block(NamedTuple):
-    offset: int
-    size: int
+class _Blocks(NamedTuple):
+    """Where the data of blocks begin, and how many bytes they have, by the labels of blocks."""
+
+    source: Source
+    swapped: bool
+    found: dict[str, tuple[int, int]]
+
+    def header(self) -> np.void:
+        kind = of_this_machine(_HEADER, self.swapped)
+        found: np.void = self.source.values(self.found["HEAD"][0], kind, 1, "the header")[0]
+        return found
+
+    def numbers(self, name: str, count: int, first: int, *kinds: str) -> tuple[int, np.dtype[Any]]:
+        """Where the first one wanted of `count` numbers is, and which of some kinds they are."""
+        begin, size = self.found.get(name, (0, 0))
+        sizes = [count * np.dtype(kind).itemsize for kind in kinds]
+        if size not in sizes:
+            raise self.source.wrong(f"the block {name} has {size} bytes, for {count} numbers")
+        kind = of_this_machine(kinds[sizes.index(size)], self.swapped)
+        return begin + first * kind.itemsize, kind
+
+    def floats(self, name: str, count: int, first: int, shape: tuple[int, ...]) -> Floats:
+        offset, kind = self.numbers(name, count, first, "f4", "f8")
+        return self.source.floats(offset, kind, shape, name)
 
 
 def recognises(source: Source) -> bool:
@@ -65,67 +85,51 @@ def _begun(source: Source) -> tuple[str, bool] | None:
 
 def head(source: Source) -> parts.Head:
     """What a file says of itself and of its snapshot."""
-    blocks, swapped = _blocks(source)
-    found = _header(source, blocks, swapped)
+    blocks = _blocks(source)
+    found = blocks.header()
     is_marked = found["ours"] == _OURS
     universe = found["time"], found["redshift"], found["omega"][0], found["hubble"]
     return parts.Head(
         name=source.name,
-        counts=_integers(found["npart"]),
-        totals=_integers(found["total"]),
+        counts=tuple(found["npart"].tolist()),
+        totals=tuple(found["total"].tolist()),
         files=int(found["files"]),
         time=float(found["time"]),
         units=None,
-        has_ids="ID" in blocks,
+        has_ids="ID" in blocks.found,
         expansion=parts.expansion(source, *map(float, universe)),
         mark=parts.mark(found["digest"].tobytes(), int(found["number"])) if is_marked else "",
     )
 
 
-def _header(source: Source, blocks: dict[str, _Block], swapped: bool) -> np.void:
-    kind = of_this_machine(_HEADER, swapped)
-    found: np.void = source.values(blocks["HEAD"].offset, kind, 1, "the header")[0]
-    return found
-
-
-def _integers(values: AnyArray) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)
-
-
 def rows(source: Source, begin: int, end: int) -> Snapshot:
     """Particles of all types, in the file's order, from one number to another."""
-    blocks, swapped = _blocks(source)
-    found = _header(source, blocks, swapped)
-    counts = _integers(found["npart"])
-    n, some = sum(counts), slice(begin, end)
-    pos = _vectors(source, blocks, "POS", n, some, swapped)
-    if "VEL" in blocks:
-        vel = _vectors(source, blocks, "VEL", n, some, swapped)
+    blocks = _blocks(source)
+    header = blocks.header()
+    counts = header["npart"].tolist()
+    n, of_all = end - begin, sum(counts)
+    pos = blocks.floats("POS", 3 * of_all, 3 * begin, (n, 3))
+    if "VEL" in blocks.found:
+        vel = blocks.floats("VEL", 3 * of_all, 3 * begin, (n, 3))
     else:
-        vel = source.absent_velocities(end - begin, "block VEL")
+        vel = source.absent_velocities(n, "block VEL")
     ids = None
-    if "ID" in blocks:
-        size = blocks["ID"].size
-        if size not in (4 * n, 8 * n):
-            raise source.wrong(f"the block ID has {size} bytes, for {n} particles")
-        kind = of_this_machine("u4" if size == 4 * n else "i8", swapped)
-        offset = blocks["ID"].offset + size // n * begin
-        ids = source.ints(offset, kind, end - begin, "ID")
+    if "ID" in blocks.found:
+        ids = source.ints(*blocks.numbers("ID", of_all, begin, "u4", "i8"), n, "ID")
         ids = ids.view(np.uint64) if ids.min() < 0 else ids
-    mass = _masses(source, blocks, counts, found["mass"], some, swapped)
+    mass = _masses(blocks, counts, header["mass"], begin, end)
     return Snapshot(mass, pos, vel, ids=ids)
 
 
 LAYOUT = parts.Layout(head, rows)
 
 
-def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
-    """Where the blocks are, by their labels, and whether bytes are swapped."""
+def _blocks(source: Source) -> _Blocks:
     begun = _begun(source)
     if begun is None:
         raise source.wrong("it does not begin with the header of a Gadget file")
     order, has_labels = begun
-    found: dict[str, _Block] = {}
+    found: dict[str, tuple[int, int]] = {}
     offset, names, label = 0, iter(["HEAD", *_BLOCKS]), ""
     while offset < source.size and (has_labels or len(found) <= len(_BLOCKS)):
         (size,) = struct.unpack(order + "I", source.read(offset, 4, "a block"))
@@ -139,64 +143,41 @@ def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
             label = source.read(offset + 4, 4, "a label").decode("latin-1").strip()
         else:
             name = label if has_labels else next(names)
-            found.setdefault(name, _Block(offset + 4, size))
+            found.setdefault(name, (offset + 4, size))
             label = ""
         offset += size + 8
     if "HEAD" not in found:
         raise source.wrong("there is no block HEAD")
-    return found, order == ">"
-
-
-def _vectors(
-    source: Source, blocks: dict[str, _Block], name: str, n: int, rows: slice, swapped: bool
-) -> AnyArray:
-    block = blocks.get(name, _Block(0, 0))
-    if block.size not in (12 * n, 24 * n):
-        raise source.wrong(f"the block {name} has {block.size} bytes, for {n} particles")
-    kind = of_this_machine("f4" if block.size == 12 * n else "f8", swapped)
-    offset = block.offset + block.size // n * rows.start
-    return source.floats(offset, kind, (rows.stop - rows.start, 3), name)
+    return _Blocks(source, order == ">", found)
 
 
 def _masses(
-    source: Source,
-    blocks: dict[str, _Block],
-    counts: Sequence[int],
-    table: AnyArray,
-    rows: slice,
-    swapped: bool,
-) -> AnyArray:
+    blocks: _Blocks, counts: Sequence[int], table: AnyArray, begin: int, end: int
+) -> Floats:
     """Those of the block, which are of the types without one in the header, and of the header."""
     own = [0 if mass else n for n, mass in zip(counts, table, strict=True)]
-    k, block = sum(own), blocks.get("MASS")
-    if k and block is not None and block.size not in (4 * k, 8 * k):
-        raise source.wrong(f"the block MASS does not have the masses of {k} particles")
     found = []
-    for of_type, some in parts.overlap(counts, rows.start, rows.stop):
+    for of_type, some in parts.overlap(counts, begin, end):
         n = some.stop - some.start
-        if table[of_type] or block is None:
-            of_header = float(table[of_type])
-            found.append(
-                np.full(n, of_header) if of_header else source.absent_masses(n, "block MASS")
-            )
-            continue
-        kind = of_this_machine("f4" if block.size == 4 * k else "f8", swapped)
-        first = sum(own[:of_type]) + some.start
-        found.append(source.floats(block.offset + first * kind.itemsize, kind, (n,), "MASS"))
+        if own[of_type] and "MASS" in blocks.found:
+            first = sum(own[:of_type]) + some.start
+            found.append(blocks.floats("MASS", sum(own), first, (n,)))
+        elif mass := float(table[of_type]):
+            found.append(np.full(n, mass))
+        else:
+            found.append(blocks.source.absent_masses(n, "block MASS"))
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def write(content: Snapshot, comment: str, place: parts.Place | None = None) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str, place: parts.Place | None = None) -> Iterator[bytes]:
     """A file of format 1, in single precision as all readers know it."""
-    del comment
     yield from _written(content, place, has_labels=False)
 
 
 def write_labelled(
-    content: Snapshot, comment: str, place: parts.Place | None = None
+    content: Snapshot, _comment: str, place: parts.Place | None = None
 ) -> Iterator[bytes]:
     """A file of format 2."""
-    del comment
     yield from _written(content, place, has_labels=True)
 
 
@@ -215,17 +196,14 @@ def _written(content: Snapshot, place: parts.Place | None, has_labels: bool) -> 
         header["digest"] = np.void(place.digest)
         header["total"][0, _TYPE], header["high"][0, _TYPE] = place.total % 2**32, place.total >> 32
     kind = "<u8" if largest >= 2**32 else "<u4"
-    arrays = [("POS ", content.pos, "<f4"), ("VEL ", content.vel, "<f4"), ("ID  ", ids, kind),
-              ("MASS", content.mass, "<f4")]  # fmt: skip
-    for label, array, dtype in [("HEAD", header, _HEADER.str), *arrays]:
-        size = array.nbytes if label == "HEAD" else array.size * np.dtype(dtype).itemsize
+    for label, array, dtype in (
+        ("HEAD", header, _HEADER), ("POS ", content.pos, "<f4"), ("VEL ", content.vel, "<f4"),
+        ("ID  ", ids, kind), ("MASS", content.mass, "<f4"),
+    ):  # fmt: skip
+        size = array.size * np.dtype(dtype).itemsize
         mark = struct.pack("<I", size)
         if has_labels:
             yield struct.pack("<I4sII", _LABEL, label.encode(), size + 8, _LABEL)
         yield mark
-        if label == "HEAD":
-            yield header.tobytes()
-        else:
-            for first in range(0, len(array), _PIECE):
-                yield narrowed(array[first : first + _PIECE], dtype, label.strip()).tobytes()
+        yield from narrowed_pieces(array, dtype, label.strip())
         yield mark

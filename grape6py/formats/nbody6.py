@@ -15,9 +15,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError
-from grape6py.formats.bodies import Snapshot, check_g_one, narrowed
+from grape6py.formats.bodies import Snapshot, check_g_one, narrowed, narrowed_pieces
 from grape6py.formats.source import Source, chosen, of_this_machine
 from grape6py.units import Units
 
@@ -27,7 +26,6 @@ _TIME, _PAIRS, _RBAR, _ZMBAR, _TSTAR, _VSTAR = 0, 1, 2, 3, 10, 11  # of AS
 # Words of a body before its positions, and after its velocities: NAME is the first of these, or the
 # second.
 _NBODY6, _NBODY4, _NBODY6PP = (1, 1, 0), (1, 4, 2), (3, 2, 1)
-_PIECE = 1 << 18  # words written at a time
 
 
 def recognises(source: Source) -> bool:
@@ -104,9 +102,8 @@ def _snapshot(source: Source, swapped: bool, n: int, nk: int, at: int, size: int
     return Snapshot(mass, pos, vel, time=float(of_run[_TIME]), ids=names, units=units)
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """A file of one snapshot."""
-    del comment
     n = len(content.mass)
     size = 4 * (_NK + 11 * n)
     if size >= 2**31:
@@ -122,14 +119,9 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     ids = np.arange(1, n + 1) if content.ids is None else content.ids
     yield struct.pack("<6i", _FIRST, n, 1, 1, _NK, _FIRST) + struct.pack("<i", size)
     yield narrowed(of_run, "<f4", "AS").tobytes()
-    yield from _words(content.mass, "mass")
+    yield from narrowed_pieces(content.mass, "<f4", "mass")
     yield bytes(8 * n)  # densities and numbers of neighbours
-    yield from _words(content.pos.reshape(-1), "pos")
-    yield from _words(content.vel.reshape(-1), "vel")
+    yield from narrowed_pieces(content.pos, "<f4", "pos")
+    yield from narrowed_pieces(content.vel, "<f4", "vel")
     yield np.full(n, -1.0, "<f4").tobytes()  # potentials, which no NAME of NBODY4 can be
     yield ids.astype("<i4").tobytes() + struct.pack("<i", size)
-
-
-def _words(values: Floats, what: str) -> Iterator[bytes]:
-    for first in range(0, len(values), _PIECE):
-        yield narrowed(values[first : first + _PIECE], "<f4", what).tobytes()

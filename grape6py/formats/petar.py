@@ -44,9 +44,8 @@ def recognises_text(source: Source) -> bool:
     return _FEWEST <= len(rest.partition(b"\n")[0].split()) <= _MOST
 
 
-def read(source: Source, which: int) -> Snapshot:
+def read(source: Source, _which: int) -> Snapshot:
     """Particles in the file's order."""
-    del which
     return _read_text(source) if recognises_text(source) else _read_binary(source)
 
 
@@ -111,9 +110,8 @@ def _read_binary(source: Source) -> Snapshot:
     return Snapshot(mass, pos, vel, time=time, ids=ids)
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """The lines of a file to begin a run with: what PeTar finds out by itself is zero."""
-    del comment
     yield f"0 {len(content.mass)} {content.time or 0.0:.17e}\n".encode()
     for rows in numbered_rows(content):
         lines = (

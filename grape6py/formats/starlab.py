@@ -239,9 +239,8 @@ def _units(source: Source, scales: dict[bytes, float]) -> Units | None:
     return units
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """The lines of a file; the root lies at the origin."""
-    del comment
     check_g_one(content.units, "Starlab")
     scales = "".join(
         f"  {name.decode()}  =  {1 / content.units.value(*of)!r}\n" for name, of in _SCALES.items()

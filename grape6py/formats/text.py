@@ -55,9 +55,8 @@ def recognises(source: Source) -> bool:
     return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
 
 
-def read(source: Source, which: int) -> Snapshot:
+def read(source: Source, _which: int) -> Snapshot:
     """Bodies of the one snapshot of a text."""
-    del which
     header = _header(source)
     at = {name: k for k, name in enumerate(header.names) if name is not None}
     hint = f": name them in a first line, {_EXAMPLE}" if header.names is COLUMNS else ""
@@ -217,9 +216,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
-def write_csv(content: Snapshot, comment: str) -> Iterator[bytes]:
-    """The lines of a file with a header."""
-    del comment  # most readers of CSV know none
+def write_csv(content: Snapshot, _comment: str) -> Iterator[bytes]:
+    """The lines of a file with a header, without the comment: most readers of CSV know none."""
     has_ids = content.ids is not None
     yield (",".join(["id"] * has_ids + list(COLUMNS)) + "\n").encode()
     for rows in numbered_rows(content):

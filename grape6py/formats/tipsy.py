@@ -44,9 +44,8 @@ def _layout(source: Source) -> tuple[bool, int, float, list[int]] | None:
     return None
 
 
-def read(source: Source, which: int) -> Snapshot:
+def read(source: Source, _which: int) -> Snapshot:
     """Bodies of all kinds, in the file's order."""
-    del which
     layout = _layout(source)
     if layout is None:
         raise source.wrong(
@@ -81,9 +80,8 @@ def _are_bonsai(ids: Int64s, counts: list[int]) -> bool:
                              and (ids[dark:] < _DARK).all())  # fmt: skip
 
 
-def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """A standard file of dark particles."""
-    del comment
     n = len(content.mass)
     yield struct.pack(">d6i", content.time or 0.0, n, 3, 0, n, 0, 0)
     for first in range(0, n, _PIECE):
