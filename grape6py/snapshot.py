@@ -140,19 +140,17 @@ def whole(
     source: Source, format_: formats.Format | None, which: int | None, only: str | None = None
 ) -> Snapshot:
     """All bodies of a snapshot, or those of a set of it."""
-    if which is not None:
-        which = validate.integer("which", which)
+    number = -1 if which is None else validate.integer("which", which)
     if only is not None and (format_ is None or not format_.has_sets):
         title = "a run" if format_ is None else format_.title
         raise source.wrong(f"set {only!r}: there are no sets in files of {title}")
     if format_ is None:
-        return of_a_run(source.name, -1 if which is None else which)
+        return of_a_run(source.name, number)
     if format_.has_sets:
-        found = format_.read(source, which, only)
+        found = format_.read(source, None if which is None else number, only)
     else:
-        which = -1 if which is None else which
-        found = format_.read(source, which)
-        source.check_which(which, found.moments)
+        found = format_.read(source, number)
+        source.check_which(number, found.moments)
     if format_.layout is None:  # which checks each file by its own name
         found.check(source.name)
     found.format = format_.name

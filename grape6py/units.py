@@ -129,11 +129,9 @@ class Units(Closed):
                 f"units {text!r} are not those of mass and length, and perhaps of time or velocity:"
                 " as 'Msun pc' or 'Msun kpc km/s'"
             )
-        if len(words) == 2:
-            return cls(*words)
-        kind = "velocity" if "/" in words[2] else "time"
-        return cls(*words[:2], time=words[2] if kind == "time" else None,
-                   velocity=words[2] if kind == "velocity" else None)  # fmt: skip
+        return cls(
+            *words[:2], **{"velocity" if "/" in word else "time": word for word in words[2:]}
+        )
 
     @classmethod
     def from_cgs(cls, mass: float, length: float, velocity: float) -> Units:

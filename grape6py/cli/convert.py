@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import sys
 import textwrap
 import warnings
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from grape6py import archive, formats, snapshot
 from grape6py._io import atomic_files, run_index
 from grape6py.errors import ArgumentError, Grape6Warning, printable
-from grape6py.formats import Snapshot, numbered
+from grape6py.formats import numbered
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
@@ -73,6 +72,9 @@ def run(options: argparse.Namespace) -> int:
     from grape6py.units import Units
 
     format_ = formats.named(options.format) if options.format else formats.by_name(options.target)
+    files = 1 if options.files is None else options.files
+    if files < 1:
+        raise ArgumentError(f"--files {files}: at least one")
     units = None if options.units is None else Units.from_text(options.units)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", Grape6Warning)
@@ -82,8 +84,13 @@ def run(options: argparse.Namespace) -> int:
             found = found.in_units(units)
         check_place(options.target)
         kept: list[str] = []
-        with _keeper(options.target) as keep:
-            written = _written(found, format_, options, lambda names: kept.extend(keep(names)))
+        with _keeper(options.target, kept) as keep:
+            if files > 1:
+                written = numbered.write(options.target, found.cut(files), format_, keep=keep)
+            else:
+                written = [str(options.target)]
+                pieces = snapshot.encoded(found, format_, *written)
+                numbered.write_one(options.target, pieces, format_, keep)
     lines = [f"grape6: {warning.message}" for warning in said] + kept
     lost = " ".join(format_.lost(found))
     named = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
@@ -97,46 +104,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _written(
-    found: Snapshot,
-    format_: formats.Format,
-    options: argparse.Namespace,
-    keep: Callable[[list[str]], object],
-) -> list[str]:
-    """The names of the files that are written; `keep` gets those of files that are there."""
-    target, files = options.target, 1 if options.files is None else options.files
-    if files < 1:
-        raise ArgumentError(f"--files {files}: at least one")
-    if files > 1:
-        return numbered.write(target, found.cut(files), format_, keep=keep)
-    pieces = snapshot.encoded(found, format_, str(target))
-    numbered.write_one(target, pieces, format_, keep)
-    return [str(target)]
-
-
 def _shown(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 @contextlib.contextmanager
-def _keeper(target: Path) -> Iterator[Callable[[list[str]], list[str]]]:
-    """What renames files that are there, a run with its outputs, and gives lines that say so."""
+def _keeper(target: Path, lines: list[str]) -> Iterator[Callable[[list[str]], None]]:
+    """What renames files that are there, a run with its outputs, and adds lines that say so."""
+    is_run = run_index.outputs_in(atomic_files.outputs_folder(target))
+    with archive.Writer(target) if is_run else contextlib.nullcontext() as writer:
 
-    def renamed(names: list[str], keep: Callable[[], str | None]) -> list[str]:
-        own = keep() if str(target) in names else None
-        lines = [f"grape6: {target} was there, and is {own} now"] * (own is not None)
-        parts = [name for name in names if name != str(target)]
-        if parts:
-            now = atomic_files.keep_all(parts, stays=True)
-            verbs = ("was", "is") if len(parts) == 1 else ("were", "are")
-            lines.append(
-                f"grape6: {_shown(parts)} {verbs[0]} there, and {verbs[1]} {_shown(now)} now"
-            )
-        return lines
+        def rename(names: list[str]) -> None:
+            if str(target) in names:
+                now = writer.keep() if writer else atomic_files.keep(target, stays=True)
+                if now is not None:
+                    lines.append(f"grape6: {target} was there, and is {now} now")
+            parts = [name for name in names if name != str(target)]
+            if parts:
+                kept = _shown(atomic_files.keep_all(parts, stays=True))
+                verbs = ("was", "is") if len(parts) == 1 else ("were", "are")
+                lines.append(f"grape6: {_shown(parts)} {verbs[0]} there, and {verbs[1]} {kept} now")
 
-    if run_index.outputs_in(atomic_files.outputs_folder(target)):
-        with archive.Writer(target) as writer:  # no run writes to it meanwhile
-            yield functools.partial(renamed, keep=writer.keep)
-    else:
-        keep = functools.partial(atomic_files.keep, target, stays=True)
-        yield functools.partial(renamed, keep=keep)
+        yield rename  # no run writes to it meanwhile

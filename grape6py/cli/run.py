@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grape6py.cli import convert
-from grape6py.cli.numbers import kind as _kind
-from grape6py.cli.numbers import not_negative as _not_negative
-from grape6py.cli.numbers import positive as _positive
-from grape6py.cli.numbers import seed as _seed
-from grape6py.cli.numbers import whole as _whole
+from grape6py.cli.numbers import kind, not_negative, positive, seed, whole
 from grape6py.errors import Grape6Warning, printable
 
 if TYPE_CHECKING:
@@ -43,22 +39,14 @@ own.
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
-        "run",
-        help="integrate a cluster or galaxies",
-        description=__doc__,
-        epilog=_EPILOG,
+        "run", help="integrate a cluster or galaxies", description=__doc__, epilog=_EPILOG,
         usage="grape6 run [-h] [MODEL | FILE] [options]",
-    )
+    )  # fmt: skip
     add = parser.add_argument
-    add(
-        "start",
-        nargs="?",
-        default="plummer",
-        metavar="MODEL | FILE",
-        help="what to integrate (plummer)",
-    )
-    add("--n", type=_whole, help="bodies of the model (1024)")
-    add("--seed", type=_seed, help="of the model (1)")
+    add("start", nargs="?", default="plummer", metavar="MODEL | FILE",
+        help="what to integrate (plummer)")  # fmt: skip
+    add("--n", type=whole, help="bodies of the model (1024)")
+    add("--seed", type=seed, help="of the model (1)")
     add("--w0", type=_depth, help="central depth of king, from 1 to 12 (6)")
     add("--virial-ratio", type=_ratio, metavar="Q",
         help="T/|W| of uniform and fractal, below 1; 0 for a cold one (0.5)")  # fmt: skip
@@ -70,34 +58,34 @@ def add_parser(commands: Commands) -> None:
     add("--binaries", type=_share, metavar="F",
         help="this share of the N bodies become binaries with semi-major axes of 0.02/N to 2/N, "
         "and there is no softening (0)")  # fmt: skip
-    add("--black-hole", type=_not_negative, metavar="M",
+    add("--black-hole", type=not_negative, metavar="M",
         help="mass in the centre of each galaxy, over its disk's (0; 0.001 in merger)")  # fmt: skip
-    add("--mass-ratio", type=_positive, metavar="Q",
+    add("--mass-ratio", type=positive, metavar="Q",
         help="mass of the second galaxy over the first's (1/3)")  # fmt: skip
-    add("--pericentre", type=_positive, metavar="R", help="smallest distance of the orbit (3)")
-    add("--separation", type=_positive, metavar="R", help="distance of the galaxies (30)")
-    add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
-    add("--eps", type=_not_negative,
+    add("--pericentre", type=positive, metavar="R", help="smallest distance of the orbit (3)")
+    add("--separation", type=positive, metavar="R", help="distance of the galaxies (30)")
+    add("--t-end", type=positive, default=1.0, metavar="T", help="time to integrate to (1)")
+    add("--eps", type=not_negative,
         help="softening length (4/N for a cluster, 0.05 galaxy, 0.1 merger, 0 file)")  # fmt: skip
     add("--integrator", choices=("hermite", "leapfrog"),
         help="scheme: of fourth order (hermite), or of second, for galaxies")  # fmt: skip
-    add("--eta", type=_positive, help="accuracy parameter of the steps (0.02; leapfrog: 0.025)")
-    add("--eta-start", type=_positive, metavar="ETA",
+    add("--eta", type=positive, help="accuracy parameter of the steps (0.02; leapfrog: 0.025)")
+    add("--eta-start", type=positive, metavar="ETA",
         help="the first steps are ETA |a| / |da/dt| (an eighth of --eta)")  # fmt: skip
-    add("--passes", type=_whole, metavar="N", help="corrector passes a step (1)")
-    add("--dt", type=_positive, help="constant step shared by all, instead of block steps")
-    add("--dt-max", type=_positive, metavar="DT", help="largest block step")
-    add("--theta", type=_positive, help="opening angle of leapfrog's tree (0.75; bh 0.85)")
-    add("--accuracy", type=_positive, metavar="ERROR",
+    add("--passes", type=whole, metavar="N", help="corrector passes a step (1)")
+    add("--dt", type=positive, help="constant step shared by all, instead of block steps")
+    add("--dt-max", type=positive, metavar="DT", help="largest block step")
+    add("--theta", type=positive, help="opening angle of leapfrog's tree (0.75; bh 0.85)")
+    add("--accuracy", type=positive, metavar="ERROR",
         help="median error of the forces of leapfrog's tree, in place of --theta")  # fmt: skip
     add("--method", choices=("fmm", "bh"), help="how leapfrog's tree is walked (fmm)")
-    add("--order", type=_whole, metavar="P",
+    add("--order", type=whole, metavar="P",
         help="of the expansions of fmm, 2 to 6 (5, less with --accuracy)")  # fmt: skip
-    add("--boundary", type=_positive, metavar="R",
+    add("--boundary", type=positive, metavar="R",
         help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
     add("--ranks-info", action="store_true",
         help="under mpirun: where each rank is, its backend, threads and bodies")  # fmt: skip
-    add("--G", type=_positive, metavar="G", help="the gravitational constant (1, or of the units)")
+    add("--G", type=positive, metavar="G", help="the gravitational constant (1, or of the units)")
     add("--units", metavar="TEXT",
         help="what the model's mass and length of 1 are, or units to take the file's bodies in: "
         "'Msun pc', '5e4 Msun 1.2 pc' (G = 1), 'Msun kpc km/s'")  # fmt: skip
@@ -107,16 +95,16 @@ def add_parser(commands: Commands) -> None:
         "may be given more than once: they add up")  # fmt: skip
     add("--orbit", type=_orbit, metavar="X,Y,Z,VX,VY,VZ",
         help="place and velocity of the bodies' frame in the field, in which it moves")  # fmt: skip
-    add("--encounter", type=_positive, metavar="R", help="watch for bodies closer than R")
+    add("--encounter", type=positive, metavar="R", help="watch for bodies closer than R")
     add("--on-encounter", choices=("stop", "merge"), help="what then (stop)")
     add("--escape", type=_radius, metavar="R",
         help="take out bodies farther than R from the origin, or (tidal) than two tidal radii "
         "from the density centre")  # fmt: skip
-    add("--max-error", type=_positive, metavar="E", help="stop at a larger energy error")
-    add("--wall-time", type=_positive, metavar="S", help="stop after so many seconds")
+    add("--max-error", type=positive, metavar="E", help="stop at a larger energy error")
+    add("--wall-time", type=positive, metavar="S", help="stop after so many seconds")
     add("--list-binaries", action="store_true",
         help="find binaries at each output, for the log and HDF5")  # fmt: skip
-    add("--dt-out", type=_positive, metavar="DT",
+    add("--dt-out", type=positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="auto", help="where forces are summed")
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
@@ -159,29 +147,24 @@ def run(options: argparse.Namespace) -> int:
         return integrate(options)
 
 
-def _orbit(text: str) -> list[float]:
-    words = text.replace(",", " ").split()
-    try:
-        values = [float(word) for word in words]
-    except ValueError:
-        values = []
-    if len(values) != 6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not six numbers: x,y,z,vx,vy,vz")
-    return values
-
-
-_threads = _kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
-_depth = _kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
-_ratio = _kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
-_share = _kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
-_dimension = _kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
-_radius = _kind(
+_orbit = kind(
+    "orbit",
+    lambda text: [float(word) for word in text.replace(",", " ").split()],
+    lambda values: len(values) == 6,
+    "six numbers: x,y,z,vx,vy,vz",
+)
+_threads = kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
+_depth = kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
+_ratio = kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
+_share = kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+_dimension = kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
+_radius = kind(
     "radius",
     lambda text: text if text == "tidal" else float(text),
     lambda value: value == "tidal" or 0 < float(value) < math.inf,
     "a number above zero, or tidal",
 )
-_picture = _kind(
+_picture = kind(
     "picture",
     Path,
     lambda path: path.suffix.lower() in (".png", ".pdf", ".svg"),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, Untyped
+from grape6py._arrays.kinds import HDF5, Floats, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5
 from grape6py.formats.bodies import Snapshot, joined
@@ -75,35 +75,30 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     """What one saved state of a set has."""
     n = int(hdf5.scalar(group.attrs[hdf5.AMUSE_NUMBER]))
     columns = hdf5.member(source, group, "attributes")
-    attributes = {
-        key: found
-        for key in _ATTRIBUTES
-        if (found := hdf5.member(source, columns, key)) is not None
-    }
+    arrays: list[Floats | None] = []
+    scales: list[float] = []  # of the units of mass, length and velocity
+    systems: set[str] = set()
     for names in _TOGETHER:
-        missing = [key for key in names if key not in attributes]
+        datasets: list[Untyped] = [hdf5.member(source, columns, key) for key in names]
+        missing = [key for key, found in zip(names, datasets, strict=True) if found is None]
         if missing and (len(missing) < len(names) or "x" in names):
             raise source.wrong(
                 f"the particles of the set {name} have no {', '.join(missing)}: --set NAME or "
                 "set=NAME chooses another set, if there is one"
             )
-    units = {
-        key: _unit(source, found.attrs["units"], _dimension(key))
-        for key, found in attributes.items()
-    }
-    scales = [_scale(units, names) for names in _TOGETHER]
-    is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
-    mass, pos, vel = (
-        hdf5.columns(
-            source,
-            [attributes[key] for key in names],
-            n,
-            [units[key].factor / scale for key in names],
-        )
-        if scale
-        else None
-        for names, scale in zip(_TOGETHER, scales, strict=True)
-    )
+        if missing:
+            arrays.append(None)
+            scales.append(0.0)
+            continue
+        dimension = _dimension(names[0])
+        units = [_unit(source, found.attrs["units"], dimension) for found in datasets]
+        scale = 1.0 if "generic" in units[0].systems else units[0].factor
+        factors = [unit.factor / scale for unit in units]
+        arrays.append(hdf5.columns(source, datasets, n, factors))
+        scales.append(scale)
+        systems.update(*(unit.systems for unit in units))
+    mass, pos, vel = arrays
+    is_physical = systems == {"S.I."}
     assert pos is not None
     if mass is None:
         mass = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
@@ -183,14 +178,6 @@ def _together(source: Source, found: list[Snapshot]) -> Snapshot:
 
 def _dimension(name: str) -> str:
     return "mass" if name == "mass" else "velocity" if "v" in name else "length"
-
-
-def _scale(units: dict[str, _Unit], names: tuple[str, ...]) -> float:
-    """The factor of the first of some attributes, in which all are put; 0 if there is none."""
-    for name in names:
-        if name in units:
-            return 1.0 if "generic" in units[name].systems else units[name].factor
-    return 0.0
 
 
 def _unit(source: Source, given: object, dimension: str) -> _Unit:
