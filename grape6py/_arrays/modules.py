@@ -20,3 +20,8 @@ def on_host(array: DeviceArray) -> AnyArray:
     """NumPy's array of what may lie on a device."""
     found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
     return found
+
+
+def lengths(vectors: DeviceArray) -> DeviceArray:
+    """Of the rows of an array."""
+    return module_of(vectors).sqrt((vectors * vectors).sum(axis=1))

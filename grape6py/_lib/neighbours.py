@@ -85,11 +85,3 @@ def joined(parts: Sequence[tuple[Int64s, Int32s]]) -> Neighbours:
         np.concatenate([np.zeros(1, np.int64), *starts]),
         np.concatenate([np.empty(0, np.int32), *(index for _, index in parts)]),
     )
-
-
-def reordered(start: Int64s, index: Int32s, order: Int64s) -> tuple[Int64s, Int32s]:
-    """Lists of which the first is that of target order[0], in the order of the targets."""
-    lengths, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-    lengths[order], place[order] = np.diff(start), start[:-1]
-    begin = np.concatenate([[0], np.cumsum(lengths)])
-    return begin, index[np.repeat(place - begin[:-1], lengths) + np.arange(len(index))]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from grape6py._arrays import memory_space
+from grape6py._arrays.modules import lengths
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.build import Unresolved
@@ -251,7 +252,7 @@ class HostTrees(_Gravity):
         if known is not None:
             acc, setting["bound"] = known
             del setting["accuracy"]
-            which["last_acc"] = _lengths(self.arrays.xp, acc if rows is None else acc[rows])
+            which["last_acc"] = lengths(acc if rows is None else acc[rows])
         with self._tree(mass, pos) as tree:
             if rows is not None:
                 which |= {"targets": pos[rows], "self_index": tree.first + rows}
@@ -262,7 +263,7 @@ class HostTrees(_Gravity):
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         self._check_open()
         with self._tree(mass, pos) as tree:
-            return tree.bound(**self._setting, last_acc=_lengths(self.arrays.xp, acc))
+            return tree.bound(**self._setting, last_acc=lengths(acc))
 
     def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
         return Tree(pos, mass, backend="cpu", threads=self._threads)
@@ -341,7 +342,7 @@ class DeviceTrees(_Gravity):
         if known is not None:
             acc, bound = known
             setting = Setting(WIDEST, setting.order, setting.eps2, bound)
-            last_acc = _lengths(self.arrays.xp, acc if rows is None else acc[rows])
+            last_acc = lengths(acc if rows is None else acc[rows])
         with device_tree.turn:
             tree = Octree(self.arrays.gpu, pos, mass)
             targets = None if rows is None else pos[rows]
@@ -365,7 +366,7 @@ class DeviceTrees(_Gravity):
         with device_tree.turn:
             tree = Octree(self.arrays.gpu, pos, mass)
             try:
-                last_acc = _lengths(self.arrays.xp, acc)
+                last_acc = lengths(acc)
                 return Sample(tree, pos, self._setting).bound(accuracy, False, last_acc)
             except Unresolved:
                 return self._host.bound(*map(self.arrays.gpu.take, (mass, pos, acc)))
@@ -378,8 +379,3 @@ class DeviceTrees(_Gravity):
         known = None if known is None else (gpu.take(known[0]), known[1])
         acc, pot = self._host.forces(gpu.take(mass), gpu.take(pos), rows, known)
         return gpu.put(acc), gpu.put(pot)
-
-
-def _lengths(xp: CuPy, acc: DeviceArray) -> DeviceArray:
-    """Absolute values of accelerations."""
-    return xp.sqrt((acc * acc).sum(axis=1))

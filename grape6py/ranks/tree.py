@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, Untyped
-from grape6py._arrays.modules import module_of, on_host
+from grape6py._arrays.modules import lengths, module_of, on_host
 from grape6py._lib.tree import HostTree
 from grape6py.errors import AddressError, ArgumentError, RangeError
 from grape6py.ranks.domain_tree import DomainTree, Found, Walk
@@ -112,11 +112,6 @@ class SharedTree:
         is_own = array is None or getattr(self._inner, "of_host", False)
         return array if is_own else array.copy()
 
-    @property
-    def is_resolved(self) -> bool:
-        """Whether one box resolves the particles of all ranks."""
-        return self._whole is None or self._domain is not None
-
     def _of_all(self) -> HostTree:
         """Where no one box resolves the particles, each rank has all of them, on the host."""
         if self._replica is None:
@@ -213,7 +208,7 @@ class SharedTree:
                 last = estimated
             elif last is None:
                 first = walk._replace(theta=1.0, bound=0.0, order=min(walk.order, 2))
-                last = _lengths(domain.sum(first, *targets).acc)
+                last = lengths(domain.sum(first, *targets).acc)
             walk = walk._replace(theta=_WIDEST, bound=bound)
         found = domain.sum(walk, *targets, last)
         if pos is None and len(domain.pos):
@@ -265,14 +260,14 @@ class SharedTree:
         targets = len(pos), pos, vel, number
         if last_acc is None and walk.theta == 0.0:
             first = walk._replace(theta=1.0, bound=0.0)._asdict() | {"momentum": False}
-            last_acc = _lengths(self._by_replica("forces", *targets, None, **first)[0])
+            last_acc = lengths(self._by_replica("forces", *targets, None, **first)[0])
         setting = walk._asdict() | {"momentum": False}
         return Found(*self._by_replica("forces", *targets, last_acc, **setting))
 
     def _close_system(self, acc: DeviceArray) -> None:
         """Let forces add up to zero over all ranks: csrc/shared/tree_net_force.h."""
         mass = self._particles[1]
-        xp, size = module_of(acc), _lengths(acc)
+        xp, size = module_of(acc), lengths(acc)
         unit = self.ranks.largest(np.array([float(size.max()) if len(size) else 0.0]))[0] or 1.0
         net = np.zeros(4)
         net[:3] = on_host((mass[:, None] * (acc / unit)).sum(axis=0))
@@ -363,7 +358,3 @@ def _say(said: Together, setting: Mapping[str, Untyped]) -> None:
             said.alike(f"{name}s", value)
         else:
             said.same(_NAMES.get(name, name), value)
-
-
-def _lengths(acc: DeviceArray) -> DeviceArray:
-    return module_of(acc).sqrt((acc * acc).sum(axis=1))

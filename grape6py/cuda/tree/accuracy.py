@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
+from grape6py._arrays.modules import lengths
 from grape6py.cuda.tree.build import numbers
 from grape6py.cuda.tree.settings import LEAST_ACC, WIDEST, Setting, usual_bound
 
@@ -76,14 +77,14 @@ class Sample:
         some = rows[measured]
         last = self._estimate(self._pos[rows], rows) if own is None else self._at_least(own[rows])
         reference = self._reference(accuracy, some, last[measured])
-        length = self._length(reference)
+        length = lengths(reference)
         if estimated:
             by_run = last[self._middles(len(last))]
             last = self._tree.xp.repeat(by_run, STRIDE)[: len(last)]
 
         def error(bound: float) -> float:
             found = self._sum(bound, rows, last, n < MIDDLE)[measured]
-            off = self._length(found - reference)
+            off = lengths(found - reference)
             off = self._sorted(off / self._tree.xp.where(length > 0, length, np.inf))
             middle, tail = float(off[len(off) // 2]), float(off[-1 - len(off) // 100]) / TAIL
             reachable = tail < HOPELESS * middle
@@ -97,7 +98,7 @@ class Sample:
         bound = usual_bound(self._setting.order, better)
         for _ in range(MOST_REFERENCES):
             found = self._sum(bound, rows, last)
-            length = self._tree.xp.maximum(self._length(found), LEAST)
+            length = self._tree.xp.maximum(lengths(found), LEAST)
             if self._median(last / length) < TOO_LARGE:
                 break
             last = self._tree.xp.minimum(last, length)
@@ -129,7 +130,7 @@ class Sample:
 
     def _estimate(self, pos: DeviceArray, numbers_of: DeviceArray) -> DeviceArray:
         coarse = Setting(COARSE_THETA, COARSE_ORDER, self._setting.eps2, coarse=True)
-        found = self._length(self._tree.forces(coarse, pos, numbers_of)[0])
+        found = lengths(self._tree.forces(coarse, pos, numbers_of)[0])
         return self._at_least(found)
 
     def _at_least(self, found: DeviceArray) -> DeviceArray:
@@ -142,9 +143,6 @@ class Sample:
         return self._tree.xp.fmax(
             LEAST_ACC * usual if usual > 0 else 1.0, found
         )  # of NaN, the other
-
-    def _length(self, vectors: DeviceArray) -> DeviceArray:
-        return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))
 
     def _median(self, found: DeviceArray) -> DeviceArray:
         all_ = self._sorted(found)

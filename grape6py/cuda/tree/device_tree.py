@@ -12,7 +12,7 @@ import numpy as np
 from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
-from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.accuracy import Sample
@@ -35,8 +35,7 @@ turn = threading.RLock()
 class DeviceTree:
     """A tree on a `device`, which gives NumPy's arrays if it was made `of_host` arrays.
 
-    `counts` are the pairs, cells on targets and cells on groups of the last forces,
-    `zero_distances` the pairs at one place that were left out of them.
+    `counts` are the pairs, cells on targets and cells on groups of the last forces.
     """
 
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
@@ -46,7 +45,7 @@ class DeviceTree:
         self._cupy, self.device, self.of_host = cupy, device, of_host
         self._made: CuPy = None  # an event
         self._of_ranks = False
-        self.counts, self.zero_distances = (0, 0, 0), 0
+        self.counts = 0, 0, 0
         self.is_open = True
 
     @contextlib.contextmanager
@@ -163,32 +162,15 @@ class DeviceTree:
         bound: float,
         momentum: bool,
         imports: Sequence[AnyArray] = (),
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None.
 
         `imports`: parts of other ranks' trees; then there is a theta or a bound, no wanted error.
+        `few`: as in Octree.
         """
-        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
-        return self._forces(*targets, *walk, momentum, imports)
-
-    def _forces(
-        self,
-        ni: int,
-        pos: DeviceArray,
-        vel: DeviceArray,
-        number: DeviceArray,
-        last_acc: DeviceArray,
-        eps2: float,
-        method: str,
-        theta: float,
-        order: int,
-        bound: float,
-        momentum: bool,
-        imports: Sequence[AnyArray],
-        few: bool | None = None,
-    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         check_numbers(number, self._n)
-        self.counts, self.zero_distances = (0, 0, 0), 0
+        self.counts = 0, 0, 0
         if bound > 0:
             check_last_acc(last_acc)
         if self._tree is None or not (self._n or len(imports)):
@@ -214,7 +196,6 @@ class DeviceTree:
             walk["momentum"] = momentum
             return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
         self.counts = counts.pairs, counts.points, counts.locals
-        self.zero_distances = counts.zero_distances
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise errors.from_code("RANGE", text)
@@ -224,24 +205,10 @@ class DeviceTree:
         return acc, pot, jerk, warning if counts.zero_distances else None
 
     def forces_with(
-        self,
-        parts: Sequence[AnyArray],
-        ni: int,
-        pos: DeviceArray,
-        vel: DeviceArray,
-        number: DeviceArray,
-        last_acc: DeviceArray,
-        *,
-        eps2: float,
-        method: str,
-        theta: float,
-        order: int,
-        bound: float,
-        few: bool | None = None,
+        self, parts: Sequence[AnyArray], *targets: Untyped, **walk: Untyped
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None, tuple[int, int, int]]:
-        """As `forces`, with parts of other ranks' trees; and `counts`. `few`: as in Octree."""
-        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
-        return *self._forces(*targets, *walk, False, parts, few), self.counts
+        """As `forces`, with parts of other ranks' trees; and `counts`."""
+        return *self.forces(*targets, **walk, momentum=False, imports=parts), self.counts
 
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
