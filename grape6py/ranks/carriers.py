@@ -29,12 +29,10 @@ Carrier: TypeAlias = "ByMPI | ByNCCL"
 
 KINDS = ("auto", "nccl", "mpi", "host")
 
-_key: int | None = None  # under which communicators have their links
-
 
 def find(ranks: Ranks, device: int | None) -> Carrier:
     """What all ranks use, of which each is on a device or on none."""
-    links = _links_of(ranks)
+    links: dict[tuple[str, bytes], Carrier] = ranks.link.carriers
     with ranks.step("a link") as said:
         wanted = os.environ.get("GRAPE6_TRANSFERS") or "auto"
         if wanted not in KINDS:
@@ -59,18 +57,6 @@ def find(ranks: Ranks, device: int | None) -> Carrier:
         else:
             links[wanted, place] = ByMPI(ranks)
     return links[wanted, place]
-
-
-def _links_of(ranks: Ranks) -> dict[tuple[str, bytes], Carrier]:
-    """Those that a communicator has; they are freed with it."""
-    global _key
-    if _key is None:
-        _key = ranks.MPI.Comm.Create_keyval()
-    links: dict[tuple[str, bytes], Carrier] | None = ranks.comm.Get_attr(_key)
-    if links is None:
-        links = {}
-        ranks.comm.Set_attr(_key, links)
-    return links
 
 
 def _place_of(device: int | None) -> bytes:

@@ -15,8 +15,8 @@ import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Untyped
@@ -34,6 +34,8 @@ class Link:
     Attributes
     ----------
     comm : Intracomm
+    carriers : dict
+        Of :func:`carriers.find`.
     calls : list of str
         Under way, one within the other.
     over : str or None
@@ -46,6 +48,7 @@ class Link:
 
     def __init__(self, comm: Untyped) -> None:
         self.comm = comm
+        self.carriers: dict[Untyped, Untyped] = {}
         self.calls: list[str] = []
         self.over: str | None = None
         self.is_torn = False
@@ -60,38 +63,31 @@ class Link:
             raise error
 
 
-class LateInterrupts:
+@contextlib.contextmanager
+def late_interrupts(link: Link) -> Iterator[None]:
     """Context of a call, in which the first Ctrl-C waits for the next step, and a second does not.
 
     In between, the others may be where they could not learn of it.
     """
+    previous: Untyped = signal.getsignal(signal.SIGINT)
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._previous: Callable[[int, Untyped], object] | None = None
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            if callable(handler):
-                self._previous = handler
-                signal.signal(signal.SIGINT, self._receive)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._previous is not None and signal.getsignal(signal.SIGINT) == self._receive:
-            signal.signal(signal.SIGINT, self._previous)
-        self._link.raise_pending()
-
-    def _receive(self, number: int, frame: Untyped) -> None:
-        assert self._previous is not None
+    def receive(number: int, frame: Untyped) -> None:
         try:
-            self._previous(number, frame)
+            previous(number, frame)
         except KeyboardInterrupt as error:
-            if self._link.pending is not None:
-                self._link.tear(shown(error))
+            if link.pending is not None:
+                link.tear(shown(error))
                 raise
-            self._link.pending = error
+            link.pending = error
+
+    if callable(previous) and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, receive)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is receive:
+            signal.signal(signal.SIGINT, previous)
+        link.raise_pending()
 
 
 def shown(error: BaseException) -> str:

@@ -152,29 +152,22 @@ class Ranks:
         calls, or say what is not the same, all have an ArgumentError; if one has ended its program,
         the others a RankError. Steps may be within steps.
         """
-        if self._calls:
-            with self._step(call) as said:
+        said, is_outermost = Together(), not self._calls
+        with endings.late_interrupts(self.link) if is_outermost else contextlib.nullcontext():
+            self._check_link()
+            self._calls.append(call)
+            try:
+                if is_outermost:
+                    self.check()  # that all are there
                 yield said
-            return
-        with endings.LateInterrupts(self.link), self._step(call) as said:
-            self.check()  # that all are there
-            yield said
-
-    @contextlib.contextmanager
-    def _step(self, call: str) -> Iterator[Together]:
-        said = Together()
-        self._check_link()
-        self._calls.append(call)
-        try:
-            yield said
-            self.link.raise_pending()
-        except BaseException as error:
-            self._tell(said, error)
-            raise
-        else:
-            self._agree(said, None)
-        finally:
-            self._calls.pop()
+                self.link.raise_pending()
+            except BaseException as error:
+                self._tell(said, error)
+                raise
+            else:
+                self._agree(said, None)
+            finally:
+                self._calls.pop()
 
     def _tell(self, said: Together, error: BaseException) -> None:
         """Let all ranks know of an error, if that is possible, and necessary."""
@@ -309,18 +302,15 @@ class Ranks:
         """The rows of each rank; those on its device, if they are CuPy's."""
         xp = module_of(rows)
         if xp is not np and self._carrier.between_devices:
-            return self._gathered_by_exchange(rows)
+            to_all = xp.concatenate([rows] * self.size)
+            got, begin = self.exchanged(to_all, np.arange(self.size + 1) * len(rows))
+            return [got[a:b] for a, b in itertools.pairwise(begin)]
         if xp is not np:  # as ranks without a device do
             return [xp.asarray(theirs) for theirs in self.gathered(on_host(rows))]
         counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
         found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])
-
-    def _gathered_by_exchange(self, rows: DeviceArray) -> list[DeviceArray]:
-        to_all = module_of(rows).concatenate([rows] * self.size)
-        got, begin = self.exchanged(to_all, np.arange(self.size + 1) * len(rows))
-        return [got[a:b] for a, b in itertools.pairwise(begin)]
 
     def to_first(self, rows: AnyArray) -> AnyArray:
         """The rows of all ranks on the first one, one rank's behind the other's; else none."""

@@ -3,6 +3,7 @@ And how rows come from GPU to GPU.
 """
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,34 +69,20 @@ def test_ranks_on_gpus_and_cpus(fake_gpu, kinds):
 # ---- how rows come ------------------------------------------------------------------------------
 
 
-class Comm:
-    """What is kept with a communicator."""
-
-    def __init__(self):
-        self.kept = {}
-
-    def Get_attr(self, key):
-        return self.kept.get(key)
-
-    def Set_attr(self, key, value):
-        self.kept[key] = value
-
-
 @pytest.fixture
 def links(monkeypatch):
     """What each of some ranks uses, on devices by their numbers, or None."""
     monkeypatch.setattr(carriers, "_place_of", lambda device: f"machine {device}".encode())
     monkeypatch.setattr(carriers, "_why_no_nccl", lambda: None)
-    monkeypatch.setattr(carriers, "_key", 7)
     monkeypatch.setattr(carriers, "ByNCCL", lambda _, device: f"nccl {device}")
-    comms = [Comm() for _ in range(3)]
+    kept = [SimpleNamespace(carriers={}) for _ in range(3)]  # with each communicator
 
     def links(*devices, transfers=""):
         monkeypatch.setenv("GRAPE6_TRANSFERS", transfers)
         crew = Crew(len(devices))
-        for ranks, comm in zip(crew.ranks, comms, strict=False):
+        for ranks, link in zip(crew.ranks, kept, strict=False):
             assert isinstance(ranks, ThreadRanks)
-            ranks.comm = comm
+            ranks.link = link
         return crew.call(lambda rank: carriers.find(crew.ranks[rank], devices[rank]))
 
     return links
