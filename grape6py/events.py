@@ -214,17 +214,12 @@ class WallTime(_Watched):
 
     seconds: float
     action: Action
-    began = 0.0
-    has_happened = False
 
     def __init__(self, seconds: float, on_time: Action = "stop") -> None:
         vars(self).update(
             seconds=validate.number("seconds", seconds, negative=False),
             action=_action("on_time", on_time, ("stop",)),
         )
-
-    def begin(self) -> None:
-        self.began, self.has_happened = _clock.seconds(), False
 
 
 def _action(name: str, value: Action, known: Sequence[str]) -> Action:
@@ -242,9 +237,8 @@ def described(given: Sequence[AnyEvent]) -> str:
 def _settings(event: AnyEvent) -> list[tuple[str, object]]:
     found = []
     for name, value in sorted(getattr(event, "__dict__", {}).items()):
-        if name not in ("began", "has_happened"):  # of each rank's clock
-            shown = value.tolist() if type(value) is np.ndarray else value
-            found.append((name, "a function" if callable(shown) else shown))
+        shown = value.tolist() if type(value) is np.ndarray else value
+        found.append((name, "a function" if callable(shown) else shown))
     return found
 
 
@@ -273,13 +267,12 @@ class Events:
         self.escape: Escape | None = found.get(Escape)
         self._energy: EnergyError | None = found.get(EnergyError)
         self._wall: WallTime | None = found.get(WallTime)
+        self._began = _clock.seconds()
         if self.encounter is not None and not cluster.SEES_ENCOUNTERS:
             raise ArgumentError(
                 f"{type(cluster).__name__} does not look for encounters: its bodies are softened; "
                 "Hermite does"
             )
-        if self._wall is not None:
-            self._wall.begin()
         self._set_watch()
         if self._energy is not None:
             cluster._energy_error()
@@ -324,13 +317,13 @@ class Events:
 
     def look_at_clock(self) -> list[tuple[Action, Event]]:
         wall = self._wall
-        if wall is None or wall.has_happened:
+        if wall is None:
             return []
-        taken = _clock.seconds() - wall.began
+        taken = _clock.seconds() - self._began
         with self._cluster._together("the clock") as said:  # those of ranks differ
             said.most[0] = taken
         taken = float(said.most[0])
         if taken < wall.seconds:
             return []
-        wall.has_happened = True
+        self._wall = None  # it happens once
         return [(wall.action, Event("wall time", self._cluster.time, (), taken))]

@@ -17,16 +17,10 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import (
-    AnyArray,
-    Attributes,
-    PathLike,
-    Shapes,
-    State,
-    Untyped,
-)
+from grape6py._arrays.kinds import AnyArray, Attributes, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
+from grape6py.events import Action, AnyEvent, Event, Events, described
 from grape6py.in_units import converter_of
 from grape6py.integrators import external
 from grape6py.integrators.blocks import SMALLEST
@@ -36,7 +30,6 @@ from grape6py.integrators.progress import Bar, multiples
 from grape6py.quantities import Converter
 
 if TYPE_CHECKING:
-    from grape6py.events import Action, AnyEvent, Event, Events
     from grape6py.formats import Snapshot
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
@@ -374,19 +367,20 @@ class Integration(Changes):
         Grape6Error
             Whatever the library reports; the bodies are then left at the last good block.
         """
+        given = events if isinstance(events, Sequence) else (events,)
         with self._together("evolve()"):
             with self._together("the arguments") as said:
                 t = self._end(t)
                 every = None if every is None else validate.positive("every", every)
                 said.same("t", t)
                 said.same("every", every)
-                said.alike("events", _described(events))
+                said.alike("events", described(given))
                 said.most[0] = callback is not None
             if every is not None and not said.most[0]:
                 raise ArgumentError("every says when the callback is called, and there is none")
             if callback is None and said.most[0]:  # of another rank, for which blocks end alike
                 callback = _nothing
-            watched = _events(self, events)
+            watched = Events(self, given)
             self._stopped_by: Event | None = None
             try:
                 with Bar(self.time, t, progress) as shown:
@@ -415,7 +409,7 @@ class Integration(Changes):
         every: float | None,
         shown: Callable[[float], None],
         callback: Callable[[Self], object] | None,
-        events: Events | None,
+        events: Events,
     ) -> None:
         for target in [t] if every is None else multiples(self.time, t, every):
             self._advance(target, shown, callback if every is None else None, events)
@@ -429,14 +423,14 @@ class Integration(Changes):
         target: float,
         shown: Callable[[float], None],
         callback: Callable[[Self], object] | None,
-        events: Events | None,
+        events: Events,
     ) -> None:
         while not self._is_stopping():
-            goal = target if events is None else min(target, events.due)
+            goal = min(target, events.due)
             with self._turn:
                 most = int(callback is not None)
                 moved = self._call("advance", goal, self._stopping, most=most)
-                if moved is None and goal == target and (events is None or goal < events.due):
+                if moved is None and goal == target and goal < events.due:
                     break
                 if moved is None and not self._stopping[0] and self.time < goal:
                     self._time = goal
@@ -446,8 +440,7 @@ class Integration(Changes):
             shown(self._time)
             if moved:
                 self._after_step()
-            if events is not None:
-                self._look_at_events(events)
+            self._look_at_events(events)
             if moved and callback is not None:
                 callback(self._as_seen())
             if moved is None and goal == target:
@@ -468,8 +461,6 @@ class Integration(Changes):
 
     def _first_news(self, events: Events) -> list[tuple[Action, Event]]:
         """The first event of the block under way that is news; without one, that block goes on."""
-        from grape6py.events import Event
-
         blocks = self._blocks
         watch = blocks.watch
         seen = self._sighted()
@@ -531,26 +522,6 @@ def _pair(one: int, other: int) -> tuple[int, int]:
 
 def _nothing(_: object) -> None:
     """A callback."""
-
-
-def _described(given: AnyEvent | Sequence[AnyEvent]) -> str:
-    if isinstance(given, Sequence) and not given:
-        return ""
-    from grape6py.events import described
-
-    return described(given if isinstance(given, Sequence) else (given,))
-
-
-def _events(cluster: Integration, given: AnyEvent | Sequence[AnyEvent]) -> Events | None:
-    watch = cluster._blocks.watch
-    if not isinstance(given, Sequence):
-        given = (given,)
-    if not given:
-        watch.closer = watch.farther = 0.0
-        return None
-    from grape6py.events import Events
-
-    return Events(cluster, given)
 
 
 def _restored(
