@@ -28,21 +28,13 @@
 
 #include "g6lib.h"
 
-/* Combines the words of all ranks in place. 0, or a code where the caller lets MPI return errors.
- */
+/* Combines words of all ranks in place. 0, or a code where the caller lets MPI return errors. */
 static inline int g6x_mpi_combine(void *words, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     return MPI_Allreduce(MPI_IN_PLACE, words, n, type, op, comm) == MPI_SUCCESS ? 0 : G6X_E_RUNTIME;
 }
 
-/* The worst code of all ranks. */
-static inline int g6x_mpi_worst(int code, MPI_Comm comm)
-{
-    const int failed = g6x_mpi_combine(&code, 1, MPI_INT, MPI_MIN, comm);
-    return failed ? failed : code;
-}
-
-/* The same; G6X_E_MISMATCH if the n numbers (at most 3) are not the same on all ranks. */
+/* The worst code of all ranks; G6X_E_MISMATCH if n numbers (at most 3) are not the same on all. */
 static inline int g6x_mpi_agree(int code, int n, const long long *numbers, MPI_Comm comm)
 {
     long long most[7] = {0}; /* of them, of their opposites, and of that of the code */
@@ -69,15 +61,15 @@ static inline int g6x_mpi_share(int clusterid, int nj, MPI_Comm comm)
     /* A block that is not whole would be summed by two ranks. */
     if (!code && (nj < 0 || (nj % 1024 && end < all))) code = G6X_E_ARGUMENT;
     if (!code) code = g6x_get_sample(clusterid, nj, all, end - nj, words);
-    code = g6x_mpi_worst(code, comm);
+    code = g6x_mpi_agree(code, 0, NULL, comm);
     if (!code) code = g6x_mpi_combine(words, G6X_SAMPLE_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
     if (!code) {
         code = g6x_set_sample(clusterid, words);
         if (!code) code = g6x_get_counts(clusterid, nj, words);
-        code = g6x_mpi_worst(code, comm);
+        code = g6x_mpi_agree(code, 0, NULL, comm);
     }
     if (!code) code = g6x_mpi_combine(words, G6X_COUNT_WORDS, MPI_LONG_LONG, MPI_SUM, comm);
-    if (!code) code = g6x_mpi_worst(g6x_set_counts(clusterid, words), comm);
+    if (!code) code = g6x_mpi_agree(g6x_set_counts(clusterid, words), 0, NULL, comm);
     refused[0] = code; /* then no rank computes with a scale of its own */
     if (code) (void)g6x_set_sample(clusterid, refused);
     free(words);

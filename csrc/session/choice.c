@@ -48,8 +48,8 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
     const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
     const int64_t began = clock_nanoseconds();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    const int by_id = s->device == SESSION_DEVICE_BY_ID, any = s->device == SESSION_FIRST_DEVICE;
-    const int number = rank >= 0 ? rank : by_id ? (int)(s->id & 0xffffff) : any ? 0 : ~s->device;
+    const int by_id = s->device == SESSION_DEVICE_BY_ID;
+    const int number = rank >= 0 ? rank : by_id ? (int)(s->id & 0xffffff) : ~s->device;
     const int code = backend->open(&s->options, number, state, err);
     const int64_t start = clock_nanoseconds() - began;
     struct fpenv host;

@@ -98,9 +98,8 @@ struct quick {
     int32_t *index;
 };
 
-/* A session's device: CUDA's number of one, or the first, or by its id. A rank of MPI has its own.
- */
-enum { SESSION_FIRST_DEVICE = -1, SESSION_DEVICE_BY_ID = -2 };
+/* A session's device: CUDA's number of one, -1: the first, or by its id. A rank has its own. */
+enum { SESSION_DEVICE_BY_ID = -2 };
 
 struct session {
     _Atomic int64_t id;
