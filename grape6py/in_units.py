@@ -65,13 +65,10 @@ def takes_quantities(cls: C) -> C:
         signature = inspect.signature(kind.__init__)  # type: ignore[misc]
         given = dict(signature.bind(None, *arguments, **options).arguments)
         del given["self"]
-        names = signature.parameters
-        converter = converter_for(given.pop("units", None), given, is_g_one="G" not in names)
+        takes_g, made = "G" in signature.parameters, own.__new__(kind)
+        converter, numbers = _in_numbers(given, takes_g, not takes_g, ARGUMENTS)
         if converter is None:
-            return own.__new__(kind)  # quantities are refused by their names
-        is_said = options.get("units") is not None
-        numbers = _numbers(converter, given, "G" in names, ARGUMENTS, is_said)
-        made = own.__new__(kind)
+            return made  # quantities are refused by their names
         made.__init__(**numbers)
         return InUnits(made, converter)
 
@@ -81,25 +78,26 @@ def takes_quantities(cls: C) -> C:
     return cls
 
 
-def _numbers(
-    converter: Converter,
-    given: Attributes,
-    takes_g: bool,
-    dimensions: Mapping[str, str],
-    is_said: bool,
-) -> Attributes:
-    """Arguments as numbers, with the constant of gravity of the units if none is given.
+def _in_numbers(
+    given: Attributes, takes_g: bool, g_is_one: bool, dimensions: Mapping[str, str]
+) -> tuple[Converter | None, Attributes]:
+    """Arguments as numbers, with the constant of gravity of the units if none is given, and what
+    has converted them; None if there is nothing to convert.
 
-    Numbers without a unit are in the units that the call says (`is_said`), else errors.
+    Numbers without a unit are in the `units` that are given, else errors.
     """
+    units: Untyped = given.pop("units", None)
     field: Untyped = given.get("field")
+    converter, is_said = converter_for(units, given, g_is_one), units is not None
+    if converter is None:
+        return None, given
     if hasattr(field, "in_units"):
         if field.units is None and not is_said:
             raise UnitError("field has no units: make it with units=Units(...)")
         given = given | {"field": field.in_units(converter.units)}
     numbers = functools.partial(converter.numbers, bare=is_said)
     found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
-    return {"G": converter.units.G} | found if takes_g else found
+    return converter, {"G": converter.units.G} | found if takes_g else found
 
 
 class InUnits:
@@ -203,12 +201,10 @@ def taken(
                 return function(*arguments, **options)
             given: Attributes = dict(signature.bind(*arguments, **options).arguments)
             takes_g = "G" in signature.parameters
-            converter = converter_for(given.pop("units", None), given, g_is_one and not takes_g)
+            is_one, known = g_is_one and not takes_g, ARGUMENTS | dimensions
+            converter, numbers = _in_numbers(given, takes_g, is_one, known)
             if converter is None:
-                plain: Untyped = {name: number(name, value) for name, value in given.items()}
-                return computed(**plain)
-            known = ARGUMENTS | dimensions
-            numbers: Untyped = _numbers(converter, given, takes_g, known, units is not None)
+                return computed(**{name: number(name, value) for name, value in numbers.items()})
             made: Untyped = computed(**numbers, units=converter.units)
             if hasattr(type(made), "units"):  # a field
                 made.units = converter.units

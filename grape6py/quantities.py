@@ -197,10 +197,8 @@ class Converter:
 
         Unless it may be `bare`, a number with a dimension needs a unit: a UnitError.
         """
-        fields, numbers = (
-            FIELDS.get(type(value).__name__),
-            functools.partial(self.numbers, bare=bare),
-        )
+        fields = FIELDS.get(type(value).__name__)
+        numbers = functools.partial(self.numbers, bare=bare)
         if fields is not None and isinstance(value, tuple):
             return value._replace(  # type: ignore[attr-defined]
                 **{k: numbers(f"{name}.{k}", getattr(value, k), d) for k, d in fields.items()}
@@ -323,9 +321,6 @@ def _unit_named(module: ModuleType, name: Untyped) -> Untyped:
     return unit / getattr(module, below) if below else unit
 
 
-_BODIES = {"mass": "mass", "pos": "length", "vel": "velocity"}
-
-
 def converter_for(
     units: Units | None, given: Mapping[str, object], is_g_one: bool = False
 ) -> Converter | None:
@@ -344,14 +339,14 @@ def converter_for(
     package = "amuse" if any(_is_amuse(_first(value)) for value in given.values()) else "astropy"
     shown: dict[str, Untyped] = {}
     if units is None:
-        bodies = {k: _first(given[k]) for k in _BODIES if given.get(k) is not None}
+        bodies = {k: _first(given[k]) for k in FIELDS["Particles"] if given.get(k) is not None}
         have_unit = [k for k, value in bodies.items() if is_quantity(value)]
         if "pos" not in given or not any(
             k != "vel" and without_unit(_shown(k, bodies[k])) is None for k in have_unit
         ):
             return None
         sizes: dict[str, Untyped] = {}
-        for name, dimension in _BODIES.items():
+        for name, dimension in FIELDS["Particles"].items():
             if name not in bodies and name == "vel":
                 continue
             if name not in have_unit:

@@ -157,7 +157,7 @@ class Tree(Closed):
             self._library = libraries.library_of(given.values())
             options = tree_backends.options_of(threads, isa)
             self._tree: HostTree | DeviceTree | SharedTree = (
-                tree_backends.find(given, backend, options, (*validate.shape(pos), 0)[0])
+                tree_backends.find(given, backend, options, validate.length(pos))
                 if ranks is None
                 else tree_backends.shared(ranks, given, backend, options)
             )

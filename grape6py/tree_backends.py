@@ -45,7 +45,7 @@ def shared(
     from grape6py.ranks.tree import SharedTree
 
     with ranks.step("Tree()") as said:  # all are alike, whether they have many particles or few
-        said.most[0] = (*validate.shape(given["pos"]), 0)[0]
+        said.most[0] = validate.length(given["pos"])
     return SharedTree(ranks, find(given, backend, options, int(said.most[0])), options)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from typing import ClassVar
 
 from grape6py.errors import ReadOnlyError
 
 
 class Closed:
     """Its public attributes are those of the class; those without a setter are changed by calls."""
+
+    _SET_BY: ClassVar[dict[str, str]] = {}  # such calls
 
     def __setattr__(self, name: str, value: object) -> None:
         kind = type(self)
@@ -20,7 +23,8 @@ class Closed:
             return
         options = inspect.signature(kind.__init__).parameters
         if own is not Closed:
-            reason = f"{name} cannot be set: calls change it"
+            call = kind._SET_BY.get(name)
+            reason = f"{name} cannot be set: " + (f"call {call}" if call else "calls change it")
         elif name in options:
             reason = f"{name} is fixed from the start: make a new {kind.__name__}({name}=...)"
         else:

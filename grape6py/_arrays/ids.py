@@ -83,7 +83,6 @@ class Labels(NamedTuple):
     def of(self, ids: AnyArray) -> Int8s:
         """Of bodies with some ids; 0 of those that came later."""
         at, known = rows(self.ids, ids.astype(np.uint64))
-        if not len(self.ids):
-            return np.zeros(len(ids), np.int8)
-        found: Int8s = np.where(known, self.component[at], 0).astype(np.int8)
+        found = np.zeros(len(ids), np.int8)
+        found[known] = self.component[at[known]]
         return found

@@ -51,6 +51,11 @@ def shape(value: Untyped) -> tuple[int, ...]:
         return ()
 
 
+def length(value: Untyped) -> int:
+    """Number of rows; 0 of what is no array."""
+    return (*shape(value), 0)[0]
+
+
 def check_finite(
     name: str, array: AnyArray, labels: AnyArray | None = None, xp: ArrayModule = np
 ) -> None:

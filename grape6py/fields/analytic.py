@@ -223,12 +223,9 @@ class Field(Closed):
         return c
 
 
-def add_on_host(
-    c: CData, time: float, pos: Floats, vel: Floats, acc: Floats, jerk: Floats, pot: Floats | None
-) -> None:
-    """Add a field of the library to NumPy's arrays, which are contiguous."""
-    arrays = (pointer(array) for array in (pos, vel, acc, jerk, pot))
-    check(lib.g6x_field_add(c, len(pos), time, *arrays))
+def add_on_host(c: CData, time: float, pos: Floats, vel: Floats, *sums: Floats | None) -> None:
+    """Add a field of the library to acc, jerk and pot, NumPy's contiguous arrays or None."""
+    check(lib.g6x_field_add(c, len(pos), time, *map(pointer, (pos, vel, *sums))))
 
 
 def _term(kind: str, *values: float) -> Term:

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import (
-    AnyArray,
-    Bools,
-    CData,
-    Floats,
-    Int32s,
-    Shapes,
-    State,
-    Untyped,
-)
+from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import NotOpenError
 from grape6py.integrators.progress import next_multiple

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from grape6py._arrays import validate
-from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError, NotFiniteError
 from grape6py.fields import analytic
 
@@ -110,14 +110,7 @@ class External:
     ) -> None:
         """Add the field to arrays of NumPy, or of CuPy (`xp`) on the current device."""
         if self.function is None and xp is np:
-            self.reach(time)
-            self._struct.epoch = 0.0
-            none = ffi.NULL if jerk is None else pointer(jerk)
-            arrays = pointer(pos), pointer(vel), pointer(acc), none
-            try:
-                check(lib.g6x_field_add(self._struct, len(pos), time, *arrays, ffi.NULL))
-            finally:
-                self._struct.epoch = self._epoch
+            self._add_on_host(time, pos, vel, acc, jerk, None)
         elif self.function is None:
             from grape6py.cuda.tree import device_tree
             from grape6py.fields import device
@@ -131,6 +124,15 @@ class External:
                 if to is not None:
                     less = 0.0 if origin is None else xp.asarray(origin[k])
                     to[...] = to + (values - less)
+
+    def _add_on_host(self, time: float, pos: Floats, vel: Floats, *sums: Floats | None) -> None:
+        """Add a field of the library: see analytic.add_on_host."""
+        self.reach(time)
+        self._struct.epoch = 0.0
+        try:
+            analytic.add_on_host(self._struct, time, pos, vel, *sums)
+        finally:
+            self._struct.epoch = self._epoch
 
     def _called(
         self, time: float, pos: DeviceArray, vel: DeviceArray, xp: ArrayModule
@@ -178,15 +180,9 @@ class External:
         With a frame that moves, above that of its origin, and with the part of the kinetic energy
         that is due to the frame's velocity: so the sum over all bodies is conserved.
         """
-        self.reach(time)
         if self.function is None:
             pot = np.zeros(len(pos))
-            self._struct.epoch = 0.0
-            arrays = pointer(pos), pointer(vel), ffi.NULL, ffi.NULL, pointer(pot)
-            try:
-                check(lib.g6x_field_add(self._struct, len(pos), time, *arrays))
-            finally:
-                self._struct.epoch = self._epoch
+            self._add_on_host(time, pos, vel, None, None, pot)
         else:
             (_, _, pot), origin = self._called(time, pos, vel, np)
             if origin is not None:

@@ -165,7 +165,7 @@ class Leapfrog(Integration):
                 outside = external.make(field, orbit, self.G, self._settings)
                 said.alike("the settings", repr(sorted(self._settings.items())))
             given = {"mass": mass, "pos": pos, "vel": vel}
-            self._open(given, _length(mass), outside, backend, precision, threads)
+            self._open(given, validate.length(mass), outside, backend, precision, threads)
             with self._together("the bodies"), self._forces.arrays.place() as place:
                 mass = place.floats("mass", mass, (None,))
                 n = len(mass)
@@ -312,14 +312,6 @@ class Leapfrog(Integration):
     @property
     def _has_tree(self) -> bool:
         return "method" in self._settings
-
-
-def _length(mass: Untyped) -> int:
-    """Number of masses; 0 of what is no row of them, which is refused later."""
-    try:
-        return len(mass)
-    except TypeError:
-        return 0
 
 
 def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> Attributes:

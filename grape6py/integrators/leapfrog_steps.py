@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import (
-    Attributes,
-    DeviceArray,
-    Floats,
-    Int32s,
-    State,
-    UInt64s,
-)
+from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Int32s, State, UInt64s
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
 from grape6py.integrators.progress import next_multiple

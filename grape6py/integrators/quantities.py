@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
-from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError, ReadOnlyError
+from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.models import Particles
 from grape6py.ranks.ranks import together
@@ -124,27 +124,15 @@ class Quantities:
         """Masses; shape (n,), read-only: :meth:`set_mass` changes them."""
         return self._array("mass")
 
-    @mass.setter
-    def mass(self, _: object) -> NoReturn:
-        raise ReadOnlyError("mass cannot be set: call set_mass(ids, mass)")
-
     @property
     def pos(self) -> Floats:
         """Positions at :attr:`time`; shape (n, 3), read-only: :meth:`kick` moves bodies."""
         return self._array("pos")
 
-    @pos.setter
-    def pos(self, _: object) -> NoReturn:
-        raise ReadOnlyError("pos cannot be set: call kick(ids, pos=new - old)")
-
     @property
     def vel(self) -> Floats:
         """Velocities at :attr:`time`; shape (n, 3), read-only: :meth:`kick` changes them."""
         return self._array("vel")
-
-    @vel.setter
-    def vel(self, _: object) -> NoReturn:
-        raise ReadOnlyError("vel cannot be set: call kick(ids, vel=new - old)")
 
     @property
     def acc(self) -> Floats:

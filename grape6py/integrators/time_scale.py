@@ -17,7 +17,7 @@ from grape6py.bound_pairs import binaries
 from grape6py.integrators.external import turning_times
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, Int64s
+    from grape6py._arrays.kinds import Attributes, Floats
     from grape6py.integrators.external import External
 
 # Semi-major axis over pericentre of an orbit, at most.
@@ -53,7 +53,8 @@ def time_scale(
 
 def _of_heavy(mass: Floats, pos: Floats, vel: Floats, eps: float, of: Attributes) -> float:
     total = math.fsum(mass)
-    one, two = _pairs(mass, pos, vel, eps)
+    pairs = binaries(mass, pos, vel, eps)
+    one, two = pairs.first, pairs.second  # the heavier body first
     systems = np.delete(np.arange(len(mass)), two)
     if len(systems) > 2:
         depth = -diagnostics.potential(mass, pos, eps, **of)
@@ -70,12 +71,6 @@ def _of_heavy(mass: Floats, pos: Floats, vel: Floats, eps: float, of: Attributes
             one, two = systems[:1], systems[1:]
         radius = float(_radius(total, pos[two] - pos[one], vel[two] - vel[one], eps)[0])
     return float(radius * math.sqrt(radius / total)) if radius > 0 else math.inf
-
-
-def _pairs(mass: Floats, pos: Floats, vel: Floats, eps: float) -> tuple[Int64s, Int64s]:
-    """Bound pairs of nearest neighbours, the heavier body first."""
-    found = binaries(mass, pos, vel, eps)
-    return found.first, found.second
 
 
 def _radius(mass: Floats | float, apart: Floats, motion: Floats, eps: float) -> Floats:
