@@ -427,8 +427,8 @@ struct g6x_hermite {
     double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
     int massless; /* the last particles, which do not act: they are no j particles */
     const struct g6x_field *field; /* in host memory; NULL: none */
-    int *nearest;         /* [n], of the block: the nearest of all particles; NULL: none */
-    double *close, *left; /* [n], of the block, as g6x_evolution says; or NULL */
+    int *nearest;                  /* [n], of the block: the nearest of all particles; NULL: none */
+    double *close, *left;          /* [n], of the block, as g6x_evolution says; or NULL */
     /* [n], of the block: the part of acc and jerk that is from outside; NULL: not requested */
     double (*field_acc)[3], (*field_jerk)[3];
     /* [n] or NULL (then all): work per mass that these have done since it was set to 0, and at t
