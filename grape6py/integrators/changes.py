@@ -84,18 +84,18 @@ class Changes(OnRanks, Quantities):
                 mass = place.floats("mass", mass, (len(pos),))
             old, present = self._bodies(), self._own_ids()
             k, n = len(pos), len(present)
-            new_ids = self._new_ids(k, ids)
+            new_ids = self._new_ids(
+                k, None if ids is None else numbers.once("ids", numbers.of("ids", ids, k))
+            )
             m, x, v = (np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True))
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
             self._change(m, x, v, np.concatenate([present, new_ids]), rows, rows < 0)
             return numbers.shown(new_ids)
 
-    def _new_ids(self, k: int, ids: Untyped) -> UInt64s:
-        """Numbers of k new bodies: those given, if they are free, or the next ones."""
+    def _new_ids(self, k: int, requested: UInt64s | None) -> UInt64s:
+        """Ids of k new bodies: those requested, if they are free, or the next ones."""
         parts = self._parts
-        with together(parts, "ids") as said:
-            said.same("whether ids are given", ids is not None)
-        if ids is None:
+        if requested is None:
             first = max(self._largest_id(), self._last_id) + 1
             if parts is not None:
                 first += int(parts.counts(k)[: parts.rank].sum())
@@ -103,12 +103,15 @@ class Changes(OnRanks, Quantities):
                 if k and first + k > numbers.END:
                     raise ArgumentError("no number follows the largest of a body: give ids=")
                 return np.arange(k, dtype=np.uint64) + np.uint64(first if k else 0)
-        requested = self._checked_ids(ids, k)
+        with together(parts, "ids") as said:
+            said.same("whether ids are given", True)
         new = requested if parts is None else np.concatenate(parts.gathered(requested))
         with together(parts, "ids"):
             used = np.isin(new, self._own_ids())
             if used.any():
                 raise ArgumentError(f"ids: {new[used.argmax()]} is the number of a body")
+            if len(np.unique(new)) < len(new):
+                raise ArgumentError("ids: two ranks give a body the same number")
         return requested
 
     def remove(self, ids: Numbers) -> None:
