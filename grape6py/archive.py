@@ -11,8 +11,7 @@ group `index` has a row for each output (run_index.Table).
 
 Every file is written aside, synced and renamed, with a checksum at its end, so that whatever was
 saved is whole at every moment, and damage is found. If the index is lost or damaged, it is made
-again from the outputs. Older files have a group for each output instead of a link: they are read
-as well, and changed to the new form when they are written to.
+again from the outputs.
 """
 
 import contextlib
@@ -184,7 +183,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
             settings = before = kind.settings_from(run.about)
             external.parsed(settings)
-            units, converter = _units(run), None
+            units, converter = units_of(run.about), None
             if units is not None and "quantities" in run.about:
                 converter = Converter(units, str(run.about["quantities"]))
         if eta is not None:
@@ -196,9 +195,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         parts = ranks if kind.SHARES_BODIES else None
         mass, state, about = _last_whole(run, kind, parts)
         component = about.pop("component")
-        options = {"precision": mode} | options
-        about |= {"run_id": run.id}
-        cluster = _restored_by(kind, backend, options, settings, mass, state, about)
+        about |= {"run_id": run.id, "precision": mode} | options | _backend(backend, options)
+        cluster = kind.restored(settings, mass, state, **about)
         own = {*before, "precision", "backend", "run"}
         cluster._about = {k: v for k, v in run.about.items() if k not in own}
         if component is not None:
@@ -228,22 +226,12 @@ def note_change(cluster: Cluster, name: str, old: object, new: object) -> None:
         cluster._about["changes"] = f"{known}; {line}" if known else line
 
 
-def _restored_by(
-    kind: Kind,
-    name: str,
-    options: Attributes,
-    settings: Attributes,
-    mass: Floats,
-    state: State,
-    about: Attributes,
-) -> Cluster:
-    """The integration on the backend of this name, unless another is asked for or needed."""
+def _backend(name: str, options: Attributes) -> Attributes:
+    """The option that is a file's backend, unless another is asked for or needed."""
     asked = options.get("backend", "auto"), os.environ.get("GRAPE6_BACKEND", "auto")
-    kind_of_backend = name.partition(" ")[0]
-    is_here = kind_of_backend in BACKENDS and ("cuda" not in kind_of_backend or _has_gpu())
-    if asked == ("auto", "auto") and is_here:
-        options = options | {"backend": kind_of_backend}
-    return kind.restored(settings, mass, state, **about, **options)
+    kind = name.partition(" ")[0]
+    is_here = kind in BACKENDS and ("cuda" not in kind or _has_gpu())
+    return {"backend": kind} if asked == ("auto", "auto") and is_here else {}
 
 
 def _has_gpu() -> bool:
@@ -270,11 +258,8 @@ def _last_whole(
             continue
         assert found is not None
         if first:
-            warnings.warn(
-                f"{first}; gone on from time {found[2]['time']:g} instead",
-                Grape6Warning,
-                stacklevel=3,
-            )
+            text = f"{first}; gone on from time {found[2]['time']:g} instead"
+            warnings.warn(text, Grape6Warning, stacklevel=3)
         return found
     raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
@@ -329,7 +314,7 @@ def read_snapshot(path: PathLike, which: int = -1, share: Ranks | None = None) -
     run, saved = _saved(path, which)
     arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), share=share)
     with output_file.explained(run.path_of(saved)):
-        units = _units(run)
+        units = units_of(run.about)
         particles, time = _particles(arrays), validate.number("time", attributes["time"])
     return Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
 
@@ -349,8 +334,9 @@ def read_labelled(
         return _particles(arrays), arrays.get("component")
 
 
-def _units(run: run_index.Run) -> Units | None:
-    return Units.from_text(str(run.about["units"])) if "units" in run.about else None
+def units_of(about: Attributes) -> Units | None:
+    """Those of a run, from the attributes of its file's root."""
+    return Units.from_text(str(about["units"])) if "units" in about else None
 
 
 def _particles(arrays: Attributes) -> Particles:

@@ -18,7 +18,7 @@ from grape6py import archive
 from grape6py._io import atomic_files, moments
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.integrators import progress
-from grape6py.picture import STYLE, ticks, title_of, units_of, write_title
+from grape6py.picture import STYLE, ticks, title_of, write_title
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale
 
@@ -97,7 +97,7 @@ def film(
             f"{os.fspath(source)} has one output, and a movie needs two: run longer, or with a "
             "smaller --dt-out"
         )
-    scale = Scale.of(units_of(about))
+    scale = Scale.of(archive.units_of(about))
     times = [record["time"] for record in scale.history(records)]
     sample = [scale.moment(moments.read(source, k)) for k in moments.spread(times)]
     name = title_of(about, len(sample[0].mass))

@@ -77,9 +77,8 @@ class Aside:
     ) -> None:
         self._path = path
         folder, name = os.path.split(os.path.abspath(path))
-        self._target = os.path.realpath(path if follows else folder)
-        if not follows:
-            self._target = os.path.join(self._target, name)
+        real = os.path.realpath(path if follows else folder)
+        self._target = real if follows else os.path.join(real, name)
         self._name = self._old = ""
         self._file, self._is_put = -1, False
         with _named(path):
@@ -160,18 +159,28 @@ def move_to_free(path: PathLike, name: PathLike) -> str:
     """Rename to a name, or to name.~1~, name.~2~, ..., if that is there; which one is returned."""
     for number in itertools.count():
         new = f"{os.fspath(name)}.~{number}~" if number else os.fspath(name)
-        try:
-            if os.path.isdir(path) and not os.path.islink(path):
-                if os.path.lexists(new):
-                    continue
-                os.rename(path, new)
-            else:
-                _name_again(os.fspath(path), new)
-                os.unlink(path)
-        except FileExistsError:
-            continue
-        return new
+        with contextlib.suppress(FileExistsError):
+            _rename([os.fspath(path)], [new])
+            return new
     raise AssertionError
+
+
+def _rename(names: Sequence[str], new: Sequence[str], *, stays: bool = False) -> None:
+    """Give files new names, all of them or none; a FileExistsError if one of those is there."""
+    with contextlib.ExitStack() as undo:
+        for name, other in zip(names, new, strict=True):
+            if os.path.isdir(name) and not os.path.islink(name):  # which has one name
+                if os.path.lexists(other):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), other)
+                os.rename(name, other)
+                undo.callback(os.rename, other, name)
+            else:
+                _name_again(name, other)
+                undo.callback(os.unlink, other)
+        undo.pop_all()
+    for name in () if stays else names:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
 
 
 def write_link(path: PathLike, target: str) -> None:
@@ -318,14 +327,13 @@ def outputs_folder(path: PathLike) -> str:
     return _HDF5_NAME.sub(r"\1", os.path.realpath(path))
 
 
-def backup_name(path: PathLike) -> str:
-    """The first of path.~1~, path.~2~, ... that is free, and so is its folder."""
-    number = 1
-    while any(
-        map(os.path.lexists, (name := f"{os.fspath(path)}.~{number}~", outputs_folder(name)))
-    ):
-        number += 1
-    return name
+def backup_names(names: Sequence[str]) -> list[str]:
+    """The first of NAME.~1~, NAME.~2~, ... of which all are free, and so are their folders."""
+    for number in itertools.count(1):
+        found = [f"{name}.~{number}~" for name in names]
+        if not any(os.path.lexists(p) for name in found for p in (name, outputs_folder(name))):
+            return found
+    raise AssertionError
 
 
 def keep(path: PathLike, *, stays: bool = False) -> str | None:
@@ -336,34 +344,19 @@ def keep(path: PathLike, *, stays: bool = False) -> str | None:
     """
     file = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
     with naming(file):
-        while os.path.lexists(file) and not is_stream(path):
-            name = backup_name(file)
-            with contextlib.suppress(FileExistsError):
-                _name_again(file, name)
-                if not stays:
-                    os.unlink(file)
-                return name
+        if os.path.lexists(file) and not is_stream(path):
+            return keep_all([file], stays=stays)[0]
     return None
 
 
 def keep_all(names: Sequence[str], *, stays: bool = False) -> list[str]:
     """Give files of one snapshot backup names of one number, which are returned; as `keep`."""
-    with naming(names[0]) if names else contextlib.nullcontext(), contextlib.ExitStack() as undo:
-        number = 1
-        while any(os.path.lexists(f"{name}.~{number}~") for name in names):
-            number += 1
-        kept = [f"{name}.~{number}~" for name in names]
-        for name, backup in zip(names, kept, strict=True):
-            if os.path.isdir(name):  # which has one name
-                os.rename(name, backup)
-                continue
-            _name_again(name, backup)
-            undo.callback(os.unlink, backup)
-        undo.pop_all()
-        for name in () if stays else names:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
-    return kept
+    while names:
+        with naming(names[0]), contextlib.suppress(FileExistsError):
+            kept = backup_names(names)
+            _rename(names, kept, stays=stays)
+            return kept
+    return []
 
 
 class Lock:
@@ -378,7 +371,11 @@ class Lock:
         self._name = os.path.join(folder, ".lock")
         while True:
             if not os.path.isdir(folder):
-                self._make(folder, path)
+                if os.path.lexists(folder):
+                    what = f"the outputs of {path} go to a folder of this name"
+                    raise NotADirectoryError(errno.ENOTDIR, what, folder)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder)
             try:
                 self._file = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             except FileNotFoundError:
@@ -388,25 +385,13 @@ class Lock:
             except OSError as error:
                 if error.errno not in _NO_LOCKS:
                     os.close(self._file)
-                if isinstance(error, BlockingIOError):
-                    raise FileInUseError(
-                        f"{os.fspath(path)} is being written by another run"
-                    ) from None
-                if error.errno not in _NO_LOCKS:
+                    if isinstance(error, BlockingIOError):
+                        in_use = f"{os.fspath(path)} is being written by another run"
+                        raise FileInUseError(in_use) from None
                     raise
             if self._is_there():
                 return
             os.close(self._file)
-
-    @staticmethod
-    def _make(folder: str, path: PathLike) -> None:
-        try:
-            os.mkdir(folder)
-        except FileExistsError as error:
-            if not os.path.isdir(folder):
-                raise NotADirectoryError(
-                    errno.ENOTDIR, f"the outputs of {path} go to a folder of this name", folder
-                ) from error
 
     def _is_there(self) -> bool:
         """Whether the locked file still has its name: folders may be renamed or removed."""

@@ -173,36 +173,6 @@ def write_units(file: HDF5, units: Units) -> None:
     file.create_group("Config").attrs["AMR"] = "no; with this yt reads the group Units"
 
 
-class Output:
-    """One output of a file, open in a context; what is wrong in it is a SnapshotError.
-
-    `data` are the bytes of the file; the group of that name has the arrays and attributes.
-    """
-
-    def __init__(self, name: str, data: bytes, group: str) -> None:
-        self._name, self._data, self._group = name, data, group
-
-    def check(self, run: str, mark: str) -> None:
-        """Refuse an output of another run, and the file of another one of its outputs."""
-        with self as group:
-            other, its_mark = group.file.attrs["run"], group.file.attrs.get(MARK, "")
-        if other != run:
-            raise SnapshotError(f"{self._name} is of another run, {other} instead of {run}")
-        if its_mark != mark:
-            raise SnapshotError(f"{self._name} is of another output than the files beside it")
-
-    def __enter__(self) -> HDF5:
-        with explained(self._name):
-            self._file = opened(self._data)
-            return own(self._file, self._group)
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        self._file.close()
-        if error is not None:
-            with explained(self._name):
-                raise error
-
-
 @contextlib.contextmanager
 def explained(name: str) -> Iterator[None]:
     """Context in which damage of the file of a name is a SnapshotError."""

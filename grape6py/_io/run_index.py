@@ -11,12 +11,11 @@ Where the files are follows from the name of the index alone: what stands in it 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import h5py
 import numpy as np
@@ -25,19 +24,21 @@ from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, PathLike, Untyped
 from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.formats import parts
-from grape6py.formats.bodies import MOST_FILES
+from grape6py.formats.bodies import MOST_FILES, joined_ids
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
 # Run 2 has its table in attributes, which end at 64 kB or need HDF5's newer form, whose checksums
-# HDF5 before 2.0 writes wrong in memory; run 1 has the outputs themselves in it.
-_FORMAT, _OF_ATTRIBUTES, _OLD_FORMAT = "grape6py run 3", "grape6py run 2", "grape6py run 1"
+# HDF5 before 2.0 writes wrong in memory.
+_FORMAT, _OF_ATTRIBUTES = "grape6py run 3", "grape6py run 2"
+_BEFORE_RELEASES = b"grape6py run 1"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
 _TABLE = "index"  # the group of the datasets of a Table
-_COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")  # and radii: a row of `history`
+_COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")
 _MORE = ("external", "change")
+_NUMBERS = (*_COLUMNS, *_MORE)  # and radii: a row of `history`
 _DATASETS = ("history", "outputs", "counts")
 _ROWS = 64  # of a chunk
 _WHOLE = "ids", "component"
@@ -71,35 +72,39 @@ class Saved(NamedTuple):
         return "" if self.numbered is None else parts.mark(self.numbered.digest, number)
 
 
-class Table(Sequence[Saved]):
+class Table:
     """Outputs as an index has them, each made when it is asked for: a save needs the last alone.
 
-    `history` has a row of each: `_COLUMNS`, `_MORE`, radii; `outputs` its number, how many files it
-    has if these are numbered, else 0, and their digest; `counts` the bodies of each such file.
+    `history` has a row of each: `_NUMBERS`, radii; `outputs` its number, how many files it has if
+    these are numbered, else 0, and their digest; `counts` the bodies of each such file.
     """
 
     def __init__(self, history: AnyArray, outputs: AnyArray, counts: AnyArray) -> None:
         self.history, self.outputs, self.counts = history, outputs, counts
 
     @classmethod
-    def of(cls, outputs: Sequence[Saved]) -> Self:
+    def of(cls, some: Sequence[Saved]) -> Self:
         """Of some outputs."""
-        width = len(_COLUMNS) + len(_MORE) + (len(outputs[0].numbers["radii"]) if outputs else 3)
-        none = np.empty(0, np.int64)
-        return cls(np.empty((0, width)), none.reshape(0, 3), none).plus(outputs)
+        history = [[*(n.get(k, 0.0) for k in _NUMBERS), *n["radii"]] for _, n, _ in some]
+        outputs: list[list[int]] = []
+        counts: list[int] = []
+        for name, _, numbered in some:
+            digest, of_each = numbered or (b"", ())
+            outputs.append([int(name), len(of_each), int.from_bytes(digest, "little", signed=True)])
+            counts += of_each
+        return cls(
+            np.array(history or np.empty((0, len(_NUMBERS))), float),
+            np.array(outputs, np.int64).reshape(-1, 3),
+            np.array(counts, np.int64),
+        )
 
-    def plus(self, some: Sequence[Saved]) -> Self:
-        """With some more."""
-        rows, outputs = [self.history], [self.outputs]
-        counts = [self.counts]
-        for name, numbers, numbered in some:
-            row = [*(numbers.get(k, 0.0) for k in (*_COLUMNS, *_MORE)), *numbers["radii"]]
-            rows.append(np.array([row], float))
-            digest, of_each = (b"", ()) if numbered is None else numbered
-            counts.append(np.array(of_each, np.int64))
-            output = [[int(name), len(of_each), int.from_bytes(digest, "little", signed=True)]]
-            outputs.append(np.array(output, np.int64))
-        return type(self)(*map(np.concatenate, (rows, outputs, counts)))
+    def plus(self, saved: Saved) -> Self:
+        """With one more."""
+        one = self.of([saved])
+        if not len(self):
+            return one
+        pairs = ((getattr(self, name), getattr(one, name)) for name in _DATASETS)
+        return type(self)(*map(np.concatenate, pairs))
 
     def without_last(self) -> Self:
         """With one less."""
@@ -109,46 +114,39 @@ class Table(Sequence[Saved]):
     def check(self) -> None:
         """Raise a ValueError for what no index has."""
         number, files = self.outputs[:, 0], self.outputs[:, 1]
-        time, width = self.history[:, 0], len(_COLUMNS) + len(_MORE)
+        time = self.history[:, 0]
         if not (
             self.outputs.dtype.kind == self.counts.dtype.kind == "i"
             and len(self.history) == len(self.outputs)
-            and self.history.shape[1] >= width
-            and (number >= 0).all()
-            and (np.diff(number) > 0).all()
+            and self.history.shape[1] >= len(_NUMBERS)
             and np.isfinite(time).all()
-            and (np.diff(time) > 0).all()
-            and (files >= 0).all()
+            and all((np.diff(each) > 0).all() for each in (number, time))
+            and all((each >= 0).all() for each in (number, files, self.counts))
             and files.sum() == len(self.counts)
-            and (self.counts >= 0).all()
         ):
             raise ValueError("its table of outputs contradicts itself")
 
     def __len__(self) -> int:
         return len(self.outputs)
 
-    @overload
-    def __getitem__(self, k: int) -> Saved: ...
-    @overload
-    def __getitem__(self, k: slice) -> Sequence[Saved]: ...
-    def __getitem__(self, k: int | slice) -> Saved | Sequence[Saved]:
+    def __getitem__(self, k: int) -> Saved:
         which = range(len(self))[k]
-        if isinstance(which, range):
-            return [self[one] for one in which]
         number, files, digest = self.outputs[which].tolist()
-        names = *_COLUMNS, *_MORE
-        row = self.history[which].tolist()
-        numbers = dict(zip(names, row, strict=False)) | {"radii": self.history[which, len(names) :]}
         numbered = None
         if files:
             first = int(self.outputs[:which, 1].sum())
             counts = tuple(self.counts[first : first + files].tolist())
-            numbered = Numbered(digest.to_bytes(8, "little", signed=True), counts)
-        return Saved(_name(number), numbers, numbered)
+            numbered = Numbered(digest.to_bytes(DIGEST, "little", signed=True), counts)
+        return Saved(f"{number:06d}", _named(self.history[which]), numbered)
+
+    def __iter__(self) -> Iterator[Saved]:
+        return map(self.__getitem__, range(len(self)))
 
 
-def _name(number: int) -> str:
-    return f"{number:06d}"
+def _named(row: AnyArray) -> Attributes:
+    """The numbers of an output, from its row of `history`."""
+    n = len(_NUMBERS)
+    return dict(zip(_NUMBERS, row[:n].tolist(), strict=True)) | {"radii": row[n:]}
 
 
 class Found(NamedTuple):
@@ -162,52 +160,48 @@ class Found(NamedTuple):
 class Run:
     """What a file holds: outputs, ascending in time, of a run, whose `id` no other has.
 
-    `about` are the root's attributes. By its `kind` the file is an "index" of outputs, one
-    "output", or an "old" file, which has the outputs in it. `data` are the bytes of an index that
-    has all of `outputs`, or of an old file.
+    `about` are the root's attributes. The file is an index of a Table, of which it has all in its
+    bytes, `data`; or it is one of the outputs.
     """
 
     def __init__(
         self,
         path: PathLike,
         about: Mapping[str, Untyped],
-        outputs: Sequence[Saved] = (),
-        kind: str = "index",
+        outputs: Table | None = None,
         data: bytes = b"",
+        *,
+        output: Saved | None = None,
     ) -> None:
-        self.path, self.kind, self._data = os.fspath(path), kind, data
+        self.path, self.is_output, self._data = os.fspath(path), output is not None, data
         own = "format", "history", "history_of_energy", output_file.MARK
         self.about = {k: v for k, v in about.items() if k not in own}
         self.id = str(self.about["run"])
-        made = kind != "index" or isinstance(outputs, Table)
-        self.outputs = outputs if made else Table.of(outputs)
-        self._indexed = len(self.outputs), dict(self.about)  # what `data` have, of an index
+        self.table = Table.of([]) if outputs is None else outputs
+        self._output = output
+        self._about_indexed = dict(self.about)  # what `data` have
         real = os.path.realpath(path)
-        self.folder = (
-            atomic_files.outputs_folder(real) if kind == "index" else os.path.dirname(real)
-        )
+        self.folder = os.path.dirname(real) if output else atomic_files.outputs_folder(real)
+
+    @property
+    def outputs(self) -> Table | list[Saved]:
+        """All of them, or the one that the file is."""
+        return self.table if self._output is None else [self._output]
 
     def add(self, saved: Saved) -> Saved | None:
         """Add an output. One of the same time, whose place it takes, is returned."""
-        old = self.outputs[-1] if self.outputs else None
-        if old is not None and old.numbers["time"] == saved.numbers["time"]:
+        last = self.table[-1] if len(self.table) else None
+        is_again = last is not None and last.numbers["time"] == saved.numbers["time"]
+        if is_again:
             self.take_away()
-        else:
-            old = None
-        self.outputs = self._table.plus([saved]) if self.outputs else Table.of([saved])
-        return old
+        self.table = self.table.plus(saved)
+        return last if is_again else None
 
     def take_away(self) -> Saved:
         """Forget the last output, which is returned."""
-        last = self.outputs[-1]
-        self.outputs, self._data = self._table.without_last(), b""
+        last = self.table[-1]
+        self.table, self._data = self.table.without_last(), b""
         return last
-
-    @property
-    def _table(self) -> Table:
-        if not isinstance(self.outputs, Table):
-            raise SnapshotError(f"{self.path} is no index of outputs")
-        return self.outputs
 
     def read(
         self,
@@ -224,26 +218,22 @@ class Run:
         found = Found({}, {}, {})
         stored = output_file.stored
         with output_file.explained(self.path_of(saved)):
-            for count, (group, rows) in enumerate(self._groups(saved, share)):
+            for count, (group, rows) in enumerate(self._groups(saved, share), 1):
                 n = len(stored(group, "mass"))
                 for name in filter(group.__contains__, pieces):
                     array = stored(group, name)
                     if len(array) != n or (name in _WHOLE and array.dtype.kind not in "iu"):
                         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
                     pieces[name].append(array[rows])
-                if wrong := [
-                    name for name, some in pieces.items() if len(some) not in (0, count + 1)
-                ]:
+                if wrong := [name for name, some in pieces.items() if len(some) not in (0, count)]:
                     raise ValueError(f"{wrong[0]} is in some of its files alone")
                 found.attributes.update(group.attrs)
                 found.others.update({k: stored(group, k)[()] for k in others if k in group})
-            found.arrays.update(
-                {
-                    name: some[0] if len(some) == 1 else _joined(some)
-                    for name, some in pieces.items()
-                    if some
-                }
-            )
+            for name, some in filter(lambda piece: piece[1], pieces.items()):
+                if name == "ids":
+                    found.arrays[name] = joined_ids(some, ValueError)
+                else:
+                    found.arrays[name] = some[0] if len(some) == 1 else np.concatenate(some)
         return found
 
     def _groups(self, saved: Saved, share: Ranks | None) -> Iterator[tuple[HDF5, slice]]:
@@ -262,45 +252,33 @@ class Run:
 
     def path_of(self, saved: Saved, number: int | None = None) -> str:
         """The name of an output, or of one of its files, for messages."""
-        if self.kind == "old":
-            return f"{self.path}, output {saved.name},"
         file = f"{saved.name}.hdf5" if number is None else saved.files[number]
         return os.path.join(self.folder, file)
 
-    def opened(self, saved: Saved, number: int = 0) -> output_file.Output:
+    @contextlib.contextmanager
+    def opened(self, saved: Saved, number: int = 0) -> Iterator[HDF5]:
         """Context with the group of one file; what is wrong with it is a SnapshotError."""
         path = self.path_of(saved, number)
-        if self.kind == "old":
-            return output_file.Output(path, self._data, saved.name)
         try:
             data = _bytes(path)
         except OSError as error:
             raise SnapshotError(f"{self.path}: its output {path}: {error.strerror}") from error
         if not output_file.is_sealed(data):
             raise SnapshotError(f"{path} is damaged: its checksum is not that of its contents")
-        output = output_file.Output(path, data, "grape6py")
-        output.check(self.id, saved.mark(number))
-        return output
+        with output_file.explained(path), output_file.opened(data) as file:
+            if (its_run := file.attrs["run"]) != self.id:
+                raise SnapshotError(f"{path} is of another run, {its_run} instead of {self.id}")
+            if file.attrs.get(output_file.MARK, "") != saved.mark(number):
+                raise SnapshotError(f"{path} is of another output than the files beside it")
+            yield output_file.own(file, "grape6py")
 
-    def has_all(self, saved: Saved) -> bool:
-        """Whether all files of an output are there, and whole."""
-        try:
-            for number in range(len(saved.files)):
-                self.opened(saved, number)
-        except SnapshotError:
-            return False
-        return True
-
-    def index(self, path: PathLike | None = None) -> bytes:
-        """The bytes of the index of these outputs, under another name if one is given.
+    def index(self) -> bytes:
+        """The bytes of the index of these outputs.
 
         Those of the last call, or of the file that was read, get what is new: to make all links
         anew would take as long as there are outputs.
         """
-        table, folder = (
-            self._table,
-            os.path.basename(atomic_files.outputs_folder(path or self.path)),
-        )
+        table, folder = self.table, os.path.basename(self.folder)
 
         def fill(file: HDF5) -> None:
             file.attrs.update(self.about | {"format": _FORMAT})
@@ -310,38 +288,29 @@ class Run:
                 file.create_dataset(f"{_TABLE}/{name}", (0, *array.shape[1:]), array.dtype,
                                     chunks=(_ROWS, *array.shape[1:]),
                                     maxshape=(None, *array.shape[1:]))  # fmt: skip
-            add(file, 0)
+            add(file)
 
-        def add(file: HDF5, first: int) -> None:
+        def add(file: HDF5) -> None:
+            for k in range(len(file[f"{_TABLE}/outputs"]), len(table)):
+                name, _, numbered = saved = table[k]
+                links = [h5py.ExternalLink(f"{folder}/{file}", "/grape6py") for file in saved.files]
+                if numbered is None:
+                    file[name] = links[0]
+                    continue
+                for number, link in enumerate(links):
+                    file[f"{name}/{number}"] = link
             for name in _DATASETS:
                 array, dataset = getattr(table, name), file[f"{_TABLE}/{name}"]
                 begin = len(dataset)
                 dataset.resize(len(array), 0)
                 dataset[begin:] = array[begin:]
-            for saved in table[first:]:
-                links = [h5py.ExternalLink(f"{folder}/{name}", "/grape6py") for name in saved.files]
-                if saved.numbered is None:
-                    file[saved.name] = links[0]
-                for number, link in enumerate(links if saved.numbered else ()):
-                    file[f"{saved.name}/{number}"] = link
 
-        count, about = self._indexed
         data = b""
-        if self._data and path is None and about == self.about:
+        if self._data and self._about_indexed == self.about:
             with contextlib.suppress(*output_file.DAMAGE):
-                data = output_file.changed(self._data, lambda file: add(file, count))
-        data = data or output_file.in_memory(fill)
-        if path is None:
-            self._data, self._indexed = data, (len(table), dict(self.about))
-        return data
-
-
-def _joined(some: list[AnyArray]) -> AnyArray:
-    """Arrays one behind the other; ids of which one file has int64, another uint64, exactly."""
-    kinds = {array.dtype.kind for array in some}
-    kind = np.uint64 if kinds == {"i", "u"} else None
-    found: AnyArray = np.concatenate(some, dtype=kind, casting="unsafe")
-    return found
+                data = output_file.changed(self._data, add)
+        self._data, self._about_indexed = data or output_file.in_memory(fill), dict(self.about)
+        return self._data
 
 
 def find(path: PathLike) -> Run:
@@ -361,9 +330,8 @@ def find(path: PathLike) -> Run:
             raise
         except output_file.DAMAGE as error:  # as by an HDF5 that cannot read it
             return _from_outputs(path, f"is damaged or incomplete: {error}", SnapshotError)
-    with output_file.explained(path):
-        if _OLD_FORMAT.encode() in data:
-            return _from_old(path, data)
+    if _BEFORE_RELEASES in data:
+        raise SnapshotError(f"{path} is of a version before the first release")
     if not data.startswith(_HDF5):
         wrong = "is not an HDF5 file"
     elif b"grape6py run " in data:
@@ -382,35 +350,35 @@ def _from_sealed(path: PathLike, data: bytes) -> Run:
     with output_file.opened(data) as file:
         about = dict(file.attrs)
         if about["format"] == output_file.FORMAT:
-            return Run(path, about, [_saved(os.path.realpath(path), file)], "output")
+            return Run(path, about, output=_saved(os.path.realpath(path), file))
         if about["format"] == _OF_ATTRIBUTES:
-            return Run(path, about, _linked(file, about))
-        if about["format"] != _FORMAT:
+            table, data = _table_of_attributes(file, about), b""
+        elif about["format"] != _FORMAT:
             raise SnapshotError(f"{path} is of a newer grape6py: its form is {about['format']!r}")
-        table = Table(*(output_file.stored(file, f"{_TABLE}/{k}")[()] for k in _DATASETS))
+        else:
+            table = Table(*(output_file.stored(file, f"{_TABLE}/{k}")[()] for k in _DATASETS))
+            if len(file) != len(table) + 1:
+                raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
+            folder = os.path.basename(atomic_files.outputs_folder(path))
+            if os.fsencode(file[_TABLE].attrs["folder"]) != os.fsencode(folder):
+                data = b""  # it was renamed: its links lead nowhere
         table.check()
-        if len(file) != len(table) + 1:
-            raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
-        folder = os.path.basename(atomic_files.outputs_folder(path))
-        is_renamed = os.fsencode(file[_TABLE].attrs["folder"]) != os.fsencode(folder)
-        return Run(path, about, table, data=b"" if is_renamed else data)  # its links lead nowhere
+        return Run(path, about, table, data)
 
 
-def _linked(file: HDF5, about: Attributes) -> list[Saved]:
-    """The outputs of an index whose table is in its attributes."""
-    n, found = len(_COLUMNS), []
-    rows = np.array(about["history"], float)
-    more = np.array(about.get("history_of_energy", np.zeros((len(rows), len(_MORE)))), float)
-    for name, row, of_energy in zip(sorted(file), rows, more, strict=True):
-        numbers = dict(zip(_COLUMNS, row[:n], strict=True)) | dict(
-            zip(_MORE, of_energy, strict=True)
-        )
+def _table_of_attributes(file: HDF5, about: Attributes) -> Table:
+    """That of an index which has it there."""
+    history, n = np.array(about["history"], float), len(_COLUMNS)
+    energy = np.array(about.get("history_of_energy", np.zeros((len(history), len(_MORE)))), float)
+    found = []
+    rows = np.hstack((history[:, :n], energy, history[:, n:]))
+    for name, row in zip(sorted(file), rows, strict=True):
         numbered = None
         if not isinstance(file.get(name, getlink=True), h5py.ExternalLink):
             group = output_file.own(file, name)
             numbered = _numbered(group.attrs["digest"], output_file.stored(group, "counts")[()])
-        found.append(Saved(name, numbers | {"radii": row[n:]}, numbered))
-    return found
+        found.append(Saved(name, _named(row), numbered))
+    return Table.of(found)
 
 
 def _saved(path: str, file: HDF5) -> Saved:
@@ -432,12 +400,9 @@ def _saved(path: str, file: HDF5) -> Saved:
 
 def _numbered(digest: str, counts: AnyArray) -> Numbered:
     found = Numbered(bytes.fromhex(digest), tuple(int(n) for n in counts))
-    if (
-        len(found.digest) != DIGEST
-        or not 0 < len(found.counts) <= MOST_FILES
-        or min(found.counts) < 0
-    ):
-        raise ValueError(f"it is in {len(found.counts)} files")
+    n = found.counts
+    if not (len(found.digest) == DIGEST and 0 < len(n) <= MOST_FILES and min(n) >= 0):
+        raise ValueError(f"it is in {len(n)} files")
     return found
 
 
@@ -448,24 +413,6 @@ def _numbers(group: HDF5) -> Attributes:
     if not np.isfinite(numbers["time"]):
         raise ValueError(f"its time is {numbers['time']}")
     return numbers | {"radii": np.array(group.attrs["radii"], float)}
-
-
-def _from_old(path: PathLike, data: bytes) -> Run:
-    with output_file.opened(data) as file:
-        about = dict(file.attrs) | {"run": hashlib.sha256(data).hexdigest()[:32]}
-        outputs = []
-        for name in sorted(file):
-            try:
-                outputs.append(Saved(name, _numbers(output_file.own(file, name))))
-            except output_file.DAMAGE as error:
-                warnings.warn(
-                    f"{path}: output {name} is incomplete ({error}) and left out",
-                    Grape6Warning,
-                    stacklevel=4,
-                )
-    if about["format"] != _OLD_FORMAT or not outputs:
-        raise SnapshotError(f"{path} is no file of a run made by grape6py, or is damaged")
-    return Run(path, about, outputs, "old", data)
 
 
 def outputs_in(folder: str) -> list[str]:
@@ -480,26 +427,29 @@ def _from_outputs(path: PathLike, wrong: str, kind: Callable[[str], Exception]) 
     """The run whose outputs are in the folder that belongs to a path, without its index."""
     folder = atomic_files.outputs_folder(path)
     names = outputs_in(folder)
-    found: Run | None = None
+    about: Attributes = {}
     outputs: list[Saved] = []
     for name in reversed(names):
         if parts.split_number(name)[1]:
             continue  # seen by the first one of its output
         with contextlib.suppress(*output_file.DAMAGE):  # it is left out
-            data = _bytes(os.path.join(folder, name))
+            file = os.path.join(folder, name)
+            data = _bytes(file)
             if not output_file.is_sealed(data):
                 continue
-            with output_file.opened(data) as file:
-                run = found or Run(path, file.attrs)
-                is_of_it = file.attrs["run"] == run.id
-                saved = _saved(os.path.join(folder, name), file)
+            run = _from_sealed(file, data)
+            saved = run.outputs[0]
             if outputs and not outputs[0].numbers["time"] > saved.numbers["time"]:
                 continue  # which the later one has taken the place of
             Table.of([saved, *outputs[:1]]).check()
-            if is_of_it and (saved.numbered is None or run.has_all(saved)):
-                outputs.insert(0, saved)
-                found = run
-    if found is None:
+            if not run.is_output or run.id != about.get("run", run.id):
+                continue
+            for number in range(1, len(saved.files)):  # which all are there, and whole
+                with run.opened(saved, number):
+                    pass
+            outputs.insert(0, saved)
+            about = about or run.about
+    if not outputs:
         raise kind(f"{path} {wrong}" + f", nor is one of its outputs in {folder}" * bool(names))
     warnings.warn(f"{path} {wrong}: read from its outputs in {folder}", Grape6Warning, stacklevel=4)
-    return Run(path, found.about, outputs)
+    return Run(path, about, Table.of(outputs))

@@ -19,7 +19,6 @@ from grape6py._arrays.kinds import Attributes, Int8s, PathLike
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.parts import split_number
-from grape6py.models import Particles
 from grape6py.ranks.ranks import Ranks, together
 
 if TYPE_CHECKING:
@@ -43,11 +42,8 @@ def describe(cluster: Cluster) -> Attributes:
         "potential": energy.potential,
         "radii": cluster.lagrangian_radii(),
     }
-    return found | {
-        name: value
-        for name, value in (("external", energy.external), ("change", cluster.energy_change))
-        if value
-    }
+    also = {"external": energy.external, "change": cluster.energy_change}
+    return found | {name: value for name, value in also.items() if value}
 
 
 def labels_in(run: run_index.Run, saved: run_index.Saved) -> Labels | None:
@@ -96,18 +92,14 @@ class Writer:
         try:
             with together(ranks, _CALL) as said:
                 said.same("overwrite", int(overwrite))
-                self._take_hold()
+                if self._is_first:
+                    self._lock = atomic_files.Lock(self._folder, self.path)
+                    folder, name = os.path.split(self._index)
+                    for pattern in (self._folder, r"\d+(\.\d+)?\.hdf5"), (folder, re.escape(name)):
+                        atomic_files.remove_aside(*pattern)  # what a killed writer has left
         except BaseException:
             self.close()
             raise
-
-    def _take_hold(self) -> None:
-        """Lock the folder, and remove what a writer that was killed has left."""
-        if self._is_first:
-            self._lock = atomic_files.Lock(self._folder, self.path)
-            atomic_files.remove_aside(self._folder, r"\d+(\.\d+)?\.hdf5")
-            folder, name = os.path.split(self._index)
-            atomic_files.remove_aside(folder, re.escape(name))
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +110,8 @@ class Writer:
     def close(self) -> None:
         """Let others write."""
         if self._replaced is not None:
-            warnings.warn(
-                f"{self.path}: what was there before is {self._shown(self._replaced)} now",
-                Grape6Warning,
-                stacklevel=2,
-            )
+            text = f"{self.path}: what was there before is {self._shown(self._replaced)} now"
+            warnings.warn(text, Grape6Warning, stacklevel=2)
         if self._lock is not None:
             self._lock.release()
 
@@ -147,17 +136,17 @@ class Writer:
     def _put_aside(self, lock: atomic_files.Lock) -> str | None:
         if not run_index.outputs_in(self._folder):
             return atomic_files.keep(self._index)
-        name = atomic_files.backup_name(self._index)
+        (name,) = atomic_files.backup_names([self._index])
         folder = atomic_files.outputs_folder(name)
         if os.path.lexists(self._index):
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", Grape6Warning)
-                    index = run_index.find(self._index).index(name)
-            except (SnapshotError, Grape6Warning):  # no index of these outputs, or a damaged one
+            run = None
+            with contextlib.suppress(SnapshotError, Grape6Warning), warnings.catch_warnings():
+                warnings.simplefilter("error", Grape6Warning)
+                run = run_index.find(self._index)
+            if run is None or run.is_output:  # no index of these outputs, or a damaged one
                 os.rename(self._index, name)
             else:
-                atomic_files.write_whole(name, index)
+                atomic_files.write_whole(name, run_index.Run(name, run.about, run.table).index())
         os.rename(self._folder, folder)
         if os.path.lexists(self._index):
             os.unlink(self._index)
@@ -211,27 +200,24 @@ class Writer:
             if component is not None:
                 self._labels = Labels(ids.astype(np.uint64), _checked(component, len(ids)))
         parts = cluster._parts
+        rank = 0 if parts is None else parts.rank
         saved = self._next(run, numbers, parts, len(ids))
+        writes = saved.numbered is not None or self._is_first
         with contextlib.ExitStack() as asides:
             with together(self._ranks, _CALL):
-                if saved.numbered is not None or self._is_first:
+                if writes:
+                    labels = None if self._labels is None else self._labels.of(ids)
                     data = output_file.written(
-                        run.about,
-                        numbers,
-                        ids,
-                        particles,
-                        state,
-                        None if self._labels is None else self._labels.of(ids),
+                        run.about, numbers, ids, particles, state, labels,
                         None if binaries is None else binaries._asdict(),
-                        counts=saved.numbered and saved.numbered.counts,
-                        mark=saved.mark(0 if parts is None else parts.rank),
-                    )
-                    path = run.path_of(saved, 0 if parts is None else parts.rank)
+                        counts=saved.numbered and saved.numbered.counts, mark=saved.mark(rank),
+                    )  # fmt: skip
+                    path = run.path_of(saved, rank)
                     if os.path.islink(path):  # which would be followed
                         atomic_files.keep_all([path])
                     aside = asides.enter_context(atomic_files.Aside(path, [data]))
             with together(self._ranks, _CALL):
-                if saved.numbered is not None or self._is_first:
+                if writes:
                     aside.put()
         self._add(run, saved)
 
@@ -266,9 +252,6 @@ class Writer:
                     os.unlink(os.path.join(self._folder, name))
             self._remove_replaced()
 
-    def _write(self, name: str, data: bytes) -> None:
-        atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
-
     def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to, known to all ranks."""
         if self._run is None:
@@ -297,13 +280,11 @@ class Writer:
             # of a first output whose writers were killed before all files had their names
             atomic_files.keep_all([os.path.join(self._folder, name) for name in names])
             return self._new(cluster, numbers, about)
-        if run.kind == "output":
+        if run.is_output:
             raise SnapshotError(f"{self.path} is one output of a run: take another name")
         was, now = (str(about.get("changes", "")) for about in (run.about, cluster._about))
         if run.id == cluster.run_id and now != was and now.startswith(was):
             run.about |= {"precision": cluster.precision} | cluster.settings | cluster._about
-        if run.kind == "old":
-            return self._converted(run, cluster)
         while run.outputs:
             try:
                 self._labels = labels_in(run, run.outputs[-1])
@@ -319,7 +300,7 @@ class Writer:
             warnings.simplefilter("ignore", Grape6Warning)
             with contextlib.suppress(SnapshotError, FileNotFoundError):
                 run = run_index.find(self.path)
-                return run.kind == "output" or run.id == cluster.run_id
+                return run.is_output or run.id == cluster.run_id
         return False
 
     def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
@@ -328,23 +309,6 @@ class Writer:
         mode = {"precision": cluster.precision, "backend": cluster.backend}
         about = mode | cluster.settings | {"initial_energy": start} | cluster._about | about
         return run_index.Run(self.path, about | {"run": cluster.run_id})
-
-    def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
-        """An old file as an index and its outputs; it is kept under another name."""
-        _check_same(old, cluster)
-        run = run_index.Run(self.path, old.about)
-        for saved in old.outputs:
-            with old.opened(saved) as group:
-                found = {name: output_file.stored(group, name)[()] for name in Particles._fields}
-                all_ = output_file.own(group, "state")
-                state = {name: output_file.stored(all_, name)[()] for name in all_}
-            ids = np.arange(len(found["mass"]))
-            self._write(
-                saved.name, output_file.written(run.about, saved.numbers, ids, found, state)
-            )
-            run.add(saved)
-        atomic_files.keep(self._index)
-        return run
 
 
 def _checked(component: ArrayLike, n: int) -> Int8s:

@@ -92,8 +92,6 @@ class _Integration:
     _about: Attributes
     _history: list[archive.Record]
     _seconds: list[float | None]
-    _units: Units | None
-    _shown: moments.Nearest
     _profile_from: tuple[float, float] | None
 
     def __init__(
@@ -188,10 +186,7 @@ class _Integration:
         self._units = found.units
         self.cluster = _begun(o, found, eps, self._ranks)
         if component is not None:
-            ids = np.arange(len(found.mass)) if found.ids is None else found.ids
-            if share is not None and found.ids is None:
-                ids += int(share.counts(len(ids))[: share.rank].sum())
-            self.cluster._labels = Labels(ids.astype(np.uint64), component)
+            self.cluster._labels = Labels(self.cluster._own_ids(), component)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         if self._units is not None:
             self._about["units"] = str(self._units)
@@ -225,7 +220,7 @@ class _Integration:
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
-        self._units = Units.from_text(str(about["units"])) if "units" in about else None
+        self._units = archive.units_of(about)
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -67,31 +68,12 @@ def write(
     ranks: Ranks | None = None,
     keep: Callable[[list[str]], object] | None = None,
 ) -> list[str]:
-    """Write the numbered files of a snapshot.
+    """Write the numbered files of a snapshot, of which `path` has no number; their names.
 
-    Parameters
-    ----------
-    path : path-like
-        The name without a number.
-    contents : sequence of Snapshot
-        The bodies of each file. With `ranks` those of this one's file, in a call of all, with the
-        same time and units.
-    format_ : Format
-    comment : str
-    ranks : Ranks, optional
-    keep : callable, optional
-        Called with the names of the files that are there, before they are replaced; it may give
-        them other names. Those that no new one replaces are removed in the end.
-
-    Returns
-    -------
-    list of str
-        The names of all files.
-
-    Raises
-    ------
-    ArgumentError, OSError
-        As `write_snapshot`.
+    `contents` are the bodies of each file: with `ranks` those of this one's, in a call of all with
+    the same time and units. `keep` is called with the names of the files that are there, before
+    they are replaced, and may give them other names. Those that no new one replaces are removed in
+    the end. Errors are those of `write_snapshot`.
     """
     with together(ranks, _CALL):
         about = [_About.of(content) for content in contents]
@@ -125,8 +107,9 @@ def write(
         with together(ranks, _CALL):
             for aside in asides:
                 aside.hold_old()
-        undo: list[Callable[[], None]] = [aside.undo for aside in asides]
-        try:
+        with contextlib.ExitStack() as undo:
+            for aside in asides:
+                undo.callback(aside.undo)
             with together(ranks, _CALL):
                 if first == 0:  # what reads the others goes by it
                     asides[0].put()
@@ -137,12 +120,8 @@ def write(
                 if first == 0 and os.path.isfile(path):
                     old = atomic_files.taken_away(path)
                     written.callback(_remove, [old])
-                    undo.append(lambda: os.replace(old, path))
-        except BaseException:
-            for step in reversed(undo):
-                with contextlib.suppress(OSError):
-                    step()
-            raise
+                    undo.callback(os.replace, old, path)
+            undo.pop_all()
         _remove(set(standing) - {*names, os.fspath(path)})
     return names
 
@@ -225,17 +204,12 @@ def _all_ids(about: Sequence[_About]) -> AnyArray | None:
 def _standing(path: PathLike, names: Sequence[str], format_: Format) -> list[str]:
     """Files that are there: that of the name itself, numbered ones, and more of their snapshot."""
     found = [name for name in (os.fspath(path), *names) if os.path.isfile(name)]
-    number = len(names)
-    while _is_part(name := parts.part_name(path, number), number, format_):
+    for number in itertools.count(len(names)):
+        head = _head(name := parts.part_name(path, number), format_)
+        if head is None or head.files <= number:  # of no snapshot in more files
+            break
         found.append(name)
-        number += 1
     return found
-
-
-def _is_part(name: str, number: int, format_: Format) -> bool:
-    """Whether a file is one of a snapshot in more files than its number."""
-    head = _head(name, format_)
-    return head is not None and head.files > number
 
 
 def _head(name: str, format_: Format) -> parts.Head | None:

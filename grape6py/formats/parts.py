@@ -30,33 +30,17 @@ _NUMBER = re.compile(r"\.(0|[1-9]\d{0,6})$")
 
 
 class Head(NamedTuple):
-    """What a file says of itself, and of the snapshot that it is of.
+    """What a file says of itself, and of the snapshot that it is of."""
 
-    Attributes
-    ----------
-    name : str
-        Of the file.
-    counts, totals : tuple of int
-        Bodies of each type in the file, and in all; no totals if it does not say.
-    files : int
-        Of the snapshot.
-    time : float or None
-    units : Units or None
-    expansion : Expansion or None
-    has_ids : bool
-    mark : str
-        A digest of the snapshot, and the number of the file; "" if another code wrote it.
-    """
-
-    name: str
-    counts: tuple[int, ...]
-    totals: tuple[int, ...]
-    files: int
+    name: str  # of the file
+    counts: tuple[int, ...]  # bodies of each type in the file
+    totals: tuple[int, ...]  # and in all files; none if it does not say
+    files: int  # of the snapshot
     time: float | None
     units: Units | None
     expansion: Expansion | None
     has_ids: bool
-    mark: str
+    mark: str  # digest of the snapshot and number of the file; "" if another code wrote it
 
     @property
     def n(self) -> int:
@@ -69,22 +53,13 @@ class Head(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Of a file that is written, among those of its snapshot.
-
-    Attributes
-    ----------
-    number, files : int
-    total, largest_id : int
-        Bodies of all files, and the largest of their ids.
-    digest : bytes, 8 of them
-        Of the snapshot.
-    """
+    """Of a file that is written, among those of its snapshot."""
 
     number: int
     files: int
-    total: int
-    largest_id: int
-    digest: bytes
+    total: int  # bodies of all files
+    largest_id: int  # of all files
+    digest: bytes  # 8, of the snapshot
 
     @property
     def mark(self) -> str:
@@ -98,18 +73,10 @@ def mark(digest: bytes, number: int) -> str:
 
 
 class Layout(NamedTuple):
-    """How a format that may be in numbered files is read.
+    """How a format that may be in numbered files is read."""
 
-    Attributes
-    ----------
-    head : callable
-        What a source says of itself.
-    rows : callable
-        Bodies of a source, from one number to another.
-    """
-
-    head: Callable[[Source], Head]
-    rows: Callable[[Source, int, int], Snapshot]
+    head: Callable[[Source], Head]  # what a source says of itself
+    rows: Callable[[Source, int, int], Snapshot]  # its bodies from one number to another
 
     def read(self, source: Source, which: int) -> Snapshot:
         """All bodies of all files of a snapshot, in their order."""
@@ -146,11 +113,12 @@ class Layout(NamedTuple):
 
         for first in filter(lambda head: head.mark, named(0)):
             digest = first.mark.split(" ")[0]
-            marks = [f"{digest} {k}" for k in range(min(first.files, MOST_FILES))]
-            all_ = [[head for head in named(k) if head.mark == m][:1] for k, m in enumerate(marks)]
-            found = list(itertools.chain(*all_))
-            names = [os.path.join(folder, f"{stem}.{k}{ending}") for k in range(len(found))]
-            if len(found) == len(marks) and [head.name for head in found] != names:
+            numbers = range(min(first.files, MOST_FILES))
+            found: list[Head] = []
+            for k in numbers:
+                found += [head for head in named(k) if head.mark == f"{digest} {k}"][:1]
+            names = [os.path.join(folder, f"{stem}.{k}{ending}") for k in numbers]
+            if len(found) == len(names) and [head.name for head in found] != names:
                 _check_set(found)
                 return found
         return None

@@ -31,22 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "draw", "draw_file"]
 
 STYLE: Untyped = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-STYLE |= {
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "axes.titlelocation": "left",
-}
-STYLE |= {"axes.titlesize": 10}
+STYLE |= {"axes.grid": True, "grid.alpha": 0.25, "grid.linewidth": 0.6}
+STYLE |= {"axes.titlelocation": "left", "axes.titlesize": 10}
 
 _DPI = 110
 # In inches.
 _WIDTH, _HEIGHT = 9.0, 2.35  # of the figure; of the curves
 _LEFT = 0.8
-_CURVES = (
-    (_LEFT, 3.25),
-    (4.75, 3.15),
-)  # from the left, and their widths; labels stand to the right
+_CURVES = (_LEFT, 3.25), (4.75, 3.15)  # from the left, and widths; labels stand to the right
 _GAP = 0.12  # between the bodies at two moments
 
 
@@ -69,18 +61,13 @@ def draw_file(path: PathLike, source: PathLike) -> None:
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(source, k) for k in which]
     title = title_of(about, len(shown[0].mass))
-    draw(path, title, records, diagnostics.FRACTIONS, shown, units=units_of(about))
+    draw(path, title, records, diagnostics.FRACTIONS, shown, units=archive.units_of(about))
 
 
 def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
-    scale = Scale.of(units_of(about))
+    scale = Scale.of(archive.units_of(about))
     return scale.title(str(about.get("name", f"N = {n}")), float(about["eps"]))
-
-
-def units_of(about: Attributes) -> Units | None:
-    """Those of a run, from the attributes of its file's root."""
-    return Units.from_text(str(about["units"])) if "units" in about else None
 
 
 def write_title(figure: Figure, text: str) -> None:

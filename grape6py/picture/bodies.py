@@ -207,11 +207,5 @@ class Bodies:
 
 def _hole(size: float) -> dict[str, Untyped]:
     """The mark of a black hole: a ring of a size in points."""
-    return {
-        "marker": "o",
-        "ms": size,
-        "mfc": "none",
-        "mec": "white",
-        "mew": 1.0,
-        "path_effects": [withStroke(linewidth=2.4, foreground=SKY)],
-    }
+    return {"marker": "o", "ms": size, "mfc": "none", "mec": "white", "mew": 1.0,
+            "path_effects": [withStroke(linewidth=2.4, foreground=SKY)]}  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from grape6py import Hermite, archive, plummer
 from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import cluster_of, edited, of_version_01, outputs
+from runs import cluster_of, edited, outputs
 from test_archive import written
 
 
@@ -169,27 +169,19 @@ def refused(path):
     return any(str(path) in str(warning.message) for warning in given)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_files_of_version_01_are_refused(path, share):
-    of_version_01(path, cluster_of(40), 0.0, 0.25, 0.3)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    assert refused(path)
-
-
 WRONG = {
-    "group is a dataset": ("000002", np.arange(3.0)),
-    "state is a dataset": ("000002/state", np.arange(3.0)),
+    "group is a dataset": ("grape6py", np.arange(3.0)),
+    "state is a dataset": ("grape6py/state", np.arange(3.0)),
     "passes is a word": ("passes", "many"),
     "mode is unknown": ("precision", "half"),
-    "vel is short": ("000002/state/vel", np.zeros((39, 3))),
-    "vel is NaN": ("000002/state/vel", np.full((40, 3), np.nan)),
-    "vel is text": ("000002/state/vel", np.full(40, b"fast")),
+    "vel is short": ("grape6py/state/vel", np.zeros((39, 3))),
+    "vel is NaN": ("grape6py/state/vel", np.full((40, 3), np.nan)),
+    "vel is text": ("grape6py/state/vel", np.full(40, b"fast")),
 }
 
 
 def break_file(file, how):
-    group = file["000002"]
+    group = file["grape6py"]
     if how in WRONG:
         name, value = WRONG[how]
         place = file if name in file else file.attrs
@@ -205,11 +197,11 @@ def break_file(file, how):
     "no mass", "no state", "no state/dt", "no state/acc", "no time", "no steps", "no eps", "no eta",
     "no passes", "no precision", "no backend", "no dt_max", *WRONG,
 ])  # fmt: skip
-def test_files_with_something_missing_or_wrong_are_refused_by_name(path, how):
-    of_version_01(path, cluster_of(40), 0.0, 0.25, 0.3)
-    with h5py.File(path, "a") as file:
-        break_file(file, how)
-    assert refused(path)
+def test_outputs_with_something_missing_or_wrong_are_refused_by_name(path, how):
+    written(path)
+    output = path.parent / "run" / "000002.hdf5"
+    edited(output, lambda file: break_file(file, how))
+    assert refused(output)
 
 
 @pytest.mark.parametrize("how", ["no eps", "no passes", "no run", "no format", "no precision"])

@@ -6,7 +6,7 @@ import pytest
 
 from grape6py import Hermite, Leapfrog, archive, galaxy, plummer, snapshot
 from grape6py.errors import ArgumentError
-from runs import cluster_of, edited, of_version_01, run
+from runs import cluster_of, edited, run
 
 DISK = galaxy(30, 10, 40, seed=1, black_hole=0.01)
 
@@ -60,14 +60,11 @@ def test_labels_change_no_bits(path, tmp_path):
     assert np.array_equal(a.pos, b.pos)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_files_without_labels_say_so(path, tmp_path):
+def test_files_without_labels_say_so(path):
     cluster_of().save(path)
-    of_version_01(tmp_path / "old.h5", cluster_of(), 0.0, 0.25)
-    for file in path, tmp_path / "old.h5":
-        assert archive.read_component(file) is None
-        assert archive.read_labelled(file)[1] is None
-        assert len(snapshot.read_snapshot(file).mass) == 64
+    assert archive.read_component(path) is None
+    assert archive.read_labelled(path)[1] is None
+    assert len(snapshot.read_snapshot(path).mass) == 64
 
 
 @pytest.mark.parametrize(("component", "words"), [

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Hermite, archive, plummer
+from grape6py import Hermite, archive
 from grape6py._io import atomic_files
 from grape6py.errors import FileInUseError, Grape6Warning, SnapshotError
-from runs import COMMAND, cluster_of, of_version_01, process, run, times
+from runs import COMMAND, cluster_of, process, run, times
 
 # ---- crashes -----------------------------------------------------------------------------------
 
@@ -345,27 +345,3 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
     monkeypatch.setattr(atomic_files.fcntl, "flock", none)
     cluster_of(12).save(tmp_path / "a.h5")
     assert times(tmp_path / "a.h5") == [0.0]
-
-
-# ---- files of version 0.1 ------------------------------------------------------------------------
-
-
-def test_files_of_version_01_are_gone_on_with_in_the_new_form(tmp_path):
-    path = tmp_path / "old.h5"
-    of_version_01(path, cluster_of(40), 0.0, 0.25)
-    content = path.read_bytes()
-    with h5py.File(path, "a") as file:  # a killed run left a group without its arrays
-        file.create_group("000002").attrs["time"] = 0.3
-    with pytest.warns(Grape6Warning, match="000002 is incomplete"):
-        cluster = Hermite.load(path)
-    path.write_bytes(content)
-    cluster = Hermite.load(path)
-    cluster.evolve(0.3)
-    cluster.save(path)
-    assert (tmp_path / "old.h5.~1~").read_bytes() == content
-    assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.3]
-    whole = cluster_of(40)
-    whole.evolve(0.3)
-    assert np.array_equal(Hermite.load(path).pos, whole.pos)
-    assert np.array_equal(archive.read_particles(path, 0).pos, plummer(40, 1).pos)
-    assert Hermite.load(tmp_path / "old.h5.~1~").time == 0.25

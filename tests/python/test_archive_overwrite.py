@@ -7,7 +7,7 @@ import pytest
 
 from grape6py import Hermite, Leapfrog, archive
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import cluster_of, of_version_01, run, times
+from runs import cluster_of, run, times
 
 
 def names(folder):
@@ -36,15 +36,11 @@ def leapfrog(path):
     Leapfrog(*cluster_of(20).particles(), eps=0.1, dt=0.125).save(path)
 
 
-def version_01(path):
-    of_version_01(path, cluster_of(40), 0.0, 0.25)
-
-
 def no_run(path):
     path.write_text("notes")
 
 
-THERE = [another_run, outputs_without_index, damaged_index, leapfrog, version_01, no_run]
+THERE = [another_run, outputs_without_index, damaged_index, leapfrog, no_run]
 
 
 @pytest.mark.parametrize("there", THERE)

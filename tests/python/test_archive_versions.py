@@ -42,6 +42,17 @@ def test_an_index_of_a_later_version_is_refused_by_name(path):
         Hermite.load(path)
 
 
+def test_a_file_of_before_the_first_release_is_refused_by_name(path):
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "grape6py run 1"
+        file["000000/mass"] = np.ones(3)
+    content = path.read_bytes()
+    for use in (Hermite.load, archive.history, cluster_of(8).save):
+        with pytest.raises(SnapshotError, match=r"run\.h5 .* before the first release"):
+            use(path)
+    assert path.read_bytes() == content
+
+
 def test_an_index_has_the_form_that_every_hdf5_reads(path):
     written(path)
     data = path.read_bytes()

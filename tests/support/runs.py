@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Hermite, archive, plummer
+from grape6py import Hermite, plummer
 from grape6py._io import output_file
 from grape6py.cli import main
 from grape6py.integrators.base import EXTRA
@@ -83,24 +83,6 @@ def edited(path, change):
     with h5py.File(path, "a") as file:
         change(file)
     path.write_bytes(output_file.seal(path.read_bytes()))
-
-
-def of_version_01(path, cluster, *times):
-    """A file as version 0.1 wrote it."""
-    with h5py.File(path, "w") as file:
-        for number, time in enumerate(times):
-            cluster.evolve(time)
-            numbers, found = archive.describe(cluster), cluster.particles()._asdict()
-            if not number:
-                energy = {"initial_energy": numbers["kinetic"] + numbers["potential"]}
-                mode = {"precision": cluster.precision, "backend": cluster.backend}
-                file.attrs.update({"format": "grape6py run 1"} | mode | cluster.settings | energy)
-            group = file.create_group(f"{number:06d}")
-            group.attrs.update(numbers)
-            for name, array in found.items():
-                group[name] = array
-            for name, array in cluster.state().items():
-                group[f"state/{name}"] = array
 
 
 def with_table_in_attributes(path, **options):
