@@ -22,7 +22,7 @@ class PyGrape6py(PythonPackage):
     depends_on("py-scikit-build-core@1.0:", type="build")
 
     depends_on("python@3.11:", type=("build", "run"))
-    depends_on("py-cffi@1.15:", type=("build", "run"))
+    depends_on("py-cffi@1.15.1:", type=("build", "run"))
     depends_on("py-numpy@1.24:", type="run")
     depends_on("py-h5py@3.8:", type="run")
     depends_on("py-matplotlib@3.6:", type="run")

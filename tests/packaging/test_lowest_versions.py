@@ -30,7 +30,7 @@ def lowest():
     """What pip is asked for: NAME==VERSION of each NAME>=VERSION."""
     project = tomllib.loads((capi.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = [re.fullmatch(r"([a-z0-9]+)>=([\d.]+)", one) for one in project["dependencies"]]
-    return [f"{one[1]}=={one[2]}" for one in found]
+    return [f"{one[1]}=={'.'.join([*one[2].split('.'), '0'][:3])}" for one in found]
 
 
 def _make(folder):

@@ -215,10 +215,10 @@ def test_a_save_that_is_interrupted_leaves_what_was_there(path, monkeypatch):
     """A second Ctrl-C while the restart file is written: what was there before is whole."""
     cluster = written(path)
 
-    def interrupted():
+    def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cluster, "state", interrupted)
+    monkeypatch.setattr(type(cluster), "state", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster.save(path)
     assert Hermite.load(path).time == 0.3
