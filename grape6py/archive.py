@@ -33,7 +33,13 @@ from grape6py._io.run_writer import labels_in
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.bound_pairs import Binaries
 from grape6py.diagnostics import Energy
-from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.errors import (
+    ArgumentError,
+    Grape6Warning,
+    NotFiniteError,
+    RangeError,
+    SnapshotError,
+)
 from grape6py.formats.bodies import Snapshot
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external
@@ -196,7 +202,10 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         mass, state, about = _last_whole(run, kind, parts)
         component = about.pop("component")
         about |= {"run_id": run.id, "precision": mode} | options | _backend(backend, options)
-        cluster = kind.restored(settings, mass, state, **about)
+        try:
+            cluster = kind.restored(settings, mass, state, **about)
+        except (NotFiniteError, RangeError) as error:  # of what is predicted from the state
+            raise SnapshotError(f"{run.path} cannot go on: {error}") from error
         own = {*before, "precision", "backend", "run"}
         cluster._about = {k: v for k, v in run.about.items() if k not in own}
         if component is not None:
@@ -287,9 +296,15 @@ def _read(
             "ids": once("ids", of("ids", arrays["ids"], len(mass))) if "ids" in arrays else None,
             "component": arrays.get("component"),
             "time": validate.number("time", attributes["time"]),
-            "steps": int(attributes["steps"]),
-            "blocks": int(attributes["blocks"]),
+            **{name: _count(name, attributes[name]) for name in ("steps", "blocks")},
         }  # fmt: skip
+
+
+def _count(name: str, value: Untyped) -> int:
+    found = int(validate.number(name, value, negative=False))
+    if found >= 2**63:
+        raise ArgumentError(f"{name} = {found} is beyond 64 bits")
+    return found
 
 
 def read_particles(path: PathLike, which: int = -1) -> Particles:
@@ -378,5 +393,5 @@ def history(path: PathLike) -> tuple[Attributes, list[Record]]:
     """
     run = run_index.find(path)
     with output_file.explained(run.path):
-        start = float(run.about["initial_energy"])
+        start = validate.number("initial_energy", run.about["initial_energy"])
     return run.about, [record(output.numbers, start) for output in run.outputs]
