@@ -42,7 +42,7 @@ module g6lib
    integer(c_int), parameter :: G6X_E_NULL = -26          ! null pointer
    integer(c_int), parameter :: G6X_E_OVERFLOW = -27      ! size beyond what can be counted
    integer(c_int), parameter :: G6X_E_MEMORY = -29        ! out of host memory
-   integer(c_int), parameter :: G6X_E_FORK = -30          ! in a forked child: a device, or a cluster in another's call
+   integer(c_int), parameter :: G6X_E_FORK = -30          ! in a forked child: a device, or a call
    integer(c_int), parameter :: G6X_E_VERIFY = -40        ! GRAPE6_VERIFY found a wrong result
 
    ! Options for g6x_set_int and its like.

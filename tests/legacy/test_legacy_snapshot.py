@@ -72,7 +72,11 @@ def read_bytes(request, tmp_path_factory):
 @example("1" * 90 + ".5 0 0 0 0 0 0")
 @example("# " + "long " * 1000 + "\n0 0 0 0 0 0 0")
 def test_it_agrees_with_the_python_reader(read_bytes, text):
-    found = read_bytes(text.encode()) if text else "no bodies in it"
+    if not text:
+        with pytest.raises(SnapshotError, match="it is empty"):
+            read_snapshot(io.StringIO(text), format="text")
+        return
+    found = read_bytes(text.encode())
     try:
         want = read_snapshot(io.StringIO(text), format="text")
     except SnapshotError as refused:
