@@ -65,7 +65,7 @@ def opened(path: PathLike) -> BinaryIO:
 class Aside:
     """A file that is whole and synced, under another name until it is put into its place.
 
-    The name, .NAME.XXXXXXXX.grape6, is nobody else's. If a file is replaced, the new one is private
+    The name, .NAME.TOKEN.grape6, is nobody else's. If a file is replaced, the new one is private
     until it has the permissions of the old one. A link is followed, if not told otherwise. As a
     context it removes what has not been put there. An OSError names `path`.
 
