@@ -47,9 +47,11 @@ class Grape6(Closed):
     backend : {"auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree"}
         Where the sum is done; "auto": as GRAPE6_BACKEND says, by default on a GPU if there is one.
         "cpu-tree" is an octree, "cuda-tree" one on a GPU, "tree" that one if there is a GPU.
-    precision : {"grape", "double", "single"}
-        Positions in pairs of single precision numbers and pair terms in single (the
-        default); everything in double; everything in single.
+    precision : {"auto", "grape", "double", "single"}
+        "grape": positions in pairs of single precision numbers and pair terms in single. "double",
+        "single": all in that. "auto" (the default): as "grape", but in double for targets whose own
+        particle has ``acc`` and ``jerk`` that say that the time since its own is less than about a
+        hundredth of its time scale, so that roundoff shortens no step.
     threads : int
         Threads of a force call; 0 for as many as the process may use.
     isa : {"best", "base", "avx2", "avx512", "neon"}
@@ -149,7 +151,7 @@ class Grape6(Closed):
 
     @property
     def precision(self) -> str:
-        """Arithmetic mode: "grape", "double" or "single"."""
+        """Arithmetic mode: "auto", "grape", "double" or "single"."""
         self._board.check_open()
         value = self._board.option("PRECISION")
         return next(name for name, number in PRECISIONS.items() if number == value)

@@ -70,7 +70,7 @@ module g6lib
    integer(c_int), parameter :: G6X_DRIFT_Y = 22
    integer(c_int), parameter :: G6X_DRIFT_Z = 23
 
-   integer(c_int), parameter :: G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2
+   integer(c_int), parameter :: G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2, G6X_AUTO_MODE = 3
    integer(c_int), parameter :: G6X_ISA_BEST = 0, G6X_ISA_BASE = 1
    integer(c_int), parameter :: G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3
    integer(c_int), parameter :: G6X_ISA_NEON = 4
@@ -860,6 +860,25 @@ module g6lib
          import :: c_int, c_double
          integer(c_int), value :: clusterid, n, first, end
          real(c_double), intent(in) :: tj(*), mass(*), j6(3, *), a2(3, *), v(3, *), x(3, *)
+      end function
+
+      integer(c_int) function g6x_get_fine_rows(clusterid, nj, ni, index, fine) bind(c)
+         import :: c_int, c_signed_char
+         integer(c_int), value :: clusterid, nj, ni
+         integer(c_int), intent(in) :: index(*)
+         integer(c_signed_char), intent(out) :: fine(*)
+      end function
+
+      integer(c_int) function g6x_set_fine_rows(clusterid, ni, fine) bind(c)
+         import :: c_int, c_signed_char
+         integer(c_int), value :: clusterid, ni
+         integer(c_signed_char), intent(in) :: fine(*)
+      end function
+
+      integer(c_int) function g6x_counts(clusterid, counts) bind(c)
+         import :: c_int, c_long_long
+         integer(c_int), value :: clusterid
+         integer(c_long_long), intent(out) :: counts(3)
       end function
 
       integer(c_int) function g6x_end_share(clusterid) bind(c)

@@ -247,7 +247,7 @@ int g6x_choice(int ni, int nj, char *buffer, int length);
  * values. Options set before any cluster is open are the initial values of clusters opened later.
  * Closing resets them. */
 enum {
-    G6X_PRECISION = 1,      /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
+    G6X_PRECISION = 1,      /* int: G6X_GRAPE, _DOUBLE, _SINGLE, _AUTO_MODE */
     G6X_THREADS = 2,        /* int: threads of a force call; 0: as many as the affinity mask */
     G6X_ISA = 3,            /* int: G6X_ISA_*; an unsupported one is rejected */
     G6X_JERK = 4,           /* int: 0: no jerk requested, it comes back as NaN */
@@ -272,7 +272,7 @@ enum {
     G6X_DRIFT_Y = 22,
     G6X_DRIFT_Z = 23
 };
-enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
+enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2, G6X_AUTO_MODE = 3 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3, G6X_ISA_NEON = 4 };
 enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1, G6X_TREE_MOMENTUM = 16 };
 enum { G6X_AUTO = -2147483647 };
@@ -300,6 +300,14 @@ int g6x_set_sample(int clusterid, const long long *words);
 int g6x_get_counts(int clusterid, int nj, long long *words);
 int g6x_set_counts(int clusterid, const long long *words);
 int g6x_end_share(int clusterid);
+/* Which of ni i particles mode auto sums in double, 1 or 0 each, by their own j particles among the
+ * nj of this cluster. For a share: add them over all, by MPI_MAX, and hand the result to the next
+ * firsthalf of each, whose rows are then these; without it a share sums all as in mode grape. */
+int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[]);
+int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[]);
+/* Of a cluster since it was opened: force calls, their i particles, and those of them that mode auto
+ * has summed in double. */
+int g6x_counts(int clusterid, long long counts[3]);
 
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:

@@ -95,6 +95,15 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
     return backend;
 }
 
+static int counts(struct session *s, long long found[3])
+{
+    if (!found) return error_set(&s->error, G6X_E_NULL, "g6x_counts: null pointer");
+    found[0] = s->calls, found[1] = s->rows_asked, found[2] = s->rows_fine;
+    return 0;
+}
+
+int g6x_counts(int clusterid, long long found[3]) { return ON_SESSION(clusterid, counts, found); }
+
 /* ---- options ---------------------------------------------------------------------- */
 
 /* A firsthalf copies the options: a change applies from the next one on. */

@@ -1,6 +1,7 @@
 /* g6x_share.c - the g6x_ calls for a cluster that has a share of the j particles of many. */
 #include "core/jmemory.h"
 #include "g6lib.h"
+#include "session/fine_rows.h"
 #include "session/force.h"
 #include "session/registry.h"
 #include "util/fpenv.h"
@@ -33,6 +34,7 @@ static int get_sample(struct session *s, int nj, long long all, long long first,
         return REFUSE(s, G6X_E_ARGUMENT,
                       "g6x_get_sample: %d particles from number %lld on, of %lld in all", nj, first,
                       all);
+    s->j.share_all = all;
     jmemory_share_sample(&s->j, all, first, words);
     return 0;
 }
@@ -106,6 +108,16 @@ static int end_share(struct session *s)
 }
 
 int g6x_end_share(int clusterid) { return ON_SESSION(clusterid, end_share); }
+
+int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[])
+{
+    return ON_SESSION(clusterid, session_fine_rows_get, nj, ni, index, fine);
+}
+
+int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[])
+{
+    return ON_SESSION(clusterid, session_fine_rows_set, ni, fine);
+}
 
 /* ---- a share of an integration ------------------------------------------------------ */
 

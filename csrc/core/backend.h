@@ -29,6 +29,7 @@ struct upload {
     int64_t nj;
     double time;
     struct scale scale;
+    struct scale fine_scale; /* that of mode double, if the mode is auto */
     const struct options *options;
 };
 
@@ -41,10 +42,13 @@ struct targets {
     const int32_t *index;
     const double (*x)[3], (*v)[3];
     const double *eps2; /* [ni] */
+    /* Which rows are summed in double, if the mode is auto; NULL: none. In host memory. */
+    const unsigned char *fine;
     /* If set: index, x and v are in device memory and valid after the work already in `stream`. h2
      * is in device memory too, or NULL. eps2 is one value in host memory. fill is NULL. `want` is
      * set. */
     int on_device;
+    const int32_t *rows; /* in host memory: the targets are these rows of the arrays; NULL: all */
     unsigned want;
     const double *h2;
     void *stream;
@@ -66,6 +70,7 @@ struct results {
     const double *sum[NSUM]; /* each rounded once from the partial sums */
     /* address of the nearest neighbour, or -1; its index */
     const int32_t *nearest, *index;
+    const unsigned char *fine; /* as in the targets */
 };
 
 struct device_arrays;

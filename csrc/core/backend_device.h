@@ -63,6 +63,7 @@ struct device_turn {
     /* results: a row whose x or v is no longer finite, or -1; whether sums are missing, so that
      * nothing was done; number of particles that need a step below dt_min */
     int invalid, incomplete, clamped;
+    const int32_t *found; /* [next_ni]: their addresses, in host memory */
     int next_ni; /* i particles of the next block, which is predicted; 0: not handled here */
     double next; /* end of the next block */
 };
@@ -120,8 +121,10 @@ struct device_arrays {
     /* Ends a block and begins the next. */
     int (*turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                 struct device_turn *turn, struct error *f);
-    /* Sums the forces on the block found by turn, at the time of the last set_j. */
-    int (*sum_turn)(void *state, int ni, double eps2, struct error *f);
+    /* Sums the forces on the block found by turn, at the time of the last set_j. fine: as in struct
+     * targets. */
+    int (*sum_turn)(void *state, const struct g6x_hermite *h, int ni, double eps2,
+                    const unsigned char *fine, struct error *f);
 
     /* For a Hermite integration with particles in device memory (g6x_hermite_*_device): finds the
      * next block, h->address, ni and time. */

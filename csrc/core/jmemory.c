@@ -16,7 +16,7 @@ enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };
         MEMORY_ARRAY((j)->next, slots), MEMORY_ARRAY((j)->previous, slots),                        \
         MEMORY_ARRAY((j)->changed, (slots) / 64),                                                  \
         MEMORY_ARRAY((j)->changed_words, (slots) / (64 * 64) + 1),                                 \
-        MEMORY_ARRAY((j)->stale, (slots) / BLOCK)
+        MEMORY_ARRAY((j)->stale[0], (slots) / BLOCK), MEMORY_ARRAY((j)->stale[1], (slots) / BLOCK)
 #define AT_REST(r, slots) MEMORY_ARRAY((r)->xm, slots), MEMORY_ARRAY((r)->index, slots)
 
 void jmemory_free(struct jmemory *j)
@@ -51,8 +51,9 @@ static int grow_to(struct jmemory *j, int64_t capacity)
         j->head_mask = buckets - 1;
         j->unmapped = 1; /* rebuilt at the next jmemory_map */
     }
-    memset(j->stale + j->capacity / BLOCK, 0xff,
-           (blocks - (size_t)(j->capacity / BLOCK)) * sizeof *j->stale);
+    for (int k = 0; k < PACKINGS; k++)
+        memset(j->stale[k] + j->capacity / BLOCK, 0xff,
+               (blocks - (size_t)(j->capacity / BLOCK)) * sizeof *j->stale[k]);
     j->capacity = capacity;
     return 0;
 }
@@ -263,9 +264,10 @@ int jmemory_follow(struct jmemory *j, int mirror)
     return f->slot ? 0 : G6X_E_MEMORY;
 }
 
-void jmemory_stale_all(struct jmemory *j)
+void jmemory_stale_all(struct jmemory *j, int packing)
 {
-    if (j->capacity) memset(j->stale, 0xff, (size_t)(j->capacity / BLOCK) * sizeof *j->stale);
+    const size_t blocks = (size_t)(j->capacity / BLOCK);
+    if (blocks) memset(j->stale[packing], 0xff, blocks * sizeof *j->stale[packing]);
 }
 
 void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
@@ -273,7 +275,7 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
     const int64_t at[2] = {first, last};
     for (int k = 0; k < 2; k++)
         if (at[k] >= 0 && at[k] < j->capacity)
-            j->stale[at[k] / BLOCK] |= (uint64_t)1 << (at[k] / CHUNK % BLOCK_CHUNKS);
+            jmemory_stale_chunk(j, at[k] / CHUNK);
 }
 
 /* ---- queries ----------------------------------------------------------------- */

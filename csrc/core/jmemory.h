@@ -48,13 +48,16 @@ enum { CHUNK = 16, BLOCK = 1024, BLOCK_CHUNKS = BLOCK / CHUNK };
 enum { QUEUE = 16 };
 /* Slots changed since the last update of a mirror (a copy on a device): those in the list, and
  * first .. end - 1. `overflow` is set if there were more than the list holds. */
-enum { DIRTY_SLOTS = 65536, MOST_MIRRORS = 16 };
+enum { DIRTY_SLOTS = 65536, MOST_MIRRORS = 32 };
 struct dirty_list {
     int32_t *slot;
     int64_t count;
     int overflow;
     int32_t first, end;
 };
+
+/* Packings of the j particles on the CPU: of mode auto, that of its fine rows is the second. */
+enum { PACKINGS = 2 };
 
 struct jmemory {
     struct queued queue[QUEUE];
@@ -71,7 +74,8 @@ struct jmemory {
     uint64_t *changed;       /* bit per slot: written since the last settle */
     uint64_t *changed_words; /* bit per word of `changed`: not zero */
     int64_t changes;         /* bits set in `changed` */
-    uint64_t *stale;         /* word per block, bit per chunk: must be packed again */
+    /* Of each packing on the CPU a word per block, a bit per chunk: must be packed again. */
+    uint64_t *stale[PACKINGS];
 
     struct dirty_list dirty[MOST_MIRRORS];
     _Atomic int mirrors; /* highest mirror + 1; several may be added at once */
@@ -95,6 +99,7 @@ struct jmemory {
     /* Of a share of more particles (jmemory_share.c): the origin is that of a sample of all, the
      * scale that of the counts of all. */
     int is_share;
+    int64_t share_all;     /* their number */
     int share_code;        /* not 0: the exchange of sample and counts failed with it */
     struct histogram *all; /* x, mass, v; NULL: its own */
 };
@@ -136,9 +141,14 @@ int jmemory_follow(struct jmemory *j, int mirror);
 /* Settles the changed slots, many of them with several threads, and updates the histograms and the
  * origin to the slots below nj. Needs the library's floating-point environment (fpenv.h). */
 void jmemory_settle(struct jmemory *j, int64_t nj, int threads);
-/* Marks all slots, or the chunks of two slots, to be packed again. */
-void jmemory_stale_all(struct jmemory *j);
+/* Marks all slots of one packing, or the chunks of two slots, to be packed again. */
+void jmemory_stale_all(struct jmemory *j, int packing);
 void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);
+static inline void jmemory_stale_chunk(struct jmemory *j, int64_t chunk)
+{
+    const uint64_t bit = (uint64_t)1 << chunk % BLOCK_CHUNKS;
+    for (int k = 0; k < PACKINGS; k++) j->stale[k][chunk / BLOCK_CHUNKS] |= bit;
+}
 
 /* Scale of the settled slots below nj. */
 struct scale jmemory_scale(const struct jmemory *j);

@@ -99,7 +99,7 @@ static struct slot_note note_of(const struct jmemory *j, const struct jparticle 
 static void tell_of(struct jmemory *j, int64_t a)
 {
     const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
-    j->stale[a / BLOCK] |= (uint64_t)1 << (a / CHUNK % BLOCK_CHUNKS);
+    jmemory_stale_chunk(j, a / CHUNK);
     for (struct dirty_list *f = j->dirty; f < j->dirty + mirrors; f++)
         if (f->slot && f->count < DIRTY_SLOTS)
             f->slot[f->count++] = (int32_t)a;
@@ -293,7 +293,7 @@ static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
 {
     const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
     for (int32_t chunk = first / CHUNK; chunk <= (end - 1) / CHUNK; chunk++)
-        j->stale[chunk / BLOCK_CHUNKS] |= (uint64_t)1 << chunk % BLOCK_CHUNKS;
+        jmemory_stale_chunk(j, chunk);
     for (struct dirty_list *f = j->dirty; f < j->dirty + mirrors; f++) {
         const int any = f->first < f->end;
         if (!any || first < f->first) f->first = first;

@@ -36,6 +36,6 @@ void mutants_let_go(struct jmemory *j)
 {
     jmemory_commit(j);
     for (int64_t a = 0; a < j->capacity; a++) j->body[a].time = j->body[a].unused;
-    jmemory_stale_all(j);
+    jmemory_stale_all(j, 0);
 }
 #endif

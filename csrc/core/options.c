@@ -18,6 +18,7 @@
 #include "core/config.h"
 #include "core/error.h"
 #include "core/partial.h"
+#include "shared/range.h"
 #include "simd/dispatch.h"
 
 enum { MOST_PIPES = 16384, MOST_THREADS = 1024, LEAST_ORDER = 2, MOST_ORDER = 6 };
@@ -51,7 +52,7 @@ int options_is_privileged(void)
 /* Session options point to their initial values. The values of words are 0, 1, ... */
 const struct option options_table[] = {
     {"GRAPE6_BACKEND", 0, WORDS(initial.backend, "auto cpu cuda tree cpu-tree cuda-tree")},
-    {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single")},
+    {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single auto")},
     {"GRAPE6_ISA", G6X_ISA, WORDS(initial.isa, "best" SIMD_ALL(SET))},
     {"GRAPE6_LOG", G6X_LOG, SHARED(process.log, "none faults info")},
     {"GRAPE6_ON_ERROR", G6X_ON_ERROR, SHARED(process.on_error, "return abort")},
@@ -110,7 +111,8 @@ static int threads_of_openmp(void)
 static void read_all(void)
 {
     process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
-    initial = (struct options){.jerk = 1,
+    initial = (struct options){.precision = MODE_AUTO,
+                               .jerk = 1,
                                .snap = 1,
                                .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO},
                                .origin = {NAN, NAN, NAN},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/by_row.h"
 #include "cpu/direct_kernel.h"
 #include "cpu/direct_lists.h"
 #include "util/memory.h"
@@ -28,6 +29,7 @@ const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode)
 struct direct {
     const struct direct_kernel *kernel;
     int isa, mode, threads; /* threads: requested number; 0: all */
+    int packing;            /* which one of the j memory */
 
     int64_t slots; /* capacity for j particles */
     void *rows;
@@ -109,6 +111,7 @@ static int direct_open(const struct options *o, int choice, void **state, struct
     (void)choice;
     struct direct *d = memory_zeroed(sizeof *d);
     if (!d) return error_set(err, G6X_E_MEMORY, "out of memory at open");
+    d->packing = o->fine;
     const int code = choose(d, o, err);
     if (code)
         memory_free(d);
@@ -155,7 +158,8 @@ static void pack_tasks(void *argument)
     struct direct *d = t->d;
     for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
         const int64_t first = k * t->j_step, last = first + t->j_step;
-        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale, first,
+        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing],
+                        first,
                         last < t->blocks ? last : t->blocks);
     }
 }
@@ -225,7 +229,7 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     const int scaled = d->packed && !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
     const int same = scaled && d->memory == u->memory && d->packed_time == u->time &&
                      d->packed_snap == u->options->snap;
-    if (!same) jmemory_stale_all(u->memory);
+    if (!same) jmemory_stale_all(u->memory, d->packing);
     if (!scaled) find_units(job, &u->scale, d->mode);
     d->packed = 1;
     d->packed_time = u->time;
@@ -248,7 +252,7 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->lock = d->lock;
     struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
-    for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
+    for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[d->packing][b]);
     const int64_t useful = stale / DIRECT_CHUNKS_PER_THREAD + 1;
     t.count = ceil_div(t.blocks, t.j_step);
     if (stale) threads_run(options_threads_for(useful, d->threads), pack_tasks, &t);
@@ -412,9 +416,7 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
     error_copy(text, buffer, length);
 }
 
-const struct backend cpu_direct_backend = {
-    .most_rows = 4096,
-    .name = "cpu",
+static const struct backend one_mode = {
     .open = direct_open,
     .reserve = direct_reserve,
     .set_j = direct_set_j,
@@ -425,4 +427,16 @@ const struct backend cpu_direct_backend = {
     .zero_distances = direct_zero_distances,
     .describe = direct_describe,
     .close = direct_close,
+};
+
+static int open_by_row(const struct options *o, int choice, void **state, struct error *err)
+{
+    return by_row_open(&one_mode, o, choice, state, err);
+}
+
+const struct backend cpu_direct_backend = {
+    .most_rows = 4096,
+    .name = "cpu",
+    .open = open_by_row,
+    BY_ROW_FUNCTIONS,
 };

@@ -14,11 +14,13 @@ enum { THREADS = 256 };
 /* Whether the results are in the device's memory, and not in pinned memory. */
 static int are_on_device(const struct cuda *c) { return c->targets.on_device && c->launched; }
 
-static int write_forces(struct cuda *c, const struct device_forces *to, int failed,
+static int write_forces(struct cuda *c, const struct device_forces *to, int rows, int failed,
                         struct error *err)
 {
     const struct cuda_results from = cuda_results_in(c, &c->device_results);
-    struct cuda_write_forces_job job = {.store = cuda_jparticles_store(c),
+    const int listed = c->targets.rows && !failed;
+    struct cuda_write_forces_job job = {.list = listed ? cuda_pointer(&c->list) : NULL,
+                                        .store = cuda_jparticles_store(c),
                                         .time = c->time,
                                         .targets = cuda_pointer(&c->device_targets),
                                         .sum = from.sum,
@@ -31,13 +33,13 @@ static int write_forces(struct cuda *c, const struct device_forces *to, int fail
                                         .distance = to->distance,
                                         .notes = cuda_notes(c),
                                         .stride = c->stride,
-                                        .rows = to->ni,
+                                        .rows = rows,
                                         .snap = c->snap,
                                         .has_jerk = c->jerk,
                                         .failed = failed};
-    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_WRITE_FORCES, ceil_div(to->ni, THREADS), 1,
-                                           &job, err)
-                      : 0;
+    return rows > 0 ? cuda_device_launch(c, 0, KERNEL_WRITE_FORCES, ceil_div(rows, THREADS), 1,
+                                         &job, err)
+                    : 0;
 }
 
 /* Reads the particle index of a noted row; row and index are -1 if no row was noted. */
@@ -47,6 +49,8 @@ static int noted(struct cuda *c, int row, struct device_row *found, struct error
     *found = (struct device_row){-1, -1};
     if (row == CUDA_NO_ROW) return 0;
     found->row = row;
+    for (int k = 0; k < c->targets.ni && c->targets.rows; k++)
+        if (c->targets.rows[k] == found->row) row = k;
     return cuda_device_copy_out(c, &found->index, (uint64_t)(uintptr_t)&targets[row].index,
                                 sizeof found->index, err);
 }
@@ -61,7 +65,7 @@ int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
     cuda_notes(c)->out_of_range = CUDA_NO_ROW;
     if (!code && c->busy > 1)
         code = cuda_results_wait(c, c->targets.ni, err); /* sums run on several streams */
-    if (!code) code = write_forces(c, to, 0, err);
+    if (!code) code = write_forces(c, to, c->targets.ni, 0, err);
     if (!code) code = cuda_device_wait(c, 0, "sum", err);
     if (!code) code = cuda_results_wait(c, c->targets.ni, err);
     if (!code) code = noted(c, cuda_notes(c)->invalid, &found->invalid, err);
@@ -75,7 +79,7 @@ int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *s
                          struct error *err)
 {
     int code = cuda_device_wait_for_caller(c, stream, err);
-    if (!code) code = write_forces(c, to, 1, err);
+    if (!code) code = write_forces(c, to, to->ni, 1, err);
     return code ? code : cuda_device_wait(c, 0, "sum", err);
 }
 
@@ -113,6 +117,7 @@ int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct e
                           .index = to->index,
                           .x = (const double (*)[3])to->x,
                           .v = (const double (*)[3])to->v,
-                          .eps2 = to->eps2};
+                          .eps2 = to->eps2,
+                          .rows = t->rows};
     return 0;
 }

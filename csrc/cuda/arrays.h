@@ -21,7 +21,9 @@ int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3
 
 /* ---- parts.c: see core/backend_device.h */
 int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct error *err);
-int cuda_parts_merge(struct cuda *c, void *parts, int count, void *stream, struct error *err);
+/* Each part is `bytes` long. */
+int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void *stream,
+                     struct error *err);
 
 /* ---- hermite.c */
 int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,

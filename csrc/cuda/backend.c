@@ -1,13 +1,16 @@
 /* backend.c - the tables of functions that a session calls. Several devices may share a force call;
  * all other calls use the first device, in its context. */
 #include <stdio.h>
+#include <string.h>
 
+#include "core/by_row.h"
 #include "cuda/arrays.h"
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "cuda/multi_device.h"
 #include "cuda/turn.h"
 #include "util/memory.h"
+#include "g6lib.h"
 
 /* The first device, whose context is now current; NULL and an error if it cannot be used. */
 static struct cuda *enter(void *state, struct error *err)
@@ -80,70 +83,155 @@ static void describe(void *state, const struct options *o, char *buffer, int len
 
 /* ---- callers' arrays on the device ------------------------------------------------------ */
 
+/* The devices that sum the rows of other modes than double. */
+static struct cuda_multi_device *first(void *state)
+{
+    return ((struct by_row *)state)->state[ROWS_COARSE];
+}
+
 static int number(void *state)
 {
-    const struct cuda_multi_device *m = state;
+    const struct cuda_multi_device *m = first(state);
     return m->device[0]->device.number;
 }
 
 static int receive(void *state, struct jmemory *memory, const struct device_particles *from,
                    struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_arrays_j_receive(c, memory, from, err)) : err->code;
+}
+
+/* A device that has the rows of one kind of the last call, whose context is now current. */
+static struct cuda *enter_kind(const struct by_row *b, int kind, struct error *err)
+{
+    return enter(b->state[kind], err);
 }
 
 static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
                      struct error *err)
 {
-    const struct cuda_multi_device *m = state;
-    struct cuda *c = enter(state, err);
+    const struct cuda_multi_device *m = first(state);
+    int code = by_row_ready(state, ROWS_COARSE, err);
+    struct cuda *c = code ? NULL : enter(first(state), err);
     if (!c) return err->code;
-    const int code = cuda_jparticles_update(c, &m->upload, err);
+    code = cuda_jparticles_update(c, &m->upload, err);
     return leave(c, code ? code : cuda_arrays_j_predicted(c, n, x, v, stream, err));
+}
+
+static void take_lower(struct device_row *lowest, struct device_row other)
+{
+    if (other.row >= 0 && (lowest->row < 0 || other.row < lowest->row)) *lowest = other;
 }
 
 static int write_outputs(void *state, const struct device_forces *to, struct device_found *found,
                          struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_arrays_write_outputs(c, to, found, err)) : err->code;
+    const struct by_row *b = state;
+    int code = 0;
+    *found = (struct device_found){{-1, -1}, {-1, -1}, 0};
+    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+        struct device_found some = *found;
+        struct cuda *c = enter_kind(b, kind, err);
+        code = c ? leave(c, cuda_arrays_write_outputs(c, to, &some, err)) : err->code;
+        if (code) break;
+        take_lower(&found->invalid, some.invalid);
+        take_lower(&found->out_of_range, some.out_of_range);
+        found->left |= some.left;
+    }
+    return code;
+}
+
+/* A part has the rows of one kind behind those of the other. */
+static int64_t bytes_before(const struct by_row *b, int kind)
+{
+    int64_t bytes = 0;
+    for (int k = by_row_first(b); k < kind; k++) {
+        const struct cuda *c = ((const struct cuda_multi_device *)b->state[k])->device[0];
+        bytes += part_bytes(c->mode, c->targets.ni);
+    }
+    return bytes;
 }
 
 static int store_part(void *state, void *part, void *stream, int *left, struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_parts_store(c, part, stream, left, err)) : err->code;
+    const struct by_row *b = state;
+    int code = 0;
+    *left = 0;
+    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+        int some = 0;
+        struct cuda *c = enter_kind(b, kind, err);
+        char *at = (char *)part + bytes_before(b, kind);
+        code = c ? leave(c, cuda_parts_store(c, at, stream, &some, err)) : err->code;
+        *left |= some;
+    }
+    return code;
 }
 
 static int merge_parts(void *state, void *parts, int count, void *stream, struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_parts_merge(c, parts, count, stream, err)) : err->code;
+    const struct by_row *b = state;
+    const int64_t bytes = bytes_before(b, by_row_end(b));
+    int code = 0;
+    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+        struct cuda *c = enter_kind(b, kind, err);
+        char *at = (char *)parts + bytes_before(b, kind);
+        code = c ? leave(c, cuda_parts_merge(c, at, bytes, count, stream, err)) : err->code;
+    }
+    return code;
 }
 
 static void fill_nan(void *state, const struct device_forces *to, void *stream)
 {
     struct error quiet = {.quiet = 1};
-    struct cuda *c = enter(state, &quiet);
+    struct cuda *c = enter(first(state), &quiet);
     if (c) (void)leave(c, cuda_arrays_fill_nan(c, to, stream, &quiet));
+}
+
+/* Copies the rows of one kind, and puts them where they belong. */
+static int fetch_kind(struct by_row *b, int kind, const struct fetched_targets *to,
+                      struct error *err)
+{
+    struct rows_of_kind *k = &b->kind[kind];
+    const struct fetched_targets some = {k->index, k->x, k->v, k->eps2, k->h2, k->invalid};
+    struct cuda *c = enter_kind(b, kind, err);
+    const int code = c ? leave(c, cuda_arrays_fetch(c, &some, err)) : err->code;
+    for (int n = 0; n < k->n && !code; n++) {
+        const int i = k->row[n];
+        to->index[i] = k->index[n];
+        to->eps2[i] = k->eps2[n];
+        to->h2[i] = -1.0;
+        to->invalid[i] = k->invalid[n];
+        memcpy(to->x[i], k->x[n], sizeof to->x[i]);
+        memcpy(to->v[i], k->v[n], sizeof to->v[i]);
+    }
+    return code;
 }
 
 static int fetch(void *state, const struct fetched_targets *to, struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_arrays_fetch(c, to, err)) : err->code;
+    struct by_row *b = state;
+    const struct targets *t = &b->targets;
+    struct cuda *c = enter_kind(b, by_row_first(b), err);
+    if (!c) return err->code;
+    if (b->only < ROW_KINDS) return leave(c, cuda_arrays_fetch(c, to, err));
+    int code = 0;
+    for (int kind = 0; kind < ROW_KINDS && !code; kind++) code = fetch_kind(b, kind, to, err);
+    if (!code && t->h2)
+        code =
+            cuda_device_copy_out(c, to->h2, (uintptr_t)t->h2, (size_t)t->ni * sizeof *t->h2, err);
+    return leave(c, code);
 }
 
 static int shares(void *state, int ni, int nj)
 {
-    return cuda_multi_device_count(state, ni, nj, 1) > 1;
+    return cuda_multi_device_count(first(state), ni, nj, 1) > 1;
 }
 
 static int to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
                    struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     if (!c) return err->code;
     const int code = cuda_device_wait_for_caller(c, stream, err);
     return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
@@ -151,42 +239,72 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
 
 static int from_host(void *state, void *to, const void *from, size_t bytes, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err)) : err->code;
 }
 
 static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
 {
     struct error quiet = {.quiet = 1};
-    struct cuda *c = enter(state, &quiet);
+    struct cuda *c = enter(first(state), &quiet);
     return c ? leave(c, cuda_turn_can(c, memory, h, stream)) : 0;
 }
 
 static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                 struct device_turn *t, struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_turn_run(c, memory, h, t, err)) : err->code;
+    const struct by_row *b = state;
+    struct cuda_multi_device *fine = t->ni && b->only == ROW_KINDS ? b->state[ROWS_FINE] : NULL;
+    struct cuda *c = enter(first(state), err);
+    return c ? leave(c, cuda_turn_run(c, fine ? fine->device[0] : NULL, memory, h, t, err))
+             : err->code;
 }
 
-static int sum_turn(void *state, int ni, double eps2, struct error *err)
+/* The rows of a turn that are summed in double are so besides, and kernel turn takes those sums. */
+static int sum_fine(struct by_row *b, const struct g6x_hermite *h, int ni, double eps2,
+                    const unsigned char *fine, struct error *err)
 {
-    struct cuda_multi_device *m = state;
+    int code = by_row_divide(b, ni, fine, err);
+    if (!code) code = by_row_ready(b, ROWS_FINE, err);
+    if (code) return code;
+    const struct rows_of_kind *k = &b->kind[ROWS_FINE];
+    struct cuda_multi_device *m = b->state[ROWS_FINE];
+    struct cuda *c = m->device[0];
+    c->turn_eps2 = eps2;
+    const struct targets targets = {.ni = k->n,
+                                    .rows = k->row,
+                                    .index = h->address,
+                                    .x = (const double (*)[3])h->xi,
+                                    .v = (const double (*)[3])h->vi,
+                                    .eps2 = &c->turn_eps2,
+                                    .on_device = 1};
     m->sharing = 0;
-    return cuda_turn_sum(m->device[0], &m->upload, ni, eps2, err);
+    cuda_turn_place(first(b)->device[0], ni, k->n, k->row);
+    b->only = ROW_KINDS;
+    return cuda_force_start(c, &m->upload, &targets, 0, 1, err);
+}
+
+static int sum_turn(void *state, const struct g6x_hermite *h, int ni, double eps2,
+                    const unsigned char *fine, struct error *err)
+{
+    struct cuda_multi_device *m = first(state);
+    int code = by_row_ready(state, ROWS_COARSE, err);
+    m->sharing = 0;
+    if (!code) code = cuda_turn_sum(m->device[0], &m->upload, ni, eps2, err);
+    return code || !fine ? code : sum_fine(state, h, ni, eps2, fine, err);
 }
 
 static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
                 struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_hermite_next(c, h, stream, found, err)) : err->code;
 }
 
 static int predict(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
                    struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, err)) : err->code;
 }
 
@@ -194,7 +312,7 @@ static int correct(void *state, const struct g6x_hermite *h, const struct field 
                    double time, int move, void *stream, struct device_particles *rows,
                    struct device_block *found, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_hermite_correct(c, h, field, ni, time, move, stream, rows, found, err))
              : err->code;
 }
@@ -202,7 +320,7 @@ static int correct(void *state, const struct g6x_hermite *h, const struct field 
 static int watch(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,
                  void *stream, int *found, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_hermite_watch(c, h, e, stream, found, err)) : err->code;
 }
 
@@ -231,19 +349,19 @@ static const struct device_arrays ARRAYS = {
 
 static int walks_sum(void *state, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_walks_sum(c, w, err)) : err->code;
 }
 
 static int walks_start(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_walks_start(c, number, w, err)) : err->code;
 }
 
 static int walks_finish(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_walks_finish(c, number, w, err)) : err->code;
 }
 
@@ -251,15 +369,12 @@ static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
 int cuda_backend_tree(void *state, struct tree_request *request, struct error *err)
 {
-    struct cuda *c = enter(state, err);
+    struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, request), err))
              : err->code;
 }
 
-const struct backend cuda_backend = {
-    .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
-    .most_rows = 16384,
-    .name = "cuda",
+static const struct backend one_mode = {
     .open = cuda_open,
     .reserve = reserve,
     .set_j = cuda_multi_device_set_j,
@@ -270,6 +385,19 @@ const struct backend cuda_backend = {
     .zero_distances = zero_distances,
     .describe = describe,
     .close = cuda_close,
+};
+
+static int open_by_row(const struct options *o, int choice, void **state, struct error *err)
+{
+    return by_row_open(&one_mode, o, choice, state, err);
+}
+
+const struct backend cuda_backend = {
+    .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
+    .most_rows = 16384,
+    .name = "cuda",
+    .open = open_by_row,
+    BY_ROW_FUNCTIONS,
     .arrays = &ARRAYS,
     .walks = &WALKS,
 };

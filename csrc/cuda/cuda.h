@@ -111,6 +111,7 @@ struct cuda {
     struct cuda_pace pace[NMODE][NKERNEL]; /* timings of each sum kernel: wait.h */
     int sum_kernel;                        /* kernel of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
+    struct cuda_memory list; /* pinned: rows of the caller's arrays on the device */
     struct cuda_memory partial, left_count, left;
     struct cuda_memory device_partial; /* in place of `partial` for a share of a sum */
     int rows_on_device;                /* the last call's partial sums are in it */
@@ -126,8 +127,9 @@ struct cuda {
 
     /* hermite.c, turn.c */
     struct cuda_memory next, rows_of_j;
-    unsigned long long turns; /* launches of kernel turn */
-    double turn_eps2;         /* softening of the sums between them */
+    struct cuda_memory turn_rows; /* pinned: addresses of the next block, places of fine rows */
+    unsigned long long turns;     /* launches of kernel turn */
+    double turn_eps2;             /* softening of the sums between them */
 
     /* walks.c */
     struct cuda_pending pending[WALK_FLIGHTS];

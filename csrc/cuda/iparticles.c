@@ -138,7 +138,13 @@ int cuda_iparticles_load(struct cuda *c, struct error *err)
     if (!code) code = cuda_device_wait_for_caller(c, t->stream, err);
     c->guess = t->want & WANT_NEAREST;
     if (code || !t->ni) return code;
-    struct cuda_read_targets_job job = {.index = t->index,
+    if (t->rows) {
+        code = cuda_device_reserve(c, &c->list, MEMORY_PINNED, (uint64_t)t->ni * 4, err);
+        if (code) return code;
+        memcpy(cuda_pointer(&c->list), t->rows, (size_t)t->ni * 4);
+    }
+    struct cuda_read_targets_job job = {.list = t->rows ? cuda_pointer(&c->list) : NULL,
+                                        .index = t->index,
                                         .x = (const double *)t->x,
                                         .v = (const double *)t->v,
                                         .eps2 = t->eps2[0],

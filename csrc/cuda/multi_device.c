@@ -33,9 +33,9 @@ int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o,
     int most = 1, code = 0;
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
     m->sharing_threshold = threshold && atoll(threshold) > 0 ? atoll(threshold) : SHARING_THRESHOLD;
-    for (int k = 0; k < most && k < MOST_MIRRORS && !code; k++) {
-        code = cuda_device_open(o, choice < 0 ? choice - (k << 16) : choice + k, k, &m->device[k],
-                                err);
+    for (int k = 0; k < most && k < MOST_DEVICES && !code; k++) {
+        code = cuda_device_open(o, choice < 0 ? choice - (k << 16) : choice + k,
+                                k + (o->fine ? MOST_DEVICES : 0), &m->device[k], err);
         m->devices += !code;
         if (!code && o->all_devices) most = m->device[0]->device.usable;
     }
@@ -74,8 +74,8 @@ struct shares {
     int (*work)(struct shares *s, int device, struct error *f);
     unsigned want;
     int count; /* rows whose results are requested */
-    int code[MOST_MIRRORS];
-    struct error error[MOST_MIRRORS];
+    int code[MOST_DEVICES];
+    struct error error[MOST_DEVICES];
 };
 
 static void share_task(void *shares, int64_t first, int64_t end)

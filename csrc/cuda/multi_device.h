@@ -4,8 +4,11 @@
 
 #include "cuda/cuda.h"
 
+/* Of the mirrors of a j memory the second half are those of the fine rows of mode auto. */
+enum { MOST_DEVICES = MOST_MIRRORS / 2 };
+
 struct cuda_multi_device {
-    struct cuda *device[MOST_MIRRORS]; /* each has its own dirty list in the j memory */
+    struct cuda *device[MOST_DEVICES]; /* each has its own dirty list in the j memory */
     int devices;
     int sharing;     /* devices of the last force call; 0: the first alone */
     int merged;      /* rows that are merged into the first device's results */

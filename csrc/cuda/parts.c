@@ -61,11 +61,12 @@ int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct
                                   err);
 }
 
-int cuda_parts_merge(struct cuda *c, void *parts, int count, void *stream, struct error *err)
+int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void *stream,
+                     struct error *err)
 {
     const struct cuda_results to = cuda_results_in(c, &c->device_results);
     struct cuda_merge_parts_job job = {.parts = parts,
-                                       .part_bytes = part_bytes(c->mode, c->targets.ni),
+                                       .part_bytes = bytes,
                                        .store = cuda_jparticles_store(c),
                                        .sum = to.sum,
                                        .nearest_r2 = to.r2,

@@ -20,12 +20,20 @@ int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     c->targets = (struct targets){.on_device = 1};
     return !cuda_device_wait_for_caller(c, stream, &quiet) && !cuda_jparticles_flush(c, &quiet) &&
            !cuda_sum_clean_up(c, &quiet) && !cuda_device_clear_notes(c, &quiet) &&
-           !cuda_iparticles_reserve(c, h->n, &quiet) && !cuda_results_reserve(c, h->n, &quiet);
+           !cuda_iparticles_reserve(c, h->n, &quiet) &&
+           !cuda_device_reserve(c, &c->turn_rows, MEMORY_PINNED, 2 * CUDA_TURN_MOST * 4, &quiet) &&
+           !cuda_results_reserve(c, h->n, &quiet);
 }
 
-static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
-                                   const struct device_turn *turn)
+/* In pinned memory: addresses of the next block, and of a block that was summed in two modes where
+ * the rows in double are among these. */
+static int32_t *found_of(const struct cuda *c) { return cuda_pointer(&c->turn_rows); }
+static int32_t *places_of(const struct cuda *c) { return found_of(c) + CUDA_TURN_MOST; }
+
+static struct cuda_turn_job job_of(struct cuda *c, const struct cuda *fine,
+                                   const struct g6x_hermite *h, const struct device_turn *turn)
 {
+    const struct cuda *const of[] = {c, fine ? fine : c};
     return (struct cuda_turn_job){
         .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
         .rule = {h->eta, h->dtmin, h->dtmax},
@@ -40,9 +48,12 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
         .address = h->address,
         .xi = h->xi,
         .vi = h->vi,
-        .sum = cuda_results_in(c, &c->device_results).sum,
-        .stride = c->stride,
-        .left_count = cuda_pointer(&c->left_count),
+        .found = found_of(c),
+        .sum = {cuda_results_in(c, &c->device_results).sum,
+                cuda_results_in(of[1], &of[1]->device_results).sum},
+        .stride = {c->stride, of[1]->stride},
+        .left_count = {cuda_pointer(&c->left_count), cuda_pointer(&of[1]->left_count)},
+        .fine = fine ? places_of(c) : NULL,
         .store = cuda_jparticles_store(c),
         .sent = cuda_pointer(&c->sent),
         .targets = cuda_pointer(&c->device_targets),
@@ -52,17 +63,28 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
     };
 }
 
-int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h,
+void cuda_turn_place(struct cuda *c, int ni, int fine, const int32_t *row)
+{
+    int32_t *place = places_of(c);
+    for (int i = 0; i < ni; i++) place[i] = -1;
+    for (int k = 0; k < fine; k++) place[row[k]] = k;
+}
+
+int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const struct g6x_hermite *h,
                   struct device_turn *turn, struct error *err)
 {
-    struct cuda_turn_job job = job_of(c, h, turn);
+    struct cuda_turn_job job = job_of(c, fine, h, turn);
     const struct cuda_notes *notes = job.notes;
     if (turn->field) job.field = *turn->field;
     int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
+    if (!code && fine)
+        code = fine->busy > 1 ? cuda_device_idle(fine, "sum", err)
+                              : cuda_device_follow_caller(c, fine->device.stream[0], err);
     c->unread = 1;
     if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, err);
     if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", err);
     if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, err); /* already complete */
+    if (!code && fine) code = cuda_results_wait(fine, fine->targets.ni, err);
     if (code) return code;
     c->unread = 0;
     turn->incomplete = notes->incomplete;
@@ -71,6 +93,7 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     turn->clamped = notes->clamped;
     turn->next = notes->time;
     turn->next_ni = notes->count;
+    turn->found = found_of(c);
     if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;
     return cuda_arrays_j_mirror(c, j, job.sent, notes->acting, err);
 }

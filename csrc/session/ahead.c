@@ -20,7 +20,8 @@ int session_ahead_take(struct session *s, int nj, int ni, const struct i_arrays 
     struct force_call *c = &s->call;
     const struct call_rows *all = &c->all;
     const int k = c->first + c->ni;
-    if (!c->made || c->outdated || c->code || !ni || ni > c->rows - k || nj != c->nj) return 0;
+    if (!c->made || c->outdated || c->code || !ni || from->fine || ni > c->rows - k || nj != c->nj)
+        return 0;
     if (bits_of(s->time) != bits_of(c->time) ||
         memcmp(&s->options, &s->ahead.options, sizeof s->options))
         return 0;

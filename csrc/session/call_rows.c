@@ -6,10 +6,9 @@
 #include "util/memory.h"
 
 #define ARRAYS(r, n)                                                                               \
-    {MEMORY_ARRAY((r)->index, n),    MEMORY_ARRAY((r)->x, n),                                      \
-     MEMORY_ARRAY((r)->v, n),        MEMORY_ARRAY((r)->eps2, n),                                   \
-     MEMORY_ARRAY((r)->h2, n),       MEMORY_ARRAY((r)->invalid, n),                                \
-     MEMORY_ARRAY((r)->distance, n), {0}}
+    {MEMORY_ARRAY((r)->index, n),    MEMORY_ARRAY((r)->x, n),    MEMORY_ARRAY((r)->v, n),          \
+     MEMORY_ARRAY((r)->eps2, n),     MEMORY_ARRAY((r)->h2, n),   MEMORY_ARRAY((r)->invalid, n),    \
+     MEMORY_ARRAY((r)->distance, n), MEMORY_ARRAY((r)->fine, n), {0}}
 
 void session_call_rows_free(struct session *s)
 {
@@ -58,5 +57,6 @@ int session_call_rows_collect(struct session *s, unsigned want, int count)
     for (int k = 0; k < NSUM; k++) r->sum[k] += first;
     r->nearest += first;
     r->index += first;
+    if (r->fine) r->fine += first;
     return 0;
 }

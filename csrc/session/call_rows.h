@@ -8,6 +8,7 @@ struct i_arrays {
     struct session *session;
     const int *index;
     const double (*x)[3], (*v)[3], *h2;
+    const unsigned char *fine; /* which rows are summed in double; NULL: as their slots say */
     _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
 };
 

@@ -9,6 +9,7 @@
 #include "session/choice.h"
 #include "util/fpenv.h"
 #include "session/distance.h"
+#include "session/fine_rows.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
@@ -29,11 +30,12 @@ static void mutate_row(struct force_call *c) { (void)c; }
 
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), {0}};
+    const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), MEMORY_ARRAY(s->given, 0), {0}};
     memory_free_all(all);
     session_call_rows_free(s);
     memset(&s->ahead, 0, sizeof s->ahead);
     s->on_host_capacity = 0;
+    s->given_rows = 0;
 }
 
 int session_force_reserve(struct session *s, int ni)
@@ -134,7 +136,7 @@ void session_force_new(struct session *s, int nj, int ni)
 {
     struct force_call *c = &s->call;
     c->made = 1;
-    c->part = 0;
+    c->part = c->fine = 0;
     c->nj = nj;
     c->ni = c->rows = ni < 0 ? 0 : ni;
     session_call_rows_window(s, 0);
@@ -150,6 +152,7 @@ void session_force_freeze(struct session *s, int nj)
     struct force_call *c = &s->call;
     c->precision = session_force_precision(s, nj);
     c->scale = session_force_scale_in(s, c->precision);
+    c->fine_scale = c->precision == MODE_AUTO ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
     c->isa = s->options.isa;
@@ -164,7 +167,7 @@ int session_force_upload(struct session *s, int nj)
     options.jerk = c->jerk;
     options.snap = c->snap;
     options.isa = c->isa;
-    const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
+    const struct upload upload = {&s->j, nj, c->time, c->scale, c->fine_scale, &options};
     const int code = s->backend->reserve(s->state, s->j.capacity, &s->error);
     return code ? code : s->backend->set_j(s->state, &upload, &s->error);
 }
@@ -186,14 +189,16 @@ static int begin(struct session *s, int nj, struct i_arrays *from, int each)
     else
         (void)session_force_scale(s, nj); /* settles the j memory */
     c->first = 0;
-    c->rows = from ? session_ahead_plan(s, from, each) : c->ni;
+    c->rows = from ? session_ahead_plan(s, from, each || from->fine) : c->ni;
+    if (from) c->fine = session_fine_rows_find(s, nj, from);
     const struct targets targets = {.ni = c->rows,
                                     .fill = from ? copy_targets : NULL,
                                     .context = from,
                                     .index = c->index,
                                     .x = (const double (*)[3])c->x,
                                     .v = (const double (*)[3])c->v,
-                                    .eps2 = c->eps2};
+                                    .eps2 = c->eps2,
+                                    .fine = c->fine ? c->all.fine : NULL};
     return session_force_start(s, nj, &targets);
 }
 
@@ -212,8 +217,17 @@ int session_force_fall_back(struct session *s, int code)
     s->state = NULL;
     s->call.lists.count = 0;
     s->call.distances = 0;
-    jmemory_stale_all(&s->j);
+    for (int k = 0; k < PACKINGS; k++) jmemory_stale_all(&s->j, k);
     return s->backend->open(&s->options, 0, &s->state, &s->error);
+}
+
+static void count_rows(struct session *s)
+{
+    const struct force_call *c = &s->call;
+    int64_t fine = 0;
+    for (int i = 0; i < c->ni && c->fine; i++) fine += c->all.fine[c->first + i];
+    s->rows_asked += c->ni;
+    s->rows_fine += fine;
 }
 
 static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, const double *eps2,
@@ -221,11 +235,20 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
 {
     struct force_call *c = &s->call;
     int code = session_force_check(s, nj, ni, lacks);
+    if (s->given_rows) from->fine = s->given;
+    if (!code && from->fine && s->given_rows != ni + 1)
+        code = error_set(&s->error, G6X_E_MISMATCH,
+                         "force call with ni = %d after g6x_set_fine_rows with %d", ni,
+                         s->given_rows - 1);
+    s->given_rows = 0;
     s->calls++;
     s->full_calls += ni == options_process()->npipes;
     s->rows += ni > 0 ? ni : 0;
     if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
-    if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) return 0;
+    if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) {
+        count_rows(s);
+        return 0;
+    }
     session_ahead_drop(s);
     c->made = 0;
     if (!code) code = session_force_reserve(s, ni);
@@ -246,20 +269,21 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
                         from->index[bad]);
     }
     c->code = code;
+    if (!code) count_rows(s);
     return code ? code : c->invalid_rows ? G6X_E_I_NAN : 0;
 }
 
 int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
                         const double (*v)[3], const double *eps2, int each, const double *h2)
 {
-    struct i_arrays from = {s, index, x, v, h2, INT_MAX};
+    struct i_arrays from = {s, index, x, v, h2, NULL, INT_MAX};
     return first_half(s, nj, ni, &from, eps2, each, !index || !x || !v || !eps2 || !h2);
 }
 
 int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
                               const double (*x)[3], const double (*v)[3], double eps2)
 {
-    struct i_arrays from = {s, index, x, v, NULL, INT_MAX};
+    struct i_arrays from = {s, index, x, v, NULL, NULL, INT_MAX};
     return first_half(s, nj, ni, &from, &eps2, 0, 0);
 }
 

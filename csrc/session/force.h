@@ -65,6 +65,12 @@ int session_force_verify(struct session *s, unsigned want);
 
 /* Scale that a call with nj j particles uses. */
 struct scale session_force_scale(struct session *s, int nj);
+/* The mode in which a row was summed: grape or double of mode auto. */
+static inline int session_force_mode_of(const struct force_call *c, int row)
+{
+    if (c->precision != MODE_AUTO) return c->precision;
+    return c->results.fine && c->results.fine[row] ? MODE_DOUBLE : MODE_GRAPE;
+}
 /* Arithmetic mode of a call: double if the session's mode would leave most pairs to double.
  * Sessions whose scale was set, for merging, keep their mode. */
 int session_force_precision(struct session *s, int nj);

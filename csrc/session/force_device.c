@@ -3,6 +3,7 @@
 #include "session/force_device.h"
 
 #include "session/choice.h"
+#include "session/fine_rows.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -31,6 +32,22 @@ static int check(struct session *s, int nj, const struct targets *t, const struc
 static unsigned requested(const struct force_call *c, const struct device_forces *to)
 {
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
+}
+
+/* Finds the rows that mode auto sums in double, by their indices, which it copies to the host. */
+static int find_fine(struct session *s, int nj, struct targets *t)
+{
+    struct force_call *c = &s->call;
+    if (c->precision != MODE_AUTO || !t->ni) return 0;
+    int code = session_force_reserve(s, t->ni);
+    if (!code)
+        code = s->backend->arrays->to_host(s->state, c->all.index, t->index,
+                                           (size_t)t->ni * sizeof *t->index, t->stream, &s->error);
+    if (code) return code;
+    c->fine = session_fine_rows_of(s, nj, t->ni, c->all.index, c->all.fine);
+    t->fine = c->fine ? c->all.fine : NULL;
+    s->rows_fine += c->fine;
+    return 0;
 }
 
 /* Copies the call to the host, where its sums are completed. */
@@ -74,7 +91,8 @@ static int compute(struct session *s, int nj, const struct targets *t,
 {
     struct targets targets = *t;
     targets.want = requested(&s->call, to);
-    const int code = session_force_start(s, nj, &targets);
+    int code = find_fine(s, nj, &targets);
+    if (!code) code = session_force_start(s, nj, &targets);
     return code ? code : write(s, to, t->h2 != NULL, found);
 }
 
@@ -209,6 +227,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     s->calls++;
+    s->rows_asked += targets->ni;
     s->full_calls += targets->ni == options_process()->npipes;
     c->made = targets->h2 != NULL;
     c->invalid_rows = !code && found.invalid.row >= 0;
@@ -221,7 +240,9 @@ int session_force_device(struct session *s, int nj, const struct targets *target
 static int sum_share(struct session *s, int nj, const struct targets *t, void *part)
 {
     const struct device_arrays *arrays = s->backend->arrays;
-    int left = 0, code = session_force_start(s, nj, t);
+    struct targets targets = *t;
+    int left = 0, code = find_fine(s, nj, &targets);
+    if (!code) code = session_force_start(s, nj, &targets);
     if (!code) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
     if (!code && left) code = sum_on_host(s, t->want);
     if (!code && left) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
@@ -260,7 +281,10 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
     s->calls++;
     s->rows += t.ni;
     s->call.part = code ? 0 : nearest ? 2 : 1;
-    *bytes = part_bytes(s->call.precision, t.ni);
+    const struct force_call *c = &s->call;
+    *bytes = c->precision == MODE_AUTO
+                 ? part_bytes(MODE_GRAPE, t.ni - c->fine) + part_bytes(MODE_DOUBLE, c->fine)
+                 : part_bytes(c->precision, t.ni);
     return code;
 }
 

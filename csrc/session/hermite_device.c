@@ -6,6 +6,7 @@
 #include "core/backend_device.h"
 #include "core/field_time.h"
 #include "session/choice.h"
+#include "session/fine_rows.h"
 #include "session/call_rows.h"
 #include "session/force.h"
 #include "session/force_device.h"
@@ -180,7 +181,8 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
 }
 
 /* Submits the sum on the block found by arrays->turn. */
-static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
+static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                    const int32_t *found)
 {
     s->time = e->next;
     s->time_bad = 0;
@@ -188,10 +190,18 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     session_force_new(s, nj, e->ni);
     session_call_rows_forget(s);
     session_force_freeze(s, nj);
-    const int code = session_force_upload(s, nj);
+    struct force_call *c = &s->call;
+    int code = c->precision == MODE_AUTO ? session_force_reserve(s, e->ni) : 0;
+    if (!code && c->precision == MODE_AUTO)
+        c->fine = session_fine_rows_of(s, nj, e->ni, found, c->all.fine);
+    if (!code) code = session_force_upload(s, nj);
     s->calls++;
     s->rows += e->ni;
-    return code ? code : s->backend->arrays->sum_turn(s->state, e->ni, e->eps2, &s->error);
+    s->rows_asked += e->ni;
+    s->rows_fine += c->fine;
+    return code ? code
+                : s->backend->arrays->sum_turn(s->state, h, e->ni, e->eps2,
+                                               c->fine ? c->all.fine : NULL, &s->error);
 }
 
 static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -231,7 +241,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         if (ni && clock_seconds() > until) return 1;
         e->ni = ni = turn.next_ni;
         began = clock_seconds();
-        const int failed = sum_turn(s, h, e);
+        const int failed = sum_turn(s, h, e, turn.found);
         e->ni = 0;
         if (failed) return leave_to_caller(s, failed);
     }

@@ -16,7 +16,7 @@ static const long long LARGEST_LIMB = 1ll << 62;
 static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
 
 /* What the bits of a sum depend on besides the particles: backend, instruction set and mode. */
-static long long summed_by(const struct session *s)
+static long long summed_by(const struct session *s, int mode)
 {
     static const struct backend *const BACKENDS[] = {&cpu_direct_backend, &cuda_backend,
                                                      &tree_backend_cpu, &tree_backend_cuda};
@@ -25,7 +25,7 @@ static long long summed_by(const struct session *s)
     long long number = 0;
     const long long last = sizeof BACKENDS / sizeof *BACKENDS - 1;
     while (number < last && BACKENDS[number] != s->backend) number++;
-    return (number + 1) << 16 | (long long)isa << 8 | s->call.precision;
+    return (number + 1) << 16 | (long long)isa << 8 | mode;
 }
 
 static void to_words(const struct partial_row *row, long long *w)
@@ -100,13 +100,14 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->error);
     if (code) return code;
-    const long long scale = word_of(&s->call.scale), by = summed_by(s);
+    const long long scale = word_of(&c->scale), fine_scale = word_of(&c->fine_scale);
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
-        w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
-        w[WORD_SUMMED_BY] = by;
-        w[WORD_SCALE] = scale;
+        const int mode = session_force_mode_of(c, i);
+        w[WORD_KIND] = kind_of(limbs_of(mode), c->jerk);
+        w[WORD_SUMMED_BY] = summed_by(s, mode);
+        w[WORD_SCALE] = mode == MODE_DOUBLE ? fine_scale : scale;
         to_words(&rows[c->first + i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }

@@ -23,7 +23,7 @@ static const char *library(void)
 
 void session_report_start(const struct session *s)
 {
-    static const char *const MODES[] = {"grape", "double", "single"};
+    static const char *const MODES[] = {"grape", "double", "single", "auto"};
     /* kira opens its cluster again every few hundred blocks: only a new line is printed */
     static struct error_last last = {.busy = ATOMIC_FLAG_INIT};
     const struct process_options *process = options_process();
@@ -48,7 +48,13 @@ void session_report_calls(struct session *s)
     char name[SESSION_NAME];
     const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0),
                   ahead = atomic_exchange(&s->calls_ahead, 0);
+    const int64_t rows = atomic_exchange(&s->rows_asked, 0),
+                  fine = atomic_exchange(&s->rows_fine, 0);
     const struct process_options *process = options_process();
+    if (2 * fine > rows && s->process == getpid())
+        error_info("%s: mode auto summed %lld of %lld i particles in double, since their steps are "
+                   "small; where that is slow, GRAPE6_PRECISION=grape allows their roundoff",
+                   session_name(s->id, name), (long long)fine, (long long)rows);
     if (calls && s->process == getpid())
         error_info("%s: %lld force calls, %lld of them full with %d particles, %lld summed ahead%s",
                    session_name(s->id, name), (long long)calls, (long long)full, process->npipes,

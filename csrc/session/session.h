@@ -28,7 +28,8 @@ struct call_rows {
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
-    double *distance; /* of the nearest neighbours, once requested */
+    double *distance;    /* of the nearest neighbours, once requested */
+    unsigned char *fine; /* they are summed in double, in mode auto */
 };
 
 /* A force call: from a firsthalf to the next. */
@@ -41,7 +42,8 @@ struct force_call {
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
     int precision, jerk, snap, isa; /* options at firsthalf */
-    struct scale scale;
+    struct scale scale, fine_scale; /* of rows as in the mode, and of fine ones in mode auto */
+    int fine;                       /* number of fine rows of the submission */
     double time;
 
     int capacity; /* rows of `all` */
@@ -126,6 +128,8 @@ struct session {
     double time;
     int time_bad;
     struct force_call call;
+    unsigned char *given; /* fine rows that the next call has, instead of what slots say */
+    int given_rows;       /* one more than the i particles they are of; 0: none are given */
     struct ahead ahead;
     struct pipes pipes;
     struct grape5 grape5;
@@ -133,6 +137,7 @@ struct session {
     size_t on_host_capacity;
     /* Force calls, those with npipes particles, and those summed in advance. */
     _Atomic int64_t calls, full_calls, calls_ahead;
+    _Atomic int64_t rows_asked, rows_fine; /* i particles of the calls, and fine ones */
     double verify_due;           /* share of a row due for verification; a row is verified at 1 */
     struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct error error;

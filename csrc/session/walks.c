@@ -33,7 +33,7 @@ void session_walks_fill_nan(const struct walks *w)
 
 static void prepare(const struct session *s, struct walks *w)
 {
-    w->precision = s->options.precision;
+    w->precision = s->options.precision == MODE_AUTO ? MODE_GRAPE : s->options.precision;
     w->isa = s->options.isa;
     w->threads = options_threads(s->options.threads);
     w->bad_target = w->bad_entry = w->bad_number = w->out_of_range = NO_WALK;

@@ -219,8 +219,10 @@ struct cuda_notes {
     unsigned long long step;       /* kernel turn: number of the completed launch */
 };
 
-/* Kernel read_targets: reads i particles. Records one with a NaN, and places it at the origin. */
+/* Kernel read_targets: reads i particles, all or those of some rows of the arrays. Records one with
+ * a NaN, and places it at the origin. */
 struct cuda_read_targets_job {
+    const int32_t *list; /* [rows], pinned; NULL: all */
     const int32_t *index;
     const double *x, *v;
     double eps2;
@@ -229,8 +231,9 @@ struct cuda_read_targets_job {
     int32_t rows, unused;
 };
 
-/* Kernel write_forces: writes forces from the results of the sums. */
+/* Kernel write_forces: writes forces from the results of the sums, to these rows of the arrays. */
 struct cuda_write_forces_job {
+    const int32_t *list;     /* [rows], pinned; NULL: all */
     struct cuda_store store; /* predicted to `time`, for the distances */
     double time;
     const struct cuda_target *targets;
@@ -344,11 +347,14 @@ struct cuda_turn_job {
     struct field field;
     struct hermite_work work;
     const double *mass, *rounding;
-    int32_t *address;
+    int32_t *address, *found; /* of the block; the same in pinned memory, of the next one */
     double (*xi)[3], (*vi)[3];
-    const double *sum; /* [sum][stride] */
-    int64_t stride;
-    const int32_t *left_count; /* number of entries for the host fallback */
+    /* Sums [sum][stride], and numbers of entries for the host fallback. Rows summed in double are in
+     * the second: row number fine[row], in pinned memory, where this is not negative. */
+    const double *sum[2];
+    int64_t stride[2];
+    const int32_t *left_count[2]; /* NULL: no such sums */
+    const int32_t *fine;          /* [rows]; NULL: none */
     struct cuda_store store;
     struct cuda_sent *sent; /* pinned, [rows]: moved particles */
     struct cuda_target *targets;

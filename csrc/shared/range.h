@@ -4,7 +4,8 @@
 
 #include "shared/host_device.h"
 
-enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
+/* Mode auto is grape or double, row by row: shared/fine.h. */
+enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE, MODE_AUTO = NMODE };
 enum { SCALED_MASS_EXPONENT = 60 };
 
 /* Exponent of the r^2, in scaled units, below which a pair is close and is computed in double or

@@ -102,9 +102,9 @@ static int octree_reserve(void *state, int64_t slots, struct error *err)
 static int is_stale(const struct jmemory *j, int64_t nj)
 {
     uint64_t stale = 0;
-    for (int64_t b = 0; b < nj / BLOCK; b++) stale |= j->stale[b];
+    for (int64_t b = 0; b < nj / BLOCK; b++) stale |= j->stale[0][b];
     const int64_t chunks = ceil_div(nj % BLOCK, CHUNK);
-    if (chunks) stale |= j->stale[nj / BLOCK] << (BLOCK_CHUNKS - chunks);
+    if (chunks) stale |= j->stale[0][nj / BLOCK] << (BLOCK_CHUNKS - chunks);
     return stale != 0;
 }
 
@@ -123,8 +123,8 @@ static int octree_set_j(void *state, const struct upload *u, struct error *err)
     t->time = u->time;
     t->tree.threads = options_threads(u->options->threads);
     if (t->on_device) /* which notes by itself what has changed */
-        memset(u->memory->stale, 0,
-               (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
+        memset(u->memory->stale[0], 0,
+               (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale[0]);
     return t->behind->set_j(t->direct, u, err);
 }
 

@@ -54,4 +54,4 @@ constants = ffi.dlopen(None)
 BACKENDS, ISAS = _with_prefix("G6X_BACKEND_"), _with_prefix("G6X_ISA_")
 PRECISIONS = {
     name: getattr(constants, f"G6X_{name.upper()}") for name in ("grape", "double", "single")
-}
+} | {"auto": constants.G6X_AUTO_MODE}

@@ -48,7 +48,7 @@ _SECONDS = 0.05
 _PAUSED, _WATCHED = 2, 3  # what a call returns within a block
 
 # Error of a pair term, by mode.
-_ROUNDING = {"grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
+_ROUNDING = {"auto": 2.0**-24, "grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
 
 # Of blocks, what those that go on from them have, too.
 KEPT = "steps", "blocks", "clamped", "clamped_time", "force_seconds", "watch", "epoch", "work_done"

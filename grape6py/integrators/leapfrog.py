@@ -80,7 +80,7 @@ class Leapfrog(Integration):
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space
         has no end.
-    precision : {"grape", "double", "single"}, optional
+    precision : {"auto", "grape", "double", "single"}, optional
         Arithmetic of the direct sum, as in :class:`Grape6`.
     threads : int, optional
         On the CPU.

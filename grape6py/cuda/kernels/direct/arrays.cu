@@ -14,7 +14,8 @@ KERNEL(read_targets, struct cuda_read_targets_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
-    const double *x = job.x + 3 * (size_t)row, *v = job.v + 3 * (size_t)row;
+    const int from = job.list ? job.list[row] : row;
+    const double *x = job.x + 3 * (size_t)from, *v = job.v + 3 * (size_t)from;
     struct cuda_target *to = &job.targets[row];
     const bool valid = are_numbers(x) && are_numbers(v);
     for (int k = 0; k < 3; k++) {
@@ -22,9 +23,9 @@ KERNEL(read_targets, struct cuda_read_targets_job, 256, 1)
         to->v[k] = valid ? v[k] : 0.0;
     }
     to->eps2 = job.eps2;
-    to->index = job.index[row];
+    to->index = job.index[from];
     to->invalid = !valid;
-    if (!valid) atomicMin(&job.notes->invalid, row);
+    if (!valid) atomicMin(&job.notes->invalid, from);
 }
 
 /* ---- forces ----------------------------------------------------------------------------- */
@@ -105,23 +106,24 @@ KERNEL(write_forces, struct cuda_write_forces_job, 256, 1)
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
     const struct cuda_target *target = &job.targets[row];
+    const int to = job.list ? job.list[row] : row;
     if (job.failed || target->invalid) {
-        fill_nan(job, (size_t)row, job.failed ? -1 : target->index);
+        fill_nan(job, (size_t)to, job.failed ? -1 : target->index);
         return;
     }
-    const size_t at = 3 * (size_t)row;
+    const size_t at = 3 * (size_t)to;
     const double *sum = job.sum + row, pot = sum[SUM_POT * job.stride];
     bool fits = give_vector(job.acc + at, sum, job.stride, true);
     fits &= give_vector(job.jerk + at, sum + SUM_JX * job.stride, job.stride, job.has_jerk);
     fits &= is_number(pot);
-    job.pot[row] = is_number(pot) ? 0.0 - pot : quiet_nan();
-    if (!fits) atomicMin(&job.notes->out_of_range, row);
+    job.pot[to] = is_number(pot) ? 0.0 - pot : quiet_nan();
+    if (!fits) atomicMin(&job.notes->out_of_range, to);
     const int address = job.nearest || job.distance ? job.nearest_address[row] : -1;
-    if (job.nearest) job.nearest[row] = address < 0 ? target->index : job.nearest_index[row];
+    if (job.nearest) job.nearest[to] = address < 0 ? target->index : job.nearest_index[row];
     if (!job.distance) return;
     double x[3], v[3];
     if (address >= 0) predict_slot(job.store, address, job.time, job.snap, x, v);
-    job.distance[row] = address < 0 ? 0.0f : distance_of(target->x, x);
+    job.distance[to] = address < 0 ? 0.0f : distance_of(target->x, x);
 }
 
 /* ---- j particles ------------------------------------------------------------------------ */

@@ -207,19 +207,22 @@ KERNEL(hermite_watch, struct cuda_hermite_job, 256, 1)
 DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], double jerk[3],
                        double *pot)
 {
-    const double *sum = job.sum + row;
+    const int fine = job.fine ? job.fine[row] : -1, which = fine >= 0;
+    const double *sum = job.sum[which] + (which ? fine : row);
+    const int64_t stride = job.stride[which];
     for (int k = 0; k < 3; k++) {
-        acc[k] = sum[(SUM_AX + k) * job.stride];
-        jerk[k] = sum[(SUM_JX + k) * job.stride];
+        acc[k] = sum[(SUM_AX + k) * stride];
+        jerk[k] = sum[(SUM_JX + k) * stride];
     }
-    *pot = sum[SUM_POT * job.stride];
+    *pot = sum[SUM_POT * stride];
 }
 
 /* Whether all sums of the block are complete and finite. Called by 256 threads. */
 DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
 {
     __shared__ int odd;
-    if (threadIdx.x == 0) odd = job.rows && *job.left_count != 0;
+    if (threadIdx.x == 0) odd = job.rows && *job.left_count[0] != 0;
+    if (threadIdx.x == 0 && job.rows && job.fine) odd |= *job.left_count[1] != 0;
     __syncthreads();
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         double acc[3], jerk[3], pot;
@@ -325,7 +328,7 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
             if (w < t / 32) to += of_warp[w];
             count += of_warp[w];
         }
-        if (is_next) job.address[to] = p;
+        if (is_next) job.address[to] = job.found[to] = p;
         if (is_next && !(least > job.state.t[p])) stuck = 1;
     }
     __syncthreads();

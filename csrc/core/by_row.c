@@ -1,0 +1,257 @@
+/* by_row.c - see by_row.h. */
+#include "core/by_row.h"
+
+#include <string.h>
+
+#include "util/memory.h"
+
+#define OF_KIND(k, n)                                                                              \
+    MEMORY_ARRAY((k)->row, n), MEMORY_ARRAY((k)->index, n), MEMORY_ARRAY((k)->x, n),               \
+        MEMORY_ARRAY((k)->v, n), MEMORY_ARRAY((k)->eps2, n), MEMORY_ARRAY((k)->h2, n),             \
+        MEMORY_ARRAY((k)->invalid, n)
+#define OF_ROWS(b, n)                                                                              \
+    {OF_KIND(&(b)->kind[0], n),   OF_KIND(&(b)->kind[1], n),     MEMORY_ARRAY((b)->nearest, n),    \
+     MEMORY_ARRAY((b)->index, n), MEMORY_ARRAY((b)->partial, n), {0}}
+
+int by_row_open(const struct backend *inner, const struct options *o, int choice, void **state,
+                struct error *err)
+{
+    struct by_row *b = memory_zeroed(sizeof *b);
+    if (!b) return error_set(err, G6X_E_MEMORY, "out of memory at open");
+    *b = (struct by_row){.inner = inner, .options = *o, .choice = choice};
+    if (o->precision == MODE_AUTO) b->options.precision = MODE_GRAPE;
+    const int code = inner->open(&b->options, choice, &b->state[ROWS_COARSE], err);
+    if (code)
+        memory_free(b);
+    else
+        *state = b;
+    return code;
+}
+
+void by_row_close(void *state)
+{
+    struct by_row *b = state;
+    if (!b) return;
+    const struct memory_array all[] = OF_ROWS(b, 0);
+    for (int k = 0; k < ROW_KINDS; k++)
+        if (b->state[k]) b->inner->close(b->state[k]);
+    memory_free_all(all);
+    for (int k = 0; k < NSUM; k++) memory_free(b->sum[k]);
+    neighbour_lists_free(&b->lists);
+    memory_free(b);
+}
+
+int by_row_reserve(void *state, int64_t slots, struct error *err)
+{
+    struct by_row *b = state;
+    return b->inner->reserve(b->state[ROWS_COARSE], slots, err);
+}
+
+int by_row_set_j(void *state, const struct upload *upload, struct error *err)
+{
+    struct by_row *b = state;
+    b->options = *upload->options;
+    b->upload = *upload;
+    b->upload.options = &b->options;
+    b->only = ROWS_COARSE;
+    memset(b->sent, 0, sizeof b->sent);
+    return b->options.precision == MODE_AUTO ? 0 : by_row_ready(b, ROWS_COARSE, err);
+}
+
+int by_row_ready(struct by_row *b, int kind, struct error *err)
+{
+    struct options options = b->options;
+    struct upload upload = b->upload;
+    int code = 0;
+    if (b->sent[kind]) return 0;
+    options.fine = kind == ROWS_FINE;
+    if (options.fine) upload.scale = upload.fine_scale;
+    if (options.precision == MODE_AUTO) options.precision = options.fine ? MODE_DOUBLE : MODE_GRAPE;
+    upload.options = &options;
+    if (!b->state[kind]) code = b->inner->open(&options, b->choice, &b->state[kind], err);
+    if (!code) code = b->inner->set_j(b->state[kind], &upload, err);
+    b->sent[kind] = !code;
+    return code;
+}
+
+/* ---- the rows of a call ----------------------------------------------------------------- */
+
+static int reserve_rows(struct by_row *b, int ni, struct error *err)
+{
+    const struct memory_array all[] = OF_ROWS(b, ni);
+    if (ni <= b->capacity) return 0;
+    int missing = memory_grow_all(all);
+    for (int k = 0; k < NSUM && !missing; k++)
+        missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(b->sum[k], ni), {0}});
+    if (missing) return error_set(err, G6X_E_MEMORY, "out of memory for %d i particles", ni);
+    b->capacity = ni;
+    return 0;
+}
+
+int by_row_divide(struct by_row *b, int ni, const unsigned char *fine, struct error *err)
+{
+    const int code = reserve_rows(b, ni, err);
+    if (code) return code;
+    for (int k = 0; k < ROW_KINDS; k++) b->kind[k].n = 0;
+    for (int i = 0; i < ni; i++) {
+        struct rows_of_kind *k = &b->kind[fine[i] ? ROWS_FINE : ROWS_COARSE];
+        k->row[k->n++] = i;
+    }
+    return 0;
+}
+
+/* Copies the rows of a kind; or names them, if the caller's arrays are on a device. */
+static struct targets targets_of(const struct targets *t, struct rows_of_kind *k)
+{
+    struct targets some = *t;
+    some.ni = k->n;
+    some.rows = k->row;
+    some.h2 = NULL;
+    if (t->on_device) return some;
+    for (int n = 0; n < k->n; n++) {
+        const int i = k->row[n];
+        k->index[n] = t->index[i];
+        k->eps2[n] = t->eps2[i];
+        memcpy(k->x[n], t->x[i], sizeof k->x[n]);
+        memcpy(k->v[n], t->v[i], sizeof k->v[n]);
+    }
+    return (struct targets){.ni = k->n,
+                            .index = k->index,
+                            .x = (const double (*)[3])k->x,
+                            .v = (const double (*)[3])k->v,
+                            .eps2 = k->eps2};
+}
+
+int by_row_submit(void *state, const struct targets *targets, struct error *err)
+{
+    struct by_row *b = state;
+    int fine = 0;
+    b->targets = *targets;
+    for (int i = 0; i < targets->ni && targets->fine; i++) fine += targets->fine[i] != 0;
+    b->only = !fine ? ROWS_COARSE : fine == targets->ni ? ROWS_FINE : ROW_KINDS;
+    if (b->only < ROW_KINDS) {
+        const int code = by_row_ready(b, b->only, err);
+        return code ? code : b->inner->submit(b->state[b->only], targets, err);
+    }
+    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    int code = by_row_divide(b, targets->ni, targets->fine, err);
+    for (int k = 0; k < ROW_KINDS && !code; k++) {
+        const struct targets some = targets_of(&b->targets, &b->kind[k]);
+        code = by_row_ready(b, k, err);
+        if (!code) code = b->inner->submit(b->state[k], &some, err);
+    }
+    return code;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+int by_row_collect(void *state, unsigned want, int count, struct results *results,
+                   struct error *err)
+{
+    struct by_row *b = state;
+    int code = 0;
+    if (b->only < ROW_KINDS) {
+        code = b->inner->collect(b->state[b->only], want, count, results, err);
+        results->fine = b->only == ROWS_FINE ? b->targets.fine : NULL;
+        return code;
+    }
+    if (count < b->targets.ni) return 1;
+    for (int kind = 0; kind < ROW_KINDS && !code; kind++) {
+        const struct rows_of_kind *k = &b->kind[kind];
+        struct results r = {{0}, NULL, NULL, NULL};
+        code = b->inner->collect(b->state[kind], want, k->n, &r, err);
+        for (int n = 0; n < k->n && !code; n++) {
+            for (int c = 0; c < NSUM; c++) b->sum[c][k->row[n]] = r.sum[c][n];
+            b->nearest[k->row[n]] = r.nearest[n];
+            b->index[k->row[n]] = r.index[n];
+        }
+    }
+    *results = (struct results){.nearest = b->nearest, .index = b->index, .fine = b->targets.fine};
+    for (int c = 0; c < NSUM; c++) results->sum[c] = b->sum[c];
+    return code;
+}
+
+int by_row_partials(void *state, const struct partial_row **rows, struct error *err)
+{
+    struct by_row *b = state;
+    int code = 0;
+    if (b->only < ROW_KINDS) return b->inner->partials(b->state[b->only], rows, err);
+    for (int kind = 0; kind < ROW_KINDS && !code; kind++) {
+        const struct partial_row *some = NULL;
+        code = b->inner->partials(b->state[kind], &some, err);
+        for (int n = 0; n < b->kind[kind].n && !code; n++)
+            b->partial[b->kind[kind].row[n]] = some[n];
+    }
+    *rows = b->partial;
+    return code;
+}
+
+/* How many rows of a kind are before row i. */
+static int rows_before(const struct rows_of_kind *k, int i)
+{
+    int low = 0;
+    for (int end = k->n; low < end;) {
+        const int middle = low + (end - low) / 2;
+        if (k->row[middle] < i)
+            low = middle + 1;
+        else
+            end = middle;
+    }
+    return low;
+}
+
+/* The lists of both kinds of rows one behind the other, as far as both have them. */
+static int merge_lists(struct by_row *b, int first, int count, const int at[ROW_KINDS],
+                       const struct neighbour_lists some[ROW_KINDS], struct neighbour_lists *lists)
+{
+    int next[ROW_KINDS] = {0}, rows = 0;
+    if (neighbour_lists_reserve_starts(&b->lists, count)) return G6X_E_MEMORY;
+    int64_t *start = b->lists.start;
+    for (start[0] = 0; rows < count; rows++) {
+        const struct rows_of_kind *fine = &b->kind[ROWS_FINE];
+        const int place = at[ROWS_FINE] + next[ROWS_FINE];
+        const int kind = place < fine->n && fine->row[place] == first + rows;
+        if (next[kind] >= some[kind].count) break;
+        const int64_t *from = some[kind].start + next[kind]++, n = from[1] - from[0];
+        start[rows + 1] = start[rows] + n;
+        if (neighbour_lists_reserve(&b->lists, start[rows + 1])) return G6X_E_MEMORY;
+        if (n) memcpy(b->lists.index + start[rows], some[kind].index + from[0], (size_t)n * 4);
+    }
+    *lists = (struct neighbour_lists){rows, start, b->lists.index};
+    return 0;
+}
+
+int by_row_neighbours(void *state, int first, int count, const double *h2,
+                      struct neighbour_lists *lists, struct error *err)
+{
+    struct by_row *b = state;
+    struct neighbour_lists some[ROW_KINDS] = {{0}};
+    int at[ROW_KINDS], code = 0;
+    if (b->only < ROW_KINDS)
+        return b->inner->neighbours(b->state[b->only], first, count, h2, lists, err);
+    for (int kind = 0; kind < ROW_KINDS && !code; kind++) {
+        struct rows_of_kind *k = &b->kind[kind];
+        at[kind] = rows_before(k, first);
+        const int n = rows_before(k, first + count) - at[kind];
+        for (int r = 0; r < n; r++) k->h2[r] = h2[k->row[at[kind] + r] - first];
+        if (n) code = b->inner->neighbours(b->state[kind], at[kind], n, k->h2, &some[kind], err);
+    }
+    if (!code && merge_lists(b, first, count, at, some, lists))
+        code = error_set(err, G6X_E_MEMORY, "out of memory for neighbour lists");
+    return code;
+}
+
+int64_t by_row_zero_distances(void *state)
+{
+    struct by_row *b = state;
+    int64_t pairs = 0;
+    for (int k = 0; k < ROW_KINDS; k++)
+        if (b->state[k]) pairs += b->inner->zero_distances(b->state[k]);
+    return pairs;
+}
+
+void by_row_describe(void *state, const struct options *o, char *buffer, int length)
+{
+    struct by_row *b = state;
+    b->inner->describe(b->state[ROWS_COARSE], o, buffer, length);
+}

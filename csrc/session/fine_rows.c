@@ -1,0 +1,120 @@
+/* fine_rows.c - see fine_rows.h. */
+#include "session/fine_rows.h"
+
+#include <string.h>
+
+#include "g6lib.h"
+#include "session/ahead.h"
+#include "session/force.h"
+#include "shared/fine.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "util/threads.h"
+
+struct search {
+    const struct jmemory *memory;
+    double time, step;
+    const double *drift;
+    int64_t nj;
+    const int32_t *index;
+    unsigned char *fine;
+};
+
+static void look_at(void *search, int64_t first, int64_t end)
+{
+    const struct search *f = search;
+    for (int64_t i = first; i < end; i++) {
+        int32_t own[1];
+        f->fine[i] = 0;
+        /* of two slots with one index none is the particle's own */
+        if (jmemory_find(f->memory, f->index[i], f->nj, 1, own) != 1) continue;
+        const struct jparticle *p = &f->memory->body[own[0]];
+        double v[3];
+        for (int k = 0; k < 3; k++) v[k] = p->v[k] - f->drift[k];
+        f->fine[i] = (unsigned char)fine_is(f->step, f->time - p->time, p->a2, p->j6, v);
+    }
+}
+
+/* Looks up n rows in the slots of `nj` of `all` j particles; returns how many are fine. */
+static int look_up(struct session *s, struct jmemory *memory, int64_t nj, int64_t all, double time,
+                   int rows, const int32_t *index, unsigned char *fine)
+{
+    enum { ROWS = 256, ROWS_PER_THREAD = 4096 };
+    const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
+    int found = 0;
+    jmemory_commit(memory);
+    jmemory_map(memory);
+    struct search search = {.memory = memory,
+                            .time = time,
+                            .step = fine_step((double)all),
+                            .drift = scale.drift,
+                            .nj = nj,
+                            .index = index,
+                            .fine = fine};
+    threads_each(options_threads_for(rows / ROWS_PER_THREAD + 1, s->options.threads), rows, ROWS,
+                 look_at, &search);
+    for (int i = 0; i < rows; i++) found += fine[i];
+    return found;
+}
+
+/* All of them are in the store of those without derivatives. */
+static int all_rest(const struct jmemory *j, int64_t nj)
+{
+    return j->rest.first == 0 && j->rest.end >= nj;
+}
+
+int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *index,
+                         unsigned char *fine)
+{
+    struct jmemory *memory = s->whole ? s->whole : &s->j;
+    const int64_t all = s->whole ? s->whole_nj : nj;
+    /* Sums of shares cannot be merged if only one of them knows a row's slot. */
+    const int shared = !s->whole && (s->options.scale[0] != G6X_AUTO || s->j.is_share);
+    memset(fine, 0, (size_t)rows);
+    if (shared || all_rest(memory, all)) return 0;
+    return look_up(s, memory, all, all, s->call.time, rows, index, fine);
+}
+
+int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, unsigned char *fine)
+{
+    struct fpenv host;
+    if (nj < 0 || ni < 0 || s->time_bad)
+        return error_set(
+            &s->error, G6X_E_ARGUMENT,
+            "g6x_get_fine_rows: nj = %d or ni = %d is negative, or the time NaN or Inf", nj, ni);
+    if (ni && (!index || !fine))
+        return error_set(&s->error, G6X_E_NULL, "g6x_get_fine_rows: null pointer");
+    if (!ni) return 0;
+    fpenv_enter(&host);
+    memset(fine, 0, (size_t)ni);
+    if (session_force_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj))
+        (void)look_up(s, &s->j, nj, s->j.is_share ? s->j.share_all : nj, s->time, ni, index, fine);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int session_fine_rows_set(struct session *s, int ni, const unsigned char *fine)
+{
+    if (ni < 0 || (ni && !fine))
+        return error_set(&s->error, ni < 0 ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_set_fine_rows: ni = %d, or a null pointer", ni);
+    const struct memory_array all[] = {MEMORY_ARRAY(s->given, ni ? ni : 1), {0}};
+    if (memory_grow_all(all))
+        return error_set(&s->error, G6X_E_MEMORY, "g6x_set_fine_rows: out of memory");
+    for (int i = 0; i < ni; i++) s->given[i] = fine[i] != 0;
+    s->given_rows = ni + 1;
+    return 0;
+}
+
+int session_fine_rows_find(struct session *s, int nj, const struct i_arrays *from)
+{
+    struct force_call *c = &s->call;
+    int found = 0;
+    if (c->precision != MODE_AUTO || !c->rows) return 0;
+    if (from->fine) memcpy(c->all.fine, from->fine, (size_t)c->rows);
+    for (int i = 0; i < c->rows && from->fine; i++) found += from->fine[i];
+    if (from->fine) return found;
+    if (c->ni) memcpy(c->all.index, from->index, (size_t)c->ni * sizeof *c->all.index);
+    if (c->rows > c->ni) session_ahead_fill(s, c->ni, c->rows - c->ni);
+    return session_fine_rows_of(s, nj, c->rows, c->all.index, c->all.fine);
+}
