@@ -429,7 +429,7 @@ struct g6x_hermite {
     int n;
     double eta, dtmin, dtmax; /* dtmin = dtmax: one step for all, of any length */
     const double *mass;       /* [n] */
-    const double *rounding;   /* [n] or NULL: the error of acc is this times pot^2 */
+    const double *rounding;   /* [n] or NULL: the error of acc is at least this times pot^2 */
     double *t, *dt, (*x)[3], (*v)[3], (*a)[3], (*j)[3];     /* [n] each, as above */
     int *address;                                           /* [n], of the block: its particles */
     double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
@@ -453,6 +453,9 @@ struct g6x_hermite {
     void *part, *parts;
     int part_rows, share, shares;
     long long share_pairs;
+    /* With rounding: the error of acc, without a field, is at least noise times |acc|; relative
+     * error of positions, for differences that are taken of rounded ones. */
+    double noise, place;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {

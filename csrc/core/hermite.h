@@ -4,10 +4,12 @@
 #include "shared/hermite_step.h"
 #include "shared/hermite_watch.h"
 
-/* Errors of acc: roundoff[row], or hermite_roundoff() of rounding[particle] and pot[row]. If both
- * are NULL, they are unknown. */
+/* Errors of acc: roundoff[row], or hermite_roundoff() of rounding[particle], pot[row] and acc less
+ * outside[row]. If roundoff and rounding are NULL, they are unknown. */
 struct hermite_errors {
     const double *roundoff, *rounding, *pot;
+    const double (*outside)[3]; /* NULL: no field is in acc */
+    struct hermite_noise row;
     double field; /* to be added to the second */
 };
 

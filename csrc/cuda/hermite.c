@@ -59,6 +59,7 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .jerk = (const double (*)[3])h->jerk,
         .pot = h->pot,
         .rounding = h->rounding,
+        .noise = {h->noise, h->place},
         .mass = h->mass,
         .rows = ni,
         .n = h->n,
@@ -94,6 +95,7 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, const stru
     struct cuda_hermite_job job = job_of(h, ni, time);
     if (field) job.field = *field;
     job.given = !field;
+    if (!h->field_acc && field && !field_is_none(field)) job.noise.noise = 0.0; /* as on the host */
     job.field_acc = h->field_acc;
     job.field_jerk = h->field_jerk;
     if (move) job.work = (struct hermite_work){h->work, h->power, h->rate};

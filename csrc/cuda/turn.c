@@ -45,6 +45,7 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct cuda *fine,
         .work = {h->work, h->power, h->rate},
         .mass = h->mass,
         .rounding = h->rounding,
+        .noise = {h->noise, h->place},
         .address = h->address,
         .xi = h->xi,
         .vi = h->vi,
@@ -76,6 +77,7 @@ int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const st
     struct cuda_turn_job job = job_of(c, fine, h, turn);
     const struct cuda_notes *notes = job.notes;
     if (turn->field) job.field = *turn->field;
+    if (!h->field_acc && !field_is_none(&job.field)) job.noise.noise = 0.0; /* as on the host */
     int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
     if (!code && fine)
         code = fine->busy > 1 ? cuda_device_idle(fine, "sum", err)

@@ -28,6 +28,8 @@ int session_hermite_check(struct session *s, const char *call, const struct g6x_
     if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
           isfinite(h->dtmax)))
         return argument(s, call, "eta, dtmin or dtmax is out of range");
+    if (!(h->noise >= 0.0 && h->noise < 1.0 && h->place >= 0.0 && h->place < 1.0))
+        return argument(s, call, "noise or place is out of range");
     if (h->massless < 0 || h->massless > h->n)
         return argument(s, call, "massless is negative or above n");
     if (h->n && (!h->field_acc != !h->field_jerk || !h->work != !h->power || !h->work != !h->rate ||
@@ -300,7 +302,10 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     (void)stream;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
     errors.field = field.roundoff;
-    if (e->pause || !field_is_none(&field))
+    const int outside = e->pause || !field_is_none(&field);
+    errors.outside = outside ? (const double (*)[3])h->field_acc : NULL;
+    errors.row = (struct hermite_noise){outside && !h->field_acc ? 0.0 : h->noise, h->place};
+    if (outside)
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
                              h->jerk, &out);

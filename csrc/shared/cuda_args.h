@@ -319,7 +319,8 @@ struct cuda_hermite_job {
     double (*xi)[3], (*vi)[3];
     /* only for hermite_correct */
     const double (*acc)[3], (*jerk)[3], *pot;
-    const double *rounding, *mass;                   /* by particle; rounding may be NULL */
+    const double *rounding, *mass; /* by particle; rounding may be NULL */
+    struct hermite_noise noise;
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */
     struct cuda_notes *notes;
     int32_t rows, acting; /* acting: particles below this are j particles */
@@ -347,6 +348,7 @@ struct cuda_turn_job {
     struct field field;
     struct hermite_work work;
     const double *mass, *rounding;
+    struct hermite_noise noise;
     int32_t *address, *found; /* of the block; the same in pinned memory, of the next one */
     double (*xi)[3], (*vi)[3];
     /* Sums [sum][stride], and numbers of entries for the host fallback. Rows summed in double are in

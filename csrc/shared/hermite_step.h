@@ -57,27 +57,26 @@ HOST_DEVICE void hermite_add_orders(double dt, const double a0[3], const double 
 }
 
 /* Aarseth's criterion (Makino and Aarseth, equation 9) for a and its three derivatives. */
-HOST_DEVICE double hermite_criterion(const struct hermite_rule *rule, const double a[3],
+HOST_DEVICE double hermite_criterion(double eta, double longest, const double a[3],
                                      const double j[3], const double a2[3], const double a3[3])
 {
     const double a_ = hermite_norm(a), j_ = hermite_norm(j);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
     const double below = j_ * c + s * s;
-    return below > 0.0 ? sqrt(rule->eta * (a_ * s + j_ * j_) / below) : rule->dt_max;
+    return below > 0.0 ? sqrt(eta * (a_ * s + j_ * j_) / below) : longest;
 }
 
-/* The criterion, extrapolated two steps ahead. a2 and a3 belong to the completed step dt. Without
- * extrapolation, steps react too late when an encounter approaches or ends, and the energy drifts.
- * The next step is at most 2 dt. Extrapolates no further than |a2| / |a3|, beyond which the series
- * is useless: otherwise steps would be too short for a million softened bodies, where steps are as
- * long as encounters. */
-HOST_DEVICE double hermite_criterion_step(const struct hermite_rule *rule, double dt,
-                                          const double a[3], const double j[3], const double a2[3],
-                                          const double a3[3])
+/* The criterion, extrapolated two steps ahead. All in units of the completed step, to which a2 and
+ * a3 belong. Without extrapolation, steps react too late when an encounter approaches or ends, and
+ * the energy drifts. The next step is at most 2. Extrapolates no further than |a2| / |a3|, beyond
+ * which the series is useless: otherwise steps would be too short for a million softened bodies,
+ * where steps are as long as encounters. */
+HOST_DEVICE double hermite_criterion_step(double eta, double longest, const double a[3],
+                                          const double j[3], const double a2[3], const double a3[3])
 {
-    const double now = hermite_criterion(rule, a, j, a2, a3);
+    const double now = hermite_criterion(eta, longest, a, j, a2, a3);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
-    double ahead = 2.0 * (now < 2.0 * dt ? now : 2.0 * dt);
+    double ahead = 2.0 * (now < 2.0 ? now : 2.0);
     if (c * ahead > s) ahead = s / c;
     double b[3], b1[3], b2[3];
     for (int k = 0; k < 3; k++) {
@@ -85,7 +84,7 @@ HOST_DEVICE double hermite_criterion_step(const struct hermite_rule *rule, doubl
         b1[k] = j[k] + ahead * (a2[k] + ahead * a3[k] / 2.0);
         b2[k] = a2[k] + ahead * a3[k];
     }
-    return hermite_criterion(rule, b, b1, b2, a3);
+    return hermite_criterion(eta, longest, b, b1, b2, a3);
 }
 
 /* Halves the step as often as needed. Doubles it at most once, and only at multiples of the doubled
@@ -101,19 +100,52 @@ HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double tim
     return dt;
 }
 
-/* Roundoff error of an acceleration: the relative error of its terms times the sum of their
- * magnitudes. That sum is at least pot^2 divided by the mass of the other particles
- * (Cauchy-Schwarz). `rounding` is the relative error divided by that mass. */
-HOST_DEVICE double hermite_roundoff(double rounding, double pot) { return rounding * (pot * pot); }
+/* Roundoff of a row's terms: `noise`, the relative error of each, and `place`, that of positions
+ * where their difference is not computed more precisely. */
+struct hermite_noise {
+    double noise, place;
+};
 
-/* Whether roundoff errors of a0 and a1 alone could explain a2 and a3. Without this test, a body
- * whose forces cancel, such as a star in a ring of planets, would get shorter and shorter steps:
- * errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
-HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[3],
-                                    const double a3[3])
+/* Roundoff error of an acceleration: the relative error of its terms times the sum of their
+ * magnitudes. That sum is at least |a|, a being the sum without a field, and at least pot^2 divided
+ * by the mass of the other particles (Cauchy-Schwarz); `rounding` is noise divided by this mass.
+ * Errors of positions act as the motion that the jerk j tells of. */
+HOST_DEVICE double hermite_roundoff(const struct hermite_noise *row, double rounding, double pot,
+                                    const double a[3], const double j[3], const double x[3],
+                                    const double v[3])
 {
-    return dt * dt * hermite_norm(a2) <= 36.0 * roundoff &&
-           dt * dt * dt * hermite_norm(a3) <= 24.0 * roundoff;
+    const double least = row->noise * hermite_norm(a), other = rounding * (pot * pot);
+    const double speed = hermite_norm(v);
+    const double moved = row->place > 0.0 && speed > 0.0
+                             ? row->place * hermite_norm(x) * hermite_norm(j) / speed
+                             : 0.0;
+    return (least > other ? least : other) + moved;
+}
+
+/* The step that a particle requests after a step dt, with the roundoff of a0 and a1 (negative:
+ * unknown). Errors grow as 1/dt^2 in a2 and 1/dt^3 in a3, and would shorten steps more and more:
+ * - Where they alone could explain a2 and a3, the step is not shortened: so for bodies whose forces
+ *   cancel, such as a star in a ring of planets.
+ * - Where they could explain much of a3, as for small eta, a3 is at most what continues the series
+ *   of j and a2. HERMITE_NOISE is 12 sqrt(2), of a difference of two, times 7.5: the error of a
+ * single pair may be that of several roundings. In units of dt, a power of two: so the bits are the
+ * same, and no square leaves the range. */
+#define HERMITE_NOISE 128.0
+HOST_DEVICE double hermite_requested(const struct hermite_rule *rule, double dt, double roundoff,
+                                     const double a[3], const double j[3], const double a2[3],
+                                     const double a3[3])
+{
+    double b1[3], b2[3], b3[3];
+    for (int k = 0; k < 3; k++) {
+        b1[k] = dt * j[k];
+        b2[k] = dt * dt * a2[k];
+        b3[k] = dt * dt * dt * a3[k];
+    }
+    const double j_ = hermite_norm(b1), s = hermite_norm(b2), c = hermite_norm(b3);
+    if (s <= 36.0 * roundoff && c <= 24.0 * roundoff) return 2.0 * dt;
+    if (c <= HERMITE_NOISE * roundoff && j_ * c > s * s)
+        for (int k = 0; k < 3; k++) b3[k] *= s * s / (j_ * c);
+    return dt * hermite_criterion_step(rule->eta, rule->dt_max / dt, a, b1, b2, b3);
 }
 
 /* Whether x, v and the mass of particle p are finite. */
@@ -194,9 +226,7 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
     hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
     if (!hermite_fits(s, p, x, v)) return -1;
     if (!s->dt) return 0; /* does not move the particle */
-    const double requested = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
-                                 ? 2.0 * dt
-                                 : hermite_criterion_step(rule, dt, a1, j1, a2, a3);
+    const double requested = hermite_requested(rule, dt, roundoff, a1, j1, a2, a3);
     for (int k = 0; k < 3; k++) {
         s->x[p][k] = x[k];
         s->v[p][k] = v[k];

@@ -47,8 +47,10 @@ NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 _SECONDS = 0.05
 _PAUSED, _WATCHED = 2, 3  # what a call returns within a block
 
-# Error of a pair term, by mode.
-_ROUNDING = {"auto": 2.0**-24, "grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
+# Error of a pair term, and of a position whose difference is computed as it is, by mode. Where mode
+# auto sums in double, the library knows it.
+_NOISE = {"grape": (2.0**-24, 0.0), "single": (2.0**-24, 2.0**-24), "double": (2.0**-52, 0.0)}
+_NOISE["auto"] = _NOISE["grape"]
 
 # Of blocks, what those that go on from them have, too.
 KEPT = "steps", "blocks", "clamped", "clamped_time", "force_seconds", "watch", "epoch", "work_done"
@@ -144,10 +146,11 @@ class Blocks:
             self._rows = np.argsort(self._order).astype(np.int32)
         acting = self._in(mass) * setup.G if setup.G != 1 else self._in(mass)
         self._mass = np.ascontiguousarray(acting)
-        # The error of a force is that of its terms. Their sum without signs is at least pot^2
-        # over the mass of the others (Cauchy and Schwarz).
+        # The error of a force is that of its terms. Their sum without signs is at least the force,
+        # and pot^2 over the mass of the others (Cauchy and Schwarz).
         others = np.maximum(math.fsum(self._mass) - self._mass, 0.0)
-        rounding = np.full(len(mass), _ROUNDING[setup.precision])
+        self._noise = _NOISE[setup.precision]
+        rounding = np.full(len(mass), self._noise[0])
         self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
 
     def _in(self, array: Values) -> Values:

@@ -53,7 +53,7 @@ class DeviceBlocks(Blocks):
         arrays = {NAMES.get(name, name): array for name, array in self._own.items()}
         arrays |= self._given | self._block
         rule = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
-        rule["massless"] = n - self.acting
+        rule["massless"], rule["noise"], rule["place"] = n - self.acting, *self._noise
         if self.external is not None:
             rule["field"] = self.external.c
         pointers = {name: cuda_pointer(array) for name, array in arrays.items()}

@@ -48,6 +48,7 @@ class HostBlocks(Blocks):
         self._pointers = {name: pointer(array) for name, array in arrays.items()}  # keeps them
         self._hermite = ffi.new("struct g6x_hermite *", {"n": n, "eta": eta, "dtmin": smallest})
         self._hermite.dtmax, self._hermite.massless = largest, n - self.acting
+        self._hermite.noise, self._hermite.place = self._noise
         if self.external is not None:
             self._hermite.field = self.external.c
         for name, address in self._pointers.items():

@@ -11,7 +11,7 @@ import pytest
 import backends
 import fake_arrays
 from fake_device import driver, fail
-from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
+from grape6py import Grape6, Hermite, archive, errors, fields, plummer, two_body
 from grape6py._lib.library import ffi, lib
 from grape6py.events import Encounter
 from grape6py.integrators import blocks
@@ -73,6 +73,20 @@ def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, options):
         for cluster in (device, host):
             cluster.evolve(time)
         assert_equal(device, host)
+
+
+@pytest.mark.backends("cuda gpu")
+@pytest.mark.parametrize("precision", ["grape", "single", "double"])
+@pytest.mark.parametrize("field", [None, fields.plummer(3.0, 2.0)])
+@pytest.mark.parametrize("n", [20, 200])
+def test_errors_of_forces_shorten_the_same_steps_as_on_the_host(cupy, on_host, precision, field, n):
+    device, host = (
+        make(Hermite, *plummer(n, 1), eta=1e-4, precision=precision, field=field)
+        for make in (on_gpu, on_host)
+    )
+    for cluster in (device, host):
+        cluster.evolve(2.0**-9)
+    assert_equal(device, host)
 
 
 @pytest.mark.backends("cuda gpu")

@@ -117,14 +117,24 @@ DEVICE_FN void note_acting(struct cuda_notes *notes, const int32_t *address, int
         notes->acting = row + 1;
 }
 
+/* Roundoff of acc at xi, vi, of which `outside` is from a field; negative: unknown. */
+template <class Job>
+DEVICE_FN double roundoff_of(const Job &job, int row, int p, double pot, const double acc[3],
+                             const double jerk[3], const double outside[3])
+{
+    double a[3];
+    if (!job.rounding) return -1.0;
+    for (int k = 0; k < 3; k++) a[k] = acc[k] - outside[k];
+    return hermite_roundoff(&job.noise, job.rounding[p], pot, a, jerk, job.xi[row], job.vi[row]) +
+           job.field.roundoff;
+}
+
 KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
     const int p = job.address[row];
     const double pot = job.pot[row];
-    const double roundoff =
-        job.rounding ? hermite_roundoff(job.rounding[p], pot) + job.field.roundoff : -1.0;
     double x[3], v[3], acc[3], jerk[3];
     for (int k = 0; k < 3; k++) {
         acc[k] = job.acc[row][k], jerk[k] = job.jerk[row][k];
@@ -136,10 +146,12 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
             acc[k] += job.field_acc[row][k], jerk[k] += job.field_jerk[row][k];
     else if (!field_is_none(&job.field))
         hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
+    double outside[3] = {0.0, 0.0, 0.0};
     for (int k = 0; k < 3 && job.field_acc; k++) {
-        job.field_acc[row][k] = acc[k] - job.acc[row][k];
+        job.field_acc[row][k] = outside[k] = acc[k] - job.acc[row][k];
         job.field_jerk[row][k] = jerk[k] - job.jerk[row][k];
     }
+    const double roundoff = roundoff_of(job, row, p, pot, acc, jerk, outside);
     const int found =
         hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
     if (found > 0) atomicAdd(&job.notes->clamped, 1);
@@ -241,7 +253,7 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
     __syncthreads();
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         const int p = job.address[row];
-        double acc[3], jerk[3], pot, x[3], v[3], a[3], j[3];
+        double acc[3], jerk[3], pot, x[3], v[3], a[3] = {0.0, 0.0, 0.0}, j[3];
         sums_of(job, row, acc, jerk, &pot);
         const double dt = job.time - job.state.t[p];
         if (!field_is_none(&job.field)) {
@@ -252,8 +264,7 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
             hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
             for (int k = 0; k < 3; k++) a[k] = acc[k] - a[k], j[k] = jerk[k] - j[k];
         }
-        const double roundoff =
-            job.rounding ? hermite_roundoff(job.rounding[p], pot) + job.field.roundoff : -1.0;
+        const double roundoff = roundoff_of(job, row, p, pot, acc, jerk, a);
         const int found =
             hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
         if (found > 0) atomicAdd(&clamped, 1);
