@@ -120,6 +120,12 @@ module g6lib
       type(c_ptr) :: close = c_null_ptr, left = c_null_ptr
       type(c_ptr) :: field_acc = c_null_ptr, field_jerk = c_null_ptr
       type(c_ptr) :: work = c_null_ptr, power = c_null_ptr, rate = c_null_ptr
+      type(c_ptr) :: words = c_null_ptr
+      integer(c_int) :: share_first = 0, share_end = 0
+      type(c_ptr) :: part = c_null_ptr, parts = c_null_ptr
+      integer(c_int) :: part_rows = 0, share = 0, shares = 0
+      integer(c_long_long) :: share_pairs = 0
+      real(c_double) :: noise = 0, place = 0
    end type
 
    type, bind(c) :: g6x_evolution
@@ -133,6 +139,7 @@ module g6lib
       integer(c_long_long) :: blocks = 0, steps = 0, clamped = 0
       real(c_double) :: clamped_time = 0, force_seconds = 0, time = 0, next = 0
       integer(c_int) :: ni = 0, pass = 0, row = 0, stage = 0
+      integer(c_long_long) :: part_bytes = 0
    end type
 
    interface

@@ -1,11 +1,14 @@
 """g6x_hermite_evolve: it is the same blocks as by the single calls, wherever it returns between."""
 
+import subprocess
 import threading
 import time
 
 import numpy as np
 import pytest
 
+import capi
+import tools
 from grape6py import plummer
 from grape6py._lib.library import ffi, lib, pointer
 
@@ -276,3 +279,19 @@ def test_a_share_that_was_refused_is_none():
     assert lib.g6x_share_particles(7, 60, 0, 60, *map(pointer, arrays)) == lib.G6X_E_J_NAN
     assert bodies.evolve(MOST) == lib.G6X_E_ARGUMENT
     lib.g6_close(7)
+
+
+def test_the_types_of_fortran_are_as_long_as_those_of_c(tmp_path):
+    """The library would read what stands behind a shorter one."""
+    names = "g6x_hermite", "g6x_evolution", "g6x_field"
+    sizes = "".join(f"  type({name}) :: v{k}\n" for k, name in enumerate(names))
+    (tmp_path / "sizes.f90").write_text(
+        f"program sizes\n  use iso_c_binding\n  use g6lib\n{sizes}"
+        f"  print *, {', '.join(f'c_sizeof(v{k})' for k in range(len(names)))}\nend program\n"
+    )
+    source = capi.ROOT / "include/g6lib.f90"
+    command = [tools.need("gfortran"), source, "sizes.f90", "-o", "sizes"]
+    command += ["-Wl,--unresolved-symbols=ignore-all"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
+    assert [int(word) for word in found.split()] == [ffi.sizeof(f"struct {name}") for name in names]
