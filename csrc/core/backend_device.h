@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/backend.h"
+#include "shared/hermite_step.h"
 
 /* n rows; address, index, time, k18, j6, a2 and v may be NULL, as in g6x_set_j_particles. */
 struct device_particles {
@@ -59,7 +60,8 @@ struct device_turn {
     int ni;                    /* i particles of the summed block; 0: there is no block */
     double time;               /* end of that block */
     const struct field *field; /* at that time; NULL: there is no block */
-    double eps2;               /* softening of the next block */
+    struct hermite_noise noise;
+    double eps2; /* softening of the next block */
     /* results: a row whose x or v is no longer finite, or -1; whether sums are missing, so that
      * nothing was done; number of particles that need a step below dt_min */
     int invalid, incomplete, clamped;
@@ -133,12 +135,12 @@ struct device_arrays {
     /* Predicts the block. It may still be running when the call returns. */
     int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
                    struct error *f);
-    /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block, and moves its
-     * particles if `move`. If `rows` is not NULL, also gives them as j particles, in the backend's
-     * memory, valid until the next call. Finds `clamped` and `bad`. */
-    int (*correct)(void *state, const struct g6x_hermite *h, const struct field *field, int ni,
-                   double time, int move, void *stream, struct device_particles *rows,
-                   struct device_block *found, struct error *f);
+    /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block with that roundoff,
+     * and moves its particles if `move`. If `rows` is not NULL, also gives them as j particles, in
+     * the backend's memory, valid until the next call. Finds `clamped` and `bad`. */
+    int (*correct)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
+                   const struct field *field, int ni, double time, int move, void *stream,
+                   struct device_particles *rows, struct device_block *found, struct error *f);
     /* Sets h->close and h->left of the block of *e; *found: whether any is set, or -1: a nearest
      * neighbour is no particle. */
     int (*watch)(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,

@@ -67,14 +67,16 @@ void hermite_add_field_to(int ni, const int *address, double time, const struct 
 }
 
 /* Of a row at xi, vi, with the field in acc. */
-INLINE double error_of(const struct hermite_errors *e, int row, int particle, const double acc[3],
-                       const double jerk[3], const double xi[3], const double vi[3])
+INLINE double error_of(const struct hermite_errors *e, const struct hermite_state *s, double time,
+                       int row, int particle, const double acc[3], const double jerk[3],
+                       const double xi[3], const double vi[3])
 {
     double a[3]; /* without the field */
     if (!e->rounding) return e->roundoff ? e->roundoff[row] : -1.0;
     for (int k = 0; k < 3; k++) a[k] = acc[k] - (e->outside ? e->outside[row][k] : 0.0);
-    return hermite_roundoff(&e->row, e->rounding[particle], e->pot[row], a, jerk, xi, vi) +
-           e->field;
+    const double error =
+        hermite_roundoff(&e->row, e->rounding[particle], e->pot[row], a, jerk, xi, vi);
+    return (hermite_is_fine(&e->row, s, particle, time) ? HERMITE_FINE * error : error) + e->field;
 }
 
 INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
@@ -87,7 +89,8 @@ INLINE int correct(int ni, const int *address, double time, const struct hermite
     for (int i = 0; i < ni; i++) {
         double x[3], v[3]; /* separate copies, since acc and xi may be the same array */
         const double dt = time - s->t[address[i]];
-        const double error = error_of(errors, i, address[i], acc[i], jerk[i], xi[i], vi[i]);
+        const double error =
+            error_of(errors, s, time, i, address[i], acc[i], jerk[i], xi[i], vi[i]);
         const int found =
             hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i], error, x, v);
         clamped += found > 0;

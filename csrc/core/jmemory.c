@@ -274,8 +274,7 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
 {
     const int64_t at[2] = {first, last};
     for (int k = 0; k < 2; k++)
-        if (at[k] >= 0 && at[k] < j->capacity)
-            jmemory_stale_chunk(j, at[k] / CHUNK);
+        if (at[k] >= 0 && at[k] < j->capacity) jmemory_stale_chunk(j, at[k] / CHUNK);
 }
 
 /* ---- queries ----------------------------------------------------------------- */

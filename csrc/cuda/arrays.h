@@ -30,8 +30,9 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
                       struct device_block *found, struct error *err);
 int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
                          void *stream, struct error *err);
-int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, const struct field *field,
-                         int ni, double time, int move, void *stream, struct device_particles *rows,
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
+                         const struct hermite_noise *noise, const struct field *field, int ni,
+                         double time, int move, void *stream, struct device_particles *rows,
                          struct device_block *found, struct error *err);
 int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct g6x_evolution *e,
                        void *stream, int *found, struct error *err);

@@ -308,12 +308,13 @@ static int predict(void *state, const struct g6x_hermite *h, int ni, double time
     return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, err)) : err->code;
 }
 
-static int correct(void *state, const struct g6x_hermite *h, const struct field *field, int ni,
-                   double time, int move, void *stream, struct device_particles *rows,
-                   struct device_block *found, struct error *err)
+static int correct(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
+                   const struct field *field, int ni, double time, int move, void *stream,
+                   struct device_particles *rows, struct device_block *found, struct error *err)
 {
     struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_correct(c, h, field, ni, time, move, stream, rows, found, err))
+    return c ? leave(c, cuda_hermite_correct(c, h, noise, field, ni, time, move, stream, rows,
+                                             found, err))
              : err->code;
 }
 

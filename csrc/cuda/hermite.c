@@ -59,7 +59,6 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .jerk = (const double (*)[3])h->jerk,
         .pot = h->pot,
         .rounding = h->rounding,
-        .noise = {h->noise, h->place},
         .mass = h->mass,
         .rows = ni,
         .n = h->n,
@@ -88,11 +87,13 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
     return code;
 }
 
-int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, const struct field *field,
-                         int ni, double time, int move, void *stream, struct device_particles *rows,
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
+                         const struct hermite_noise *noise, const struct field *field, int ni,
+                         double time, int move, void *stream, struct device_particles *rows,
                          struct device_block *found, struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
+    job.noise = *noise;
     if (field) job.field = *field;
     job.given = !field;
     if (!h->field_acc && field && !field_is_none(field)) job.noise.noise = 0.0; /* as on the host */

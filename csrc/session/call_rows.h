@@ -9,7 +9,7 @@ struct i_arrays {
     const int *index;
     const double (*x)[3], (*v)[3], *h2;
     const unsigned char *fine; /* which rows are summed in double; NULL: as their slots say */
-    _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
+    _Atomic int first_bad;     /* particle with a NaN, INT_MAX if there is none */
 };
 
 /* Reserves capacity for `rows` rows and keeps the existing ones. 0 or G6X_E_MEMORY. */

@@ -108,6 +108,16 @@ struct hermite_work session_hermite_work(const struct g6x_hermite *h)
     return (struct hermite_work){h->work, h->power, h->rate};
 }
 
+struct hermite_noise session_hermite_noise(const struct session *s, const struct g6x_hermite *h)
+{
+    const struct force_call *c = &s->call;
+    struct hermite_noise noise = {
+        .noise = h->noise, .place = h->place, .acting = session_hermite_acting(h)};
+    if (c->precision == MODE_AUTO) noise.step = fine_step((double)noise.acting);
+    for (int k = 0; k < 3; k++) noise.drift[k] = c->scale.drift[k];
+    return noise;
+}
+
 int session_hermite_watches(const struct g6x_evolution *e)
 {
     return e->closer > 0.0 || e->farther > 0.0;
@@ -304,7 +314,8 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     errors.field = field.roundoff;
     const int outside = e->pause || !field_is_none(&field);
     errors.outside = outside ? (const double (*)[3])h->field_acc : NULL;
-    errors.row = (struct hermite_noise){outside && !h->field_acc ? 0.0 : h->noise, h->place};
+    errors.row = session_hermite_noise(s, h);
+    if (outside && !h->field_acc) errors.row.noise = 0.0;
     if (outside)
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,

@@ -79,13 +79,15 @@ static int correct(struct session *s, const struct g6x_hermite *h, int ni, doubl
     struct device_block found = {.clamped = 0};
     struct field field;
     int code = check(s, "g6x_hermite_correct_device", h, ni, time);
+    struct hermite_noise noise;
     struct fpenv host;
     if (!code) code = session_hermite_field(s, h, time, &field);
     if (code || !ni) return code;
+    noise = session_hermite_noise(s, h);
     fpenv_enter(&host);
     code = leave(s,
-                 s->backend->arrays->correct(s->state, h, what & ADD_GIVEN ? NULL : &field, ni,
-                                             time, what & G6X_HERMITE_MOVE, stream,
+                 s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field,
+                                             ni, time, what & G6X_HERMITE_MOVE, stream,
                                              what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
                                              &s->error),
                  &host);
@@ -223,6 +225,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         struct field field;
         if (ni && session_hermite_field(s, h, e->next, &field)) return s->error.code;
         if (ni) turn.field = &field;
+        turn.noise = session_hermite_noise(s, h);
         const int code = arrays->turn(s->state, &s->j, h, &turn, &s->error);
         const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
         if (zero_distances) session_force_warn(s, zero_distances);

@@ -351,8 +351,8 @@ struct cuda_turn_job {
     struct hermite_noise noise;
     int32_t *address, *found; /* of the block; the same in pinned memory, of the next one */
     double (*xi)[3], (*vi)[3];
-    /* Sums [sum][stride], and numbers of entries for the host fallback. Rows summed in double are in
-     * the second: row number fine[row], in pinned memory, where this is not negative. */
+    /* Sums [sum][stride], and numbers of entries for the host fallback. Rows summed in double are
+     * in the second: row number fine[row], in pinned memory, where this is not negative. */
     const double *sum[2];
     int64_t stride[2];
     const int32_t *left_count[2]; /* NULL: no such sums */

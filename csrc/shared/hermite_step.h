@@ -5,6 +5,7 @@
 #define GRAPE6_HERMITE_STEP_H
 
 #include "shared/field.h"
+#include "shared/fine.h"
 #include "shared/host_device.h"
 #include "shared/predictor.h"
 
@@ -101,10 +102,28 @@ HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double tim
 }
 
 /* Roundoff of a row's terms: `noise`, the relative error of each, and `place`, that of positions
- * where their difference is not computed more precisely. */
+ * where their difference is not computed more precisely. In mode auto, rows of particles below
+ * `acting` may be fine (fine.h), by their steps in units of `step`, and drift. step 0: none is. */
 struct hermite_noise {
-    double noise, place;
+    double noise, place, step, drift[3];
+    int acting, unused;
 };
+/* Error of a term in double, by that of one in single precision. */
+#define HERMITE_FINE 0x1p-28
+
+/* Whether the force on particle p at `time` was summed in double, in mode auto. */
+HOST_DEVICE int hermite_is_fine(const struct hermite_noise *noise, const struct hermite_state *s,
+                                int p, double time)
+{
+    double a2[3], j6[3], v[3];
+    if (!(noise->step > 0.0) || p >= noise->acting) return 0;
+    for (int k = 0; k < 3; k++) {
+        a2[k] = s->a[p][k] / 2.0; /* as its j particle has them */
+        j6[k] = s->j[p][k] / 6.0;
+        v[k] = s->v[p][k] - noise->drift[k];
+    }
+    return fine_is(noise->step, time - s->t[p], a2, j6, v);
+}
 
 /* Roundoff error of an acceleration: the relative error of its terms times the sum of their
  * magnitudes. That sum is at least |a|, a being the sum without a field, and at least pot^2 divided

@@ -125,8 +125,10 @@ DEVICE_FN double roundoff_of(const Job &job, int row, int p, double pot, const d
     double a[3];
     if (!job.rounding) return -1.0;
     for (int k = 0; k < 3; k++) a[k] = acc[k] - outside[k];
-    return hermite_roundoff(&job.noise, job.rounding[p], pot, a, jerk, job.xi[row], job.vi[row]) +
-           job.field.roundoff;
+    const double error =
+        hermite_roundoff(&job.noise, job.rounding[p], pot, a, jerk, job.xi[row], job.vi[row]);
+    const bool fine = hermite_is_fine(&job.noise, &job.state, p, job.time);
+    return (fine ? HERMITE_FINE * error : error) + job.field.roundoff;
 }
 
 KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
