@@ -2,17 +2,19 @@
  *
  * Compiled by the caller, with his MPI. Every rank has whole blocks of 1024 of all j particles, one
  * behind the other; only the last rank that has any may have less. After each change of j particles
- * all ranks call the first, and for each force call the second between g6x_get_partial and
+ * all ranks call the first, and for each force call the second before it, which mode auto needs
+ * (without it the call is as in mode grape), and the third between g6x_get_partial and
  * g6x_from_partial:
  *
  *     g6x_mpi_share(cluster, nj, comm);
  *
+ *     g6x_mpi_rows(cluster, nj, ni, index, comm);
  *     g6calc_firsthalf(cluster, nj, ni, ...);
  *     g6x_get_partial(cluster, ni, words);
  *     g6x_mpi_sum(ni, words, comm);
  *     g6x_from_partial(ni, words, acc, jerk, pot);
  *
- * Both return 0, or on all ranks the error of one: a code of the library, G6X_E_ARGUMENT if the
+ * All return 0, or on all ranks the error of one: a code of the library, G6X_E_ARGUMENT if the
  * ranks' sums do not fit each other, or G6X_E_MISMATCH if ni is not the same on all
  * (docs/errors.md). Then g6x_from_partial gives NaN, and after g6x_mpi_share all force calls of the
  * cluster, until it succeeds or g6x_end_share is called. With G6X_MPI_FORTRAN defined they are
@@ -76,11 +78,36 @@ static inline int g6x_mpi_share(int clusterid, int nj, MPI_Comm comm)
     return code;
 }
 
+/* Which of the i particles of the next force call, the same on all ranks, mode auto sums in double:
+ * those that the rank with their j particles says. */
+static inline int g6x_mpi_rows(int clusterid, int nj, int ni, const int *index, MPI_Comm comm)
+{
+    const long long number = ni;
+    unsigned char *fine = (unsigned char *)calloc(ni > 0 ? (size_t)ni : 1, 1);
+    int code = fine ? g6x_get_fine_rows(clusterid, nj, ni, index, fine) : G6X_E_MEMORY;
+    code = g6x_mpi_agree(code, 1, &number, comm);
+    if (!code) code = g6x_mpi_combine(fine, ni, MPI_UNSIGNED_CHAR, MPI_MAX, comm);
+    if (!code) code = g6x_set_fine_rows(clusterid, ni, fine);
+    free(fine);
+    return code;
+}
+
+/* A number that differs, but for a chance of 2^-62, if a word of the rows does. */
+static inline long long g6x_mpi_hash(size_t rows, const long long *words, size_t word)
+{
+    unsigned long long hash = 0;
+    for (size_t i = 0; i < rows; i++)
+        hash = (hash ^ (unsigned long long)words[G6X_PARTIAL_WORDS * i + word]) *
+                   0x9e3779b97f4a7c15ull +
+               (hash >> 29);
+    return (long long)(hash >> 2);
+}
+
 /* Adds the rows of all ranks, for the same i particles; all ranks get the sums. */
 static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
 {
     const size_t rows = ni > 0 && words ? (size_t)ni : 0;
-    const size_t word[3] = {0, 1, 27}; /* kind, scale, origin of the sum: the same in all rows */
+    const size_t word[3] = {0, 1, 27}; /* kind, scale, origin of the sum: the same on all ranks */
     int (*top)[G6X_PARTIAL_TOPS] = (int (*)[G6X_PARTIAL_TOPS])malloc(rows * sizeof *top + 1);
     long long (*limb)[G6X_PARTIAL_LIMBS] =
         (long long (*)[G6X_PARTIAL_LIMBS])malloc(rows * sizeof *limb + 1);
@@ -88,12 +115,9 @@ static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
     int none[1][G6X_PARTIAL_TOPS];
     int code = ni > INT_MAX / G6X_PARTIAL_LIMBS ? G6X_E_OVERFLOW : top && limb ? 0 : G6X_E_MEMORY;
     if (!code) code = g6x_get_tops(ni, words, top);
-    for (size_t i = 1; i < rows && !code; i++)
-        for (int k = 0; k < 3; k++)
-            if (words[G6X_PARTIAL_WORDS * i + word[k]] != words[word[k]]) code = G6X_E_ARGUMENT;
     code = g6x_mpi_agree(code, 1, number, comm);
     if (!code && ni > 0) {
-        for (int k = 0; k < 3; k++) number[k] = words[word[k]];
+        for (int k = 0; k < 3; k++) number[k] = g6x_mpi_hash(rows, words, word[k]);
         code = g6x_mpi_agree(0, 3, number, comm);
         if (code == G6X_E_MISMATCH) code = G6X_E_ARGUMENT;
     }
@@ -118,10 +142,15 @@ static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
 
 #ifdef G6X_MPI_FORTRAN
 int g6x_mpi_share_f(int clusterid, int nj, MPI_Fint comm);
+int g6x_mpi_rows_f(int clusterid, int nj, int ni, const int *index, MPI_Fint comm);
 int g6x_mpi_sum_f(int ni, long long *words, MPI_Fint comm);
 int g6x_mpi_share_f(int clusterid, int nj, MPI_Fint comm)
 {
     return g6x_mpi_share(clusterid, nj, MPI_Comm_f2c(comm));
+}
+int g6x_mpi_rows_f(int clusterid, int nj, int ni, const int *index, MPI_Fint comm)
+{
+    return g6x_mpi_rows(clusterid, nj, ni, index, MPI_Comm_f2c(comm));
 }
 int g6x_mpi_sum_f(int ni, long long *words, MPI_Fint comm)
 {

@@ -22,7 +22,7 @@ from grape6py.ranks.ranks import Ranks
 
 _ROWS = 8192  # of targets that are summed, and then merged, at a time
 _LIMB, _LIMBS = lib.G6X_PARTIAL_LIMB, lib.G6X_PARTIAL_LIMBS
-_MADE = [0, 1, 27]  # words that must be equal on all ranks: kind, scale and origin of the sum
+_MADE = [0, 1, 27]  # words that must be equal on all ranks: kind, scale and origin of each sum
 _FAR = np.float32(np.inf)
 
 
@@ -56,7 +56,7 @@ def _tops(rows: Int32s) -> CData:
 def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
     """Begin to find the tops of rows; the function that ends it gives the rows these."""
     ni = len(words)
-    made = words[0, _MADE] if ni else np.zeros(3, np.int64)
+    made = words[:, _MADE].reshape(-1)
     tops = np.empty((ni, lib.G6X_PARTIAL_TOPS), np.int32)
     check(lib.g6x_get_tops(ni, words_pointer(words), _tops(tops)))
     sent = np.concatenate([made, -made, tops.reshape(-1)])
@@ -64,20 +64,21 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
 
     def end() -> None:
         request.Wait()
-        if not np.array_equal(sent[:3], -sent[3:6]):
+        many = len(made)
+        if not np.array_equal(sent[:many], -sent[many : 2 * many]):
             raise ArgumentError(
                 "the ranks sum with another backend, instruction set or precision: set "
                 "GRAPE6_BACKEND, GRAPE6_ISA and precision alike"
             )
-        tops[:] = sent[6:].reshape(tops.shape)
+        tops[:] = sent[2 * many :].reshape(tops.shape)
         check(lib.g6x_raise_partial(ni, words_pointer(words), _tops(tops)))
 
     return end
 
 
 def _bins(words: Int64s) -> int:
-    """How many bins a row keeps: K of docs/reproducibility.md."""
-    return int(words[0, 0]) // 16 % 16 if len(words) else 0
+    """How many bins rows keep at most: K of docs/reproducibility.md; unused ones are 0."""
+    return int((words[:, 0] // 16 % 16).max(initial=0))
 
 
 def _limbs(words: Int64s, bins: int) -> Int64s:
@@ -197,7 +198,13 @@ class Sums:
         )
         board, ni = self._board, len(all_.pos)
         out = empty_forces(ni, nn=True)
+        fine = np.zeros(ni, np.uint8)  # targets that mode auto sums in double, on all ranks alike
+        rows = ffi.cast("unsigned char *", fine.ctypes.data)
         with self._ranks.step("a sum"):
+            board.check(lib.g6x_get_fine_rows(*pointers(board.cluster, nj, ni, all_.label), rows))
+        self._ranks.comm.Allreduce(self._ranks.MPI.IN_PLACE, fine, self._ranks.MPI.MAX)
+        with self._ranks.step("a sum"):
+            board.check(lib.g6x_set_fine_rows(board.cluster, ni, rows))
             call = pointers(board.cluster, nj, ni, all_.label, all_.pos, all_.vel)
             radii, *sums = pointers(all_.h2, *out[:3])
             board.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
