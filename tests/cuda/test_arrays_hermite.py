@@ -177,7 +177,7 @@ def test_an_interruption_between_two_calls_does_no_harm(cupy, monkeypatch, passe
 
 
 def test_a_block_of_few_bodies_takes_two_launches_or_three_and_no_copy(cupy):
-    cluster = on_gpu(Hermite, *plummer(N, 6), eps=0.04)
+    cluster = on_gpu(Hermite, *plummer(N, 6), eps=0.04, precision="grape")
     cluster.evolve(0.01)
     calls_of_driver()
     before = cluster.blocks
