@@ -90,6 +90,12 @@ def read(pattern):
     return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{pattern}.json"))]
 
 
+def figures_so_far(options, part):
+    """Of a result that grows; none if it has not begun."""
+    path = options.out / f"{part}-{options.name}.json"
+    return json.loads(path.read_text())["figures"] if path.exists() else []
+
+
 def run(text, parts, *, prefix="", gpu=lambda part, options: False,
         about=lambda options: {}, **arguments):  # fmt: skip
     """Measure the parts on the command line: {name: generator of figures, from the options}.

@@ -1,90 +1,199 @@
-"""Times old programs as tables 4.3 and 4.4 of Bedorf's thesis (2007) do, over Plummer spheres.
+"""Measures tables 4.3 to 4.6 of Bedorf's thesis by its programs: Starlab's kira, Makino's treecode.
 
-    python benchmarks/thesis_programs.py [4.3] [treecode] [--name NAME] [--smallest N]
-                                         [--largest N] [--backend cuda|cpu]
+    python benchmarks/thesis_programs.py [kira] [treecode] --programs FOLDER [--name NAME]
+                                         [--backends auto cpu cuda own] [--seeds 1 2 ... 9]
+                                         [--smallest N] [--largest N] [--limit 300] [--budget 540]
+                                         [--jobs 1] [--note TEXT] [--out FOLDER]
 
-4.3           legacy_examples/kira_style.c from t = 0 to 0.25, accuracy a = 0.3, which is eta = a^2
-              of Aarseth's rule; eps = 1/256 and 0; 16384 pipes, as kirin had
-treecode      legacy_examples/treecode.c over a time unit with the defaults of Makino's treecode, as
-              thesis.py has them, 16384 pipes; with jerk, and with GRAPE6_JERK=0. As there,
-              the most bodies that share a list are what is fastest for each N
+kira          tables 4.3, 4.5 and 4.6: 0.25 time units of a Plummer sphere by Starlab's makeplummer,
+              accuracy a = 0.3, 0.2, 0.1, and 0.025 for N = 1024 and 16384; eps = 1/256 and 0
+treecode      table 4.4: a time unit with the defaults of the program (steps of 1/64, theta = 0.75,
+              eps = 0.025), 1024 bodies that share a list; most bodies of a leaf: the fastest
 
-`wall` is the whole process: the start, reading the file, energies, which the host sums too up to
-N = 16384. `seconds` are those of the steps: of kira_style what a run to t = 2^-20 does not take.
-Both are those of the faster of two runs, from N = 65536 on of one.
+FOLDER has `kira`, `bhtree`, linked with the library's name, `kira-own`, `bhtree-own`, built without
+it, which are the backend `own`, and `makeplummer` (docs/linking/starlab.md and bhtree.md say how).
+The backend `auto` is the library's default. GRAPE6_PRECISION counts as `mode`; unset it is that of
+the library. `wall` is the whole process with its start, reading and logs. `error` is what the
+program prints of the energy.
+
+A result grows: what its file has already is not measured again, no case is begun after --budget
+seconds, and a program that takes more than --limit seconds takes none larger. With --jobs so many
+programs run at a time, with a core each, and their `wall` is no speed.
 """
 
+import itertools
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
-from harness import ROOT, compile_c, environment, run
-from programs import times_of
-from thesis import EPS, TREE_EPS, TREE_STEPS, TREE_THETA, sizes
+import numpy as np
+from harness import environment, figures_so_far, run
+from thesis import EPS, PLOTTED, TREE_EPS, TREE_STEPS, sizes
 
-from grape6py import plummer, write_snapshot
+from grape6py import plummer
 
-ACCURACY, PIPES, MANY = 0.3, 16384, 65536
-SHARED = 1024, 2048, 8192, 16384, 32768  # most bodies that share a list
+ACCURACIES, ACCURATE = (0.3, 0.2, 0.1), 0.025
+SEEDS, SCALED = range(1, 10), 32768  # from here on spheres are in virial equilibrium on average
+LEAVES = 64, 256, 1024  # most bodies of one; with less the program can run out of nodes
+NUMBER = r"(-?\d\S*)"
 
 
-def taken(program, *words, **more):
-    """What a program prints, and the seconds of its process."""
+class Failed(Exception):
+    """A program that has an error, or took too long: then it was ended."""
+
+
+def taken(words, limit, **more):
+    """What a program writes on stdout and stderr, and the seconds of its process."""
     began = time.perf_counter()
-    done = subprocess.run([str(word) for word in (program, *words)], capture_output=True, text=True,
-                          check=True, env=environment(**more))  # fmt: skip
-    return time.perf_counter() - began, done.stdout
+    try:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              check=True, env=environment(**more), timeout=limit)  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"more than {limit:.0f} s") from late
+    except subprocess.CalledProcessError as error:
+        raise Failed(f"status {error.returncode}: {error.stderr.strip()[-300:]}") from error
+    return done.stdout, done.stderr, time.perf_counter() - began
 
 
-def faster(n, *words, **more):
-    return min(taken(*words, **more) for _ in range(2 if n < MANY else 1))
+def settings(options, backend, client):
+    """Environment of a program: what its page says, and the backend where it is not the default."""
+    if backend == "own":
+        return {}
+    threads = {"GRAPE6_THREADS": 1} if options.jobs > 1 else {}
+    chosen = {} if backend == "auto" else {"GRAPE6_BACKEND": backend}
+    return {"GRAPE6_CLIENT": client} | chosen | threads
 
 
-def spheres(options, name, most):
-    """The program, and files of spheres of N bodies."""
-    with tempfile.TemporaryDirectory() as folder:
-        program, file = compile_c(ROOT / "legacy_examples" / name, folder), f"{folder}/sphere.dat"
-        for n in sizes(options, 256, most, factor=2):
-            write_snapshot(file, *plummer(n, 1))
-            yield n, program, file
+def program(options, name, backend):
+    return options.programs.resolve() / (f"{name}-own" if backend == "own" else name)
 
 
-def kira(options):
-    more = {"GRAPE6_NPIPES": PIPES, "GRAPE6_BACKEND": options.backend}
-    for n, program, file in spheres(options, "kira_style.c", 131072):
-        for name, eps in (("1/256", EPS), ("0", 0.0)):
-            words = file, "-e", eps, "-a", ACCURACY**2, "-t"
-            start, _ = faster(n, program, *words, 2.0**-20, **more)
-            wall, text = faster(n, program, *words, 0.25, **more)
-            yield {"n": n, "eps": name, "accuracy": ACCURACY, "seconds": wall - start, "wall": wall,
-                   "error": float(text.split()[-1])}  # fmt: skip
+def kira_cases(options):
+    for seed, n in itertools.product(options.seeds, sizes(options, 256, 1 << 20, factor=2)):
+        if seed > 1 and n >= SCALED:
+            continue
+        fine = [ACCURATE] if n in PLOTTED and seed <= 3 else []
+        for accuracy, eps, backend in itertools.product(
+            (*ACCURACIES, *fine), ("1/256", "0"), options.backends
+        ):
+            yield {"n": n, "eps": eps, "accuracy": accuracy, "backend": backend, "seed": seed}
 
 
-def treecode(options):
-    for n, program, file in spheres(options, "treecode.c", 1 << 20):
-        words = file, "-e", TREE_EPS, "-o", TREE_THETA, "-d", 1 / TREE_STEPS, "-w"
-        more = {"GRAPE6_NPIPES": PIPES, "GRAPE6_BACKEND": options.backend}
-        lists = [most for most in SHARED if n / 64 <= most <= max(n, SHARED[0])]
-
-        def steps(most, jerk, end, n=n, words=(program, *words), more=more):
-            wall, text = faster(n, *words, "-t", end, "-g", most, GRAPE6_JERK=jerk, **more)
-            return times_of(text)[1] | {"wall": wall}, text
-
-        most = min(lists, key=lambda m: steps(m, 1, 4 / TREE_STEPS)[0]["seconds"])
-        for jerk in (1, 0):
-            times, text = steps(most, jerk, 1)
-            yield {"n": n, "jerk": jerk, "most": most, **times, "lists": lists_of(text),
-                   "error": float(text.split()[-1])}  # fmt: skip
+def kira(options, case, limit, folder):
+    sphere = sphere_of(options, case["n"], case["seed"], folder)
+    words = [program(options, "kira", case["backend"]), "-R", sphere, "-a", case["accuracy"],
+             "-e", EPS if case["eps"] == "1/256" else 0, "-t", 0.25, "-d", 0.25, "-D", 0.25,
+             "-s", 1]  # fmt: skip
+    _, log, wall = taken(words, limit, **settings(options, case["backend"], "kira"))
+    energies = [float(e) for e in re.findall(rf"Energies: \S+ \S+ {NUMBER}", log)]
+    blocks, steps = re.findall(rf"block steps = {NUMBER}\s+total steps = {NUMBER}", log)[-1]
+    cpu = re.findall(rf"Total CPU time for this segment = {NUMBER}", log)[-1]
+    return {"wall": wall, "cpu": float(cpu), "blocks": float(blocks), "steps": float(steps),
+            "error": (energies[0] - energies[-1]) / energies[0]}  # fmt: skip
 
 
-def lists_of(text):
-    return int(re.search(r"lists (\d+)", text)[1])
+def sphere_of(options, n, seed, folder):
+    """File of a sphere. makeplummer sums all pairs to scale it, which takes long if N is large."""
+    file = Path(folder, f"sphere-{n}-{seed}")
+    if not file.exists():
+        words = [program(options, "makeplummer", ""), "-n", n, "-s", seed, "-i"]
+        text, _, _ = taken(words + ["-u"] * (n >= SCALED), None)
+        new = Path(f"{file}-{time.perf_counter_ns()}")
+        new.write_text(text)
+        new.replace(file)
+    return file
+
+
+def treecode_cases(options):
+    for n, backend in itertools.product(sizes(options, 256, 1 << 20, factor=2), options.backends):
+        yield {"n": n, "backend": backend}
+
+
+def treecode(options, case, limit, folder):
+    n, backend = case["n"], case["backend"]
+    file, began = Path(folder, f"bodies-{n}"), time.perf_counter()
+    if not file.exists():
+        mass, pos, vel = plummer(n, 1)
+        with file.open("w") as out:
+            print(n, 3, 0.0, *mass.tolist(), sep="\n", file=out)
+            for vectors in (pos, vel):
+                np.savetxt(out, vectors, fmt="%.17g")
+
+    def steps(leaf, end):
+        words = program(options, "bhtree", backend), "-i", file, "-n", leaf, "-T", end
+        left = limit - (time.perf_counter() - began)
+        return taken(words, max(left, 1), **settings(options, backend, "bhtree"))
+
+    leaf = min(LEAVES, key=lambda most: steps(most, 4 / TREE_STEPS)[2])
+    text, _, wall = steps(leaf, 1)
+    start = float(re.search(rf"E0 = {NUMBER}", text)[1])
+    error = float(re.findall(rf"Eerr= {NUMBER}", text)[-1])
+    # With the GRAPE it adds m / eps to each potential, which then has no self term to take away.
+    self_terms = 0.5 / (n * TREE_EPS) if backend != "own" else 0
+    return {"leaf": leaf, "wall": wall, "error": error * abs(start / (start - self_terms))}
+
+
+def measured(part, cases, one):
+    """Generator of the figures of a part, those before it first."""
+
+    def generate(options):
+        began, found = time.perf_counter(), figures_so_far(options, f"thesis-{part}")
+        yield from found
+        mode = os.environ.get("GRAPE6_PRECISION", "default")
+        todo = [c | {"mode": "own" if c["backend"] == "own" else mode} for c in cases(options)]
+        todo = [c for c in todo if not any(c.items() <= f.items() for f in found)]
+        slow = [f for f in found if "failed" in f]
+        left_out = []
+
+        def figure(case, folder):
+            left = options.budget - (time.perf_counter() - began)
+            if any(larger(case, f) for f in slow):
+                return None
+            if left <= 0:
+                left_out.append(case)
+                return None
+            try:
+                made = one(options, case, min(options.limit, left), folder)
+            except Failed as why:
+                if options.budget - (time.perf_counter() - began) <= 0:
+                    left_out.append(case)
+                    return None
+                made = {"failed": str(why)}
+                slow.append(case)
+            return case | {"jobs": options.jobs} | made
+
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+            for done in as_completed([pool.submit(figure, case, folder) for case in todo]):
+                if done.result():
+                    yield done.result()
+        if left_out:
+            print(f"{len(left_out)} cases are left: run it again, with a larger --budget or so")
+
+    return generate
+
+
+def larger(case, slow):
+    """Whether a case is one that took too long, with more bodies or another sphere."""
+    keys = {"eps", "accuracy", "backend", "mode"} & slow.keys()
+    return case["n"] >= slow["n"] and all(case[k] == slow[k] for k in keys)
 
 
 if __name__ == "__main__":
-    run(__doc__, {"4.3": kira, "treecode": treecode}, prefix="thesis-",
-        gpu=lambda part, options: options.backend == "cuda",
+    run(__doc__, {"kira": measured("kira", kira_cases, kira),
+                  "treecode": measured("treecode", treecode_cases, treecode)}, prefix="thesis-",
+        gpu=lambda part, options: shutil.which("nvidia-smi") is not None,
+        about=lambda options: {"note": options.note} if options.note else {},
+        programs={"type": Path, "required": True, "help": "folder of the programs"},
+        backends={"nargs": "+", "choices": ["auto", "cpu", "cuda", "own"], "default": ["auto"]},
+        seeds={"type": int, "nargs": "+", "default": [*SEEDS]},
         smallest={"type": int, "help": "N"},
-        largest={"type": int, "default": 1 << 20, "help": "N"},
-        backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip
+        largest={"type": int, "default": 16384, "help": "N"},
+        limit={"type": float, "default": 300, "help": "seconds of a program"},
+        budget={"type": float, "default": 540, "help": "seconds of all"},
+        jobs={"type": int, "default": 1, "help": "programs at a time"},
+        note={"help": "on the machine, for the result"})  # fmt: skip
