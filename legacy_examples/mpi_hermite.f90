@@ -1,18 +1,17 @@
 ! mpi_hermite.f90 - an N-body integrator of the GRAPE age, spread over MPI ranks.
 !
 ! Fourth-order Hermite scheme with power-of-two block time steps (Makino & Aarseth 1992,
-! PASJ 44, 141). Every rank keeps all bodies, but its board (cluster id: the rank) holds only
-! its share of them as j particles. A board gives the force of its share on a block of
-! bodies, these are added over the ranks, and all ranks make the same step.
+! PASJ 44, 141). A rank has a share of the bodies: it predicts and corrects them, and its board
+! (cluster id: the rank) holds them as j particles. Each step the ranks tell each other which
+! bodies are due and where; a board gives the force of its share on all of these, the forces
+! are added over the ranks, and each rank corrects its own.
 !
 !   mpirun -n 3 mpi_hermite [FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]
 !
 ! FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
 ! data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1.
-!   -p  adds partial sums, which are integers (default): a run has the same bits on any
-!       number of ranks
-!   -d  adds doubles, as phiGRAPE does; good for any GRAPE library, but the last bits depend
-!       on the number of ranks
+!   -p  adds partial sums, integers (default): the same bits on any number of ranks
+!   -d  adds doubles, as phiGRAPE does, for any GRAPE library: the last bits depend on it
 !   -f  prints the first forces on all bodies, not only on five
 !   -w  prints the seconds that the steps have taken by the clock
 ! Energies are printed every quarter of a time unit, and at the end a number made of all
@@ -26,17 +25,19 @@ module cluster
    integer, parameter :: dp = c_double
    integer, parameter :: block_size = 1024         ! j addresses that are summed as one
    real(dp), parameter :: eta_start = 0.0025_dp    ! first step = eta_start |a| / |da/dt|
-   integer, parameter :: n_host = 65536            ! most bodies for sums over all pairs on the host
+   integer, parameter :: n_host = 4096             ! most bodies for sums over all pairs on the host
    real(dp), parameter :: dt_min = 2.0_dp**(-40), dt_out = 0.25_dp
 
-   integer :: n, rank, ranks, npipes, n_local      ! n_local: j addresses in use here
+   integer :: n, rank, ranks, npipes, n_local      ! n_local: bodies here, j addresses in use
    logical :: partial = .true., print_all = .false., wall = .false.
    real(dp) :: now = 0, eps = -1, eps2, eta = 0.02_dp, tend = 1, dt_max = 0.125_dp
    real(dp), allocatable, target :: x(:, :), v(:, :)
    real(dp), allocatable :: m(:), t(:), dt(:), pot(:), a(:, :), j(:, :) ! j: da/dt
    real(dp), allocatable :: xp(:, :), vp(:, :), a1(:, :), j1(:, :), pot1(:), h2(:) ! of the block
-   integer, allocatable :: address(:)              ! slot of a body here, -1 if elsewhere
-   integer, allocatable :: block(:)                ! bodies of this step
+   integer, allocatable :: mine(:)                 ! bodies here, by their j address + 1
+   real(dp), allocatable :: next(:)                ! and when their next step ends
+   integer, allocatable :: block(:)                ! bodies of this step, rank by rank,
+   integer :: first, count                         ! of which so many, behind first, are due here
    integer(c_long_long), allocatable :: words(:, :)
    integer(int64) :: steps = 0, blocks = 0
 
@@ -64,8 +65,7 @@ contains
       call MPI_Abort(MPI_COMM_WORLD, 1, code)
    end subroutine
 
-   ! What the board answers: 0, or a code of g6lib. The library has then said why.
-   subroutine check(code)
+   subroutine check(code) ! which the board answers: 0, or one of g6lib, which has said why
       integer(c_int), intent(in) :: code
       if (code /= 0) call fail('the GRAPE fails')
    end subroutine
@@ -74,58 +74,56 @@ contains
 
    ! Which bodies this rank has as j particles, and at which of its addresses.
    !
-   ! Partial sums have equal bits only if no block of 1024 addresses is torn: body i stands
-   ! at place mod(i - 1, 1024) of block (i - 1) / 1024 of all bodies, and each rank has some
-   ! blocks, one behind the other. With few bodies some ranks have none. For doubles single
-   ! bodies are dealt out.
+   ! Partial sums have equal bits only if no block of 1024 addresses is torn: each rank has
+   ! some blocks, one behind the other, with few bodies perhaps none. For doubles single bodies
+   ! are dealt out.
    subroutine share_out
-      integer :: i, blocks_of_all, first
-      address = -1
-      n_local = 0
+      integer :: i, blocks_of_all, before
       blocks_of_all = (n + block_size - 1)/block_size
-      first = rank*blocks_of_all/ranks*block_size
-      if (partial) n_local = min((rank + 1)*blocks_of_all/ranks*block_size, n) - first
-      if (.not. partial) n_local = (n - rank + ranks - 1)/ranks
-      do i = 1, n_local
-         address(merge(first + i, rank + 1 + (i - 1)*ranks, partial)) = i - 1
-      end do
+      before = rank*blocks_of_all/ranks*block_size
+      n_local = (n - rank + ranks - 1)/ranks
+      if (partial) n_local = min((rank + 1)*blocks_of_all/ranks*block_size, n) - before
+      mine = [(merge(before + i, rank + 1 + (i - 1)*ranks, partial), i=1, n_local)]
+      allocate (next(n_local), source=0.0_dp)
    end subroutine
 
-   subroutine open_board
-      npipes = g6_npipes()
-      call check(g6_open(rank))
-   end subroutine
-
-   ! Partial sums can be merged only if all boards use one scale, and it must not depend on
-   ! the number of ranks: that of all bodies, to which each rank adds what it knows of its
-   ! own. It is found anew at each output, when all bodies are at one time, since a cluster
-   ! may grow or shrink by orders of magnitude.
-   subroutine set_scale
-      if (partial) call check(g6x_mpi_share_f(rank, n_local, MPI_COMM_WORLD))
-   end subroutine
-
-   subroutine send(i)
-      integer, intent(in) :: i
+   subroutine send(k) ! the k-th body here
+      integer, intent(in) :: k
       real(dp), parameter :: k18(3) = 0
-      if (address(i) < 0) return
-      call check(g6_set_j_particle(rank, address(i), i, t(i), dt(i), m(i), k18, j(:, i)/6, &
+      integer :: i
+      i = mine(k)
+      next(k) = t(i) + dt(i)
+      call check(g6_set_j_particle(rank, k - 1, i, t(i), dt(i), m(i), k18, j(:, i)/6, &
                                    a(:, i)/2, v(:, i), x(:, i)))
    end subroutine
 
-   ! Forces at the time now on the bodies of the block, from their predicted state: those of
-   ! this board, in as many calls as its pipes need, then added over the ranks. The standard
-   ! does not promise that MPI_SUM of doubles gives all ranks the same bits, but MPI libraries
-   ! do; state_bits would notice.
-   subroutine get_forces
-      integer :: i, q, nb, ni
-      real(dp) :: s
-      nb = size(block)
-      do q = 1, nb
-         i = block(q)
+   ! The block of this step, rank by rank: each predicts its bodies that are due, by numbers k.
+   subroutine gather_block(due)
+      integer, intent(in) :: due(:)
+      integer :: i, q, code, counts(ranks), starts(ranks)
+      real(dp) :: s, own(7, size(due)), all(7, n)
+      count = size(due)
+      do q = 1, count
+         i = mine(due(q))
          s = now - t(i)
-         xp(:, q) = x(:, i) + s*(v(:, i) + s*(a(:, i)/2 + s*j(:, i)/6))
-         vp(:, q) = v(:, i) + s*(a(:, i) + s*j(:, i)/2)
+         own(:3, q) = x(:, i) + s*(v(:, i) + s*(a(:, i)/2 + s*j(:, i)/6))
+         own(4:, q) = [v(:, i) + s*(a(:, i) + s*j(:, i)/2), real(i, dp)]
       end do
+      call MPI_Allgather(count, 1, MPI_INTEGER, counts, 1, MPI_INTEGER, MPI_COMM_WORLD, code)
+      starts = [(sum(counts(:q)), q=0, ranks - 1)]
+      call MPI_Allgatherv(own, 7*count, MPI_DOUBLE_PRECISION, all, 7*counts, 7*starts, &
+                          MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, code)
+      first = starts(rank + 1)
+      block = nint(all(7, :sum(counts)))
+      xp(:, :size(block)) = all(:3, :size(block))
+      vp(:, :size(block)) = all(4:6, :size(block))
+   end subroutine
+
+   ! Forces at the time now on the block: those of this board, in as many calls as its pipes
+   ! need, then added over the ranks. Partial sums become forces only for the bodies due here.
+   subroutine get_forces
+      integer :: q, nb, ni
+      nb = size(block)
       call check(g6_set_ti(rank, now))
       do q = 1, nb, npipes
          ni = min(npipes, nb - q + 1)
@@ -140,7 +138,8 @@ contains
       end do
       if (partial) then
          call check(g6x_mpi_sum_f(nb, words, MPI_COMM_WORLD))
-         call check(g6x_from_partial(nb, words, a1, j1, pot1))
+         call check(g6x_from_partial(count, words(:, first + 1:), a1(:, first + 1:), &
+                                     j1(:, first + 1:), pot1(first + 1:)))
       else
          call add_doubles(a1, 3*nb)
          call add_doubles(j1, 3*nb)
@@ -158,12 +157,10 @@ contains
 
    ! ---- steps ------------------------------------------------------------------------
 
-   ! Hermite corrector for body i, the q-th of the block, and its next step by Aarseth's
-   ! criterion.
+   ! Hermite corrector for body i, the q-th of the block; its next step by Aarseth's criterion.
    subroutine correct(i, q)
       integer, intent(in) :: i, q
-      real(dp) :: h, want, below
-      real(dp) :: s(3), c(3) ! second and third derivative of the acceleration
+      real(dp) :: h, want, below, s(3), c(3) ! second and third derivative of the acceleration
       h = now - t(i)
       s = (6*(a1(:, q) - a(:, i)) - h*(4*j(:, i) + 2*j1(:, q)))/h**2
       c = (12*(a(:, i) - a1(:, q)) + 6*h*(j(:, i) + j1(:, q)))/h**3
@@ -194,33 +191,45 @@ contains
 
    subroutine start
       integer :: i
-      call open_board
+      npipes = g6_npipes()
+      call check(g6_open(rank))
       call share_out
-      do i = 1, n
-         call send(i)
-      end do
-      call set_scale
-      block = [(i, i=1, n)]
-      call get_forces
-      a = a1
-      j = j1
-      pot = pot1
+      do i = 1, n_local; call send(i); end do
+      call get_forces_on_all
+      a(:, block) = a1
+      j(:, block) = j1
       do i = 1, n
          if (norm2(j(:, i)) > 0) call shorten(i, eta_start*norm2(a(:, i))/norm2(j(:, i)))
-         call send(i)
-         if (rank /= 0 .or. (i > 5 .and. .not. print_all)) cycle
-         print '(" force", i7, 4es25.16e3)', i, a(:, i), pot(i)
+         if (rank == 0 .and. (i <= 5 .or. print_all)) &
+            print '(" force", i7, 4es25.16e3)', i, a(:, i), pot(i)
       end do
+      do i = 1, n_local; call send(i); end do
+   end subroutine
+
+   ! All bodies are due, and every rank gets all forces. Partial sums can be merged only if all
+   ! boards use one scale, which must not depend on the number of ranks: that of all bodies. It
+   ! is found anew here, since a cluster may grow or shrink by orders of magnitude.
+   subroutine get_forces_on_all
+      integer :: k
+      if (partial) call check(g6x_mpi_share_f(rank, n_local, MPI_COMM_WORLD))
+      call gather_block([(k, k=1, n_local)])
+      first = 0
+      count = n
+      call get_forces
+      pot(block) = pot1
    end subroutine
 
    subroutine block_step
-      integer :: i, q
-      now = minval(t + dt)
-      block = pack([(i, i=1, n)], t + dt == now)
+      integer :: k, code
+      integer, allocatable :: due(:)
+      now = minval(next)
+      call MPI_Allreduce(MPI_IN_PLACE, now, 1, MPI_DOUBLE_PRECISION, MPI_MIN, MPI_COMM_WORLD, code)
+      due = pack([(k, k=1, n_local)], next == now)
+      call gather_block(due)
       call get_forces
-      do q = 1, size(block)
-         call correct(block(q), q)
-         call send(block(q))
+      do k = 1, count
+         call correct(mine(due(k)), first + k)
+         call send(due(k))
       end do
       steps = steps + size(block)
       blocks = blocks + 1
@@ -233,10 +242,9 @@ contains
       real(dp), intent(out) :: e_host, e_pot
       real(dp) :: kinetic, row(n)
       integer :: i, k
-      call set_scale
-      block = [(i, i=1, n)]
-      call get_forces
-      pot = pot1
+      call get_forces_on_all
+      x(:, block) = xp
+      v(:, block) = vp
       kinetic = 0.5_dp*sum(m*sum(v**2, dim=1))
       e_pot = kinetic + 0.5_dp*sum(m*pot)
       row = 0
@@ -254,58 +262,56 @@ contains
       print '(a, es19.10)', '   energy (pot)', e_pot
    end subroutine
 
-   ! A number made of all bits of the state; all ranks must have the same.
+   ! A number made of all bits of the state: a sum over the bodies, in any order.
    integer(int64) function state_bits() result(hash)
       integer(int64), parameter :: prime(2) = [2147483647_int64, 2147483629_int64]
-      integer(int64) :: h(2), word, other(2)
-      integer :: i, k, part, code
+      integer(int64) :: h(2), of_body(2), word
+      integer :: i, k, q, part, code
       real(dp) :: state(15)
-      h = 1
-      do i = 1, n
+      h = 0
+      do q = 1, n_local
+         i = mine(q)
+         of_body = i
          state = [t(i), dt(i), pot(i), x(:, i), v(:, i), a(:, i), j(:, i)]
          do k = 1, size(state)
-            word = transfer(state(k), word)
             do part = 0, 48, 16
-               h = mod(h*[65599, 92821] + ibits(word, part, 16), prime)
+               word = ibits(transfer(state(k), word), part, 16)
+               of_body = mod(of_body*[65599, 92821] + word, prime)
             end do
          end do
+         h = h + of_body
       end do
+      call MPI_Allreduce(MPI_IN_PLACE, h, 2, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD, code)
+      h = mod(h, prime)
       hash = h(1)*2_int64**31 + h(2)
-      other = [hash, -hash]
-      call MPI_Allreduce(MPI_IN_PLACE, other, 2, MPI_INTEGER8, MPI_MAX, MPI_COMM_WORLD, code)
-      if (other(1) /= -other(2)) call fail('the ranks have come apart')
    end function
 
    ! Bodies from a file, read by all ranks.
    subroutine read_snapshot(name)
       character(*), intent(in) :: name
       character(len=1024) :: line
-      real(dp) :: b(7)
-      integer :: unit, code, pass
+      real(dp), allocatable :: b(:, :)
+      integer :: unit, code
       open (newunit=unit, file=name, status='old', action='read', iostat=code)
       if (code /= 0) call fail('cannot open '//name)
-      do pass = 1, 2
-         n = 0
-         do
-            read (unit, '(a)', iostat=code) line
-            if (code /= 0) exit
-            line = line(:index(line//'#', '#') - 1)
-            if (line == ' ') cycle
-            b = huge(b)
-            read (line, *, iostat=code) b
-            if (code /= 0 .or. .not. all(abs(b) < 1e30_dp) .or. b(1) < 0) &
-               call fail('not m x y z vx vy vz: a line of '//name)
-            n = n + 1
-            if (pass == 1) cycle
-            m(n) = b(1)
-            x(:, n) = b(2:4)
-            v(:, n) = b(5:7)
-         end do
-         rewind (unit)
-         if (n == 0) call fail('no bodies in '//name)
-         if (pass == 1) allocate (m(n), x(3, n), v(3, n))
+      allocate (b(7, 1024))
+      n = 0
+      do
+         read (unit, '(a)', iostat=code) line
+         if (code /= 0) exit
+         line = line(:index(line//'#', '#') - 1)
+         if (line == ' ') cycle
+         if (n == size(b, 2)) b = reshape(b, [7, 2*n], pad=b(:, 1))
+         n = n + 1
+         b(:, n) = huge(b)
+         read (line, *, iostat=code) b(:, n)
+         if (code /= 0 .or. .not. all(abs(b(:, n)) < 1e30_dp) .or. b(1, n) < 0) &
+            call fail('not m x y z vx vy vz: a line of '//name)
       end do
-      close (unit)
+      if (n == 0) call fail('no bodies in '//name)
+      m = b(1, :n)
+      x = b(2:4, :n)
+      v = b(5:, :n)
    end subroutine
 
    subroutine read_options
@@ -316,18 +322,12 @@ contains
       do while (k <= command_argument_count())
          call get_command_argument(k, word)
          select case (word)
-         case ('-p', '-d')
-            partial = word == '-p'
-         case ('-f')
-            print_all = .true.
-         case ('-w')
-            wall = .true.
-         case ('-e')
-            eps = value_of(k)
-         case ('-a')
-            eta = value_of(k)
-         case ('-t')
-            tend = value_of(k)
+         case ('-p', '-d'); partial = word == '-p'
+         case ('-f'); print_all = .true.
+         case ('-w'); wall = .true.
+         case ('-e'); eps = value_of(k)
+         case ('-a'); eta = value_of(k)
+         case ('-t'); tend = value_of(k)
          case default
             if (word(1:1) == '-') &
                call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f] [-w]')
@@ -372,7 +372,7 @@ program mpi_hermite
    allocate (t(n), pot(n), a(3, n), j(3, n), h2(n), source=0.0_dp)
    allocate (xp, vp, a1, j1, source=a)
    allocate (pot1, source=pot)
-   allocate (address(n), words(G6X_PARTIAL_WORDS, merge(n, 1, partial)))
+   allocate (words(G6X_PARTIAL_WORDS, merge(n, 1, partial)))
    if (rank == 0) print '(" mpi_hermite   N =", i6, 2(a, es12.3), a, f10.5)', n, '   eps =', eps, &
       '   eta =', eta, '   t_end =', tend
    call start
