@@ -10,12 +10,11 @@ import numpy as np
 from harness import ROOT, read
 from matplotlib.figure import Figure
 from published import column
-from tables_thesis import THESIS, mean_errors
-from thesis import BLOCKS, PLOTTED
+from tables_thesis import THESIS
+from thesis import BLOCKS
 
 PICTURES = ROOT / "docs/figures"
 COLOURS = {"single": "#e07a1f", "grape": "#1f4e79", "double": "#2a9d8f"}  # of modes
-ACCURACIES = 0.025, 0.05, 0.1, 0.2, 0.3  # ticks
 INK = {
     "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.alpha": 0.25, "axes.titlelocation": "left",
@@ -100,33 +99,12 @@ def hermite(result):
     yield "thesis-hermite", figure
 
 
-def energy_by_accuracy(result):
-    """As figures 4.7 and 4.8 of the thesis."""
-    figure, found = panels(2)
-    means = mean_errors(result)
-    for k, n in enumerate(PLOTTED):
-        for eps, line in (("1/256", "o-"), ("0", "o--")):
-            points = sorted((a, *by_n[n]) for (softening, per, a), by_n in means.items()
-                            if n in by_n and (softening, per) == (eps, 8))  # fmt: skip
-            accuracy, *both = zip(*points, strict=True)
-            for axes, values in zip(found, both, strict=True):
-                axes.plot(accuracy, values, line, ms=4, color=f"C{k}", label=f"{n}, eps = {eps}")
-    labels = "relative energy error, 0.25 time units", "seconds"
-    for axes, label in zip(found, labels, strict=True):
-        axes.set(xscale="log", yscale="log", xlabel="accuracy parameter", ylabel=label)
-        axes.set_xticks([], minor=True)
-        axes.set_xticks(ACCURACIES, map(str, ACCURACIES))
-    found[0].legend(frameon=False, fontsize="small")
-    yield "thesis-energy", figure
-
-
 DRAWN = [
     (force_errors, ["force-errors-zen4"], INK),
     (energy_errors, ["energy-errors-sapphire-rapids"], INK),
     (bits, ["shared-sums-zen4", "last-bit-zen4"], INK),
     (block_steps, ["thesis-4.1-4.3-h200"], {}),
     (hermite, ["thesis-4.2-h200", "thesis-4.2-1m-h200"], {}),
-    (energy_by_accuracy, ["thesis-4.5-4.6-h200"], INK),
     (figures_tree.cdf, ["tree-cdf-h200"], {}),
     (figures_tree.stages, ["tree-stages-h200"], {}),
     (figures_tree.plot, ["tree-plot-h200"], {}),

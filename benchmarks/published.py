@@ -9,7 +9,7 @@ and `rows` (by their first cells), all if it names none, and says one of these:
   of what is `assumed`, in the unit of the column, of which the mean counts if several figures are
   selected, or what `take` says, of those with one value of the field `each` first; `with`: others,
   by name; `more`: that more is better, if the unit does not say so;
-* "not measured": what is to be measured;
+* "not measured": what is to be measured; beside a `file`: where it has no figure yet;
 * "not comparable": why.
 
 `by` tells the ways of the library apart, each of which is compared by itself. A row counts as lost
@@ -61,7 +61,7 @@ def selected(files, where):
     """Figures whose fields are those, with the arrays that are kept beside them."""
     files = names_of(files)
     found = [f for file in files for f in result(file)["figures"]
-             if all(f.get(k) == v for k, v in where.items())]  # fmt: skip
+             if "failed" not in f and all(f.get(k) == v for k, v in where.items())]  # fmt: skip
     if not found:
         raise LookupError(f"{', '.join(files)}: no figure with {where}")
     return [f | beside(f) for f in found]
@@ -97,7 +97,14 @@ class Cell:
 
     @functools.cached_property
     def ours(self):
-        return our_figure(self.entry, self.row) if "file" in self.entry else None
+        if "file" not in self.entry:
+            return None
+        try:
+            return our_figure(self.entry, self.row)
+        except (LookupError, FileNotFoundError):
+            if "not measured" in self.entry:
+                return None
+            raise
 
     @property
     def gain(self):
@@ -110,7 +117,7 @@ class Cell:
 
     @property
     def state(self):
-        if "file" in self.entry:
+        if self.ours is not None:
             return "won" if self.gain >= 1 else "lost"
         return next(state for state in STATES[2:] if state in self.entry)
 

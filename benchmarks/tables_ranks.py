@@ -42,6 +42,7 @@ def treecode(result):
     lines = by_ranks(result, ["N", "bodies a list"], ["n", "most"],
                      {"seconds": "steps", "wall": "whole run",
                       "thesis_wall": "kirin's whole run"})  # fmt: skip
+    lines += f"\nTheta {result['theta']:g}, eps {result['eps']:g}, steps of {result['step']:g}.\n"
     parts = "tree", "walks", "forces", "exchange"
     lines += "\n" + head("bodies a list", "mean length", "ranks", *(f"{part}, s" for part in parts),
                          "energy error")  # fmt: skip

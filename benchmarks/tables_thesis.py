@@ -104,92 +104,90 @@ def tree_leapfrog(result):
     return lines
 
 
+def ways(result):
+    """{a machine, or the program's own sums on it: its figures}, without those that failed."""
+    found = defaultdict(list)
+    for r in result["results"]:
+        name = r["machine"].get("gpu", f"{r['machine']['cpu']}, {r['machine']['cores']} cores")
+        host = f"{r['machine']['cpu']}, a core"
+        for f in (f for f in r["figures"] if "failed" not in f):
+            about = [] if f["backend"] == "auto" else [f["backend"]]
+            about += [] if f["mode"] == "default" else [f["mode"]]
+            way = f"own sums, {host}" if f["backend"] == "own" else ", ".join([name, *about])
+            found[way].append(f)
+    return found
+
+
 def kira(result):
-    """A row for each N: seconds of the steps, and of the whole process, for each softening."""
-    made = by_n(result, "eps")
-    titles, printed = then("4.3", made)
-    lines = head("N", *(f"eps {eps}: {what}" for eps in ("1/256", "0")
-                        for what in ("steps, s", "whole, s", "energy error")), *titles)  # fmt: skip
+    """Seconds of the whole process, energy errors, blocks: means, of errors medians."""
+    return f"{kira_seconds(ways(result))}\n{kira_errors(ways(result))}\n{kira_blocks(ways(result))}"
+
+
+def typical(figures, field, take=statistics.mean, **where):
+    """{n: mean} of the sizes of a field, over the figures that have those fields; or the median."""
+    found = defaultdict(list)
+    for f in figures:
+        if all(f[k] == v for k, v in where.items()):
+            found[f["n"]].append(abs(f[field]))
+    return {n: take(values) for n, values in found.items()}
+
+
+def kira_seconds(found):
+    made = {(way, eps): typical(figures, "wall", eps=eps, accuracy=0.3, jobs=1)
+            for way, figures in found.items() for eps in ("1/256", "0")}  # fmt: skip
+    made = {case: by_n for case, by_n in made.items() if by_n}
+    titles, printed = then("4.3", {n for by_n in made.values() for n in by_n})
+    lines = head("N", *(f"{way}, eps {eps}, s" for way, eps in made), *titles)
     for n, cells in printed.items():
-        found = [made[n].get(eps) for eps in ("1/256", "0")]
-        ours = ((number(f["seconds"]), number(f["wall"]), f"{f['error']:.1e}") if f else (None,) * 3
-                for f in found)  # fmt: skip
-        lines += row([n, *(cell for three in ours for cell in three), *cells])
+        lines += row([n, *(number(by_n.get(n)) for by_n in made.values()), *cells])
+    return lines
+
+
+def kira_errors(found):
+    """Rows of each way, of kirin and of the GRAPE-6Af, for each softening and accuracy."""
+    sizes = list(column(THESIS, "4.5", "kirin, a = 0.1"))
+    lines = head("eps", "accuracy", "energy errors of", *(f"N = {n}" for n in sizes[:-1]), "mean")
+    for name, eps in (("4.5", "1/256"), ("4.6", "0")):
+        for accuracy in (0.3, 0.2, 0.1):
+            rows = {way: typical(figures, "error", statistics.median, eps=eps, accuracy=accuracy)
+                    for way, figures in found.items()}  # fmt: skip
+            for of in rows.values():
+                if {*sizes[:-1]} <= {*of}:
+                    of["Average"] = statistics.mean(of.values())
+            for who in ("GRAPE-6Af", "kirin"):
+                title = f"{who}, a = {accuracy}"
+                unit = float(table(THESIS, name)["columns"][title])
+                rows[who] = {n: unit * e for n, e in column(THESIS, name, title).items()}
+            for who, of in rows.items():
+                cells = (f"{of[n]:.1e}" if n in of else None for n in sizes)
+                lines += row([eps, accuracy, who, *cells])
+    return lines
+
+
+def kira_blocks(found):
+    sizes = sorted({f["n"] for figures in found.values() for f in figures})
+    lines = head("eps", "accuracy", "blocks of", *(f"N = {n}" for n in sizes))
+    for eps in ("1/256", "0"):
+        for accuracy in (0.3, 0.2, 0.1, 0.025):
+            for way, figures in found.items():
+                of = typical(figures, "blocks", eps=eps, accuracy=accuracy)
+                if of:
+                    cells = (f"{of[n]:.0f}" if n in of else None for n in sizes)
+                    lines += row([eps, accuracy, way, *cells])
     return lines
 
 
 def treecode(result):
-    """A row for each N: seconds of the steps with jerk and without."""
-    made = by_n(result, "jerk")
-    titles, printed = then("4.4", made)
-    lines = head("N", "normal, s", "GRAPE6_JERK=0, s", "energy error", *titles)
+    """A row for each N: seconds of the whole process, energy errors."""
+    made = {way: {f["n"]: f for f in figures} for way, figures in ways(result).items()}
+    titles, printed = then("4.4", {n for by_n in made.values() for n in by_n})
+    lines = head("N", *(f"{way}: {what}" for way in made for what in ("s", "energy error")),
+                 *titles)  # fmt: skip
     for n, cells in printed.items():
-        found = [made[n].get(jerk) for jerk in (1, 0)]
-        error = f"{found[0]['error']:.1e}" if found[0] else None
-        lines += row([n, *(f and number(f["seconds"]) for f in found), error, *cells])
+        found = (by_n.get(n) for by_n in made.values())
+        ours = ((number(f["wall"]), f"{f['error']:.1e}") if f else (None, None) for f in found)
+        lines += row([n, *(cell for two in ours for cell in two), *cells])
     return lines
-
-
-def mean_errors(result):
-    """{(softening, largest step, accuracy): {n: (error, seconds)}}, means over seeds."""
-    found = defaultdict(lambda: defaultdict(list))
-    for f in result["figures"]:
-        case = f["eps"], f["steps_a_unit"], f["accuracy"]
-        found[case][f["n"]].append((f["error"], f["seconds"]))
-    return {
-        case: {n: tuple(map(statistics.mean, zip(*runs, strict=True))) for n, runs in of.items()}
-        for case, of in found.items()
-    }
-
-
-def errors(result):
-    """Rows of this library, kirin and the GRAPE-6Af for each softening and accuracy."""
-    rows, sizes = {}, list(column(THESIS, "4.5", "kirin, a = 0.1"))
-    for (eps, per, accuracy), by_n in mean_errors(result).items():
-        of = {n: error for n, (error, _) in by_n.items()}
-        if {*sizes[:-1]} <= {*of}:
-            of["Average"] = statistics.mean(of.values())
-        rows[eps, accuracy, f"here, steps to 1/{per}"] = of
-    for name, eps in (("4.5", "1/256"), ("4.6", "0")):
-        for title, unit in table(THESIS, name)["columns"].items():
-            who, accuracy = title.split(", a = ")
-            of = column(THESIS, name, title)
-            rows[eps, float(accuracy), who] = {n: float(unit) * error for n, error in of.items()}
-    compared = {accuracy for _, accuracy, who in rows if who == "kirin"}
-    lines = head("eps", "accuracy", "errors of", *(f"N = {n}" for n in sizes[:-1]), "mean")
-    for case in sorted(rows, key=lambda case: (case[0] == "0", case[1], "here" not in case[2])):
-        of = rows[case]
-        if case[1] in compared:
-            lines += row([*case, *(f"{of[n]:.1e}" if n in of else None for n in sizes)])
-    return lines
-
-
-def kira_rule(result):
-    """Means, medians and largest errors with kira's rule of steps and with this library's."""
-    found = defaultdict(list)
-    for f in result["figures"]:
-        found[f["eps"], f["accuracy"], f["n"]].append(f)
-    lines = head("eps", "accuracy", "N", *(f"{who}: mean / median / largest, steps"
-                                           for who in ("kira's rule", "here")),
-                 "kirin", "GRAPE-6Af")  # fmt: skip
-    for (eps, accuracy, n), of in sorted(
-        found.items(), key=lambda item: (item[0][0] == "0", item[0])
-    ):
-        name = "4.5" if eps == "1/256" else "4.6"
-        cells = [spread(of, "error", "steps"), spread(of, "error_here", "steps_here")]
-        for who in ("kirin", "GRAPE-6Af"):
-            title = f"{who}, a = {accuracy}"
-            unit = float(table(THESIS, name)["columns"][title])
-            cells.append(f"{unit * column(THESIS, name, title)[n]:.1e}")
-        lines += row([eps, accuracy, n, *cells])
-    return lines
-
-
-def spread(figures, error, steps):
-    errors = [f[error] for f in figures]
-    three = statistics.mean(errors), statistics.median(errors), max(errors)
-    mean = statistics.mean(f[steps] for f in figures)
-    return " / ".join(f"{e:.1e}" for e in three) + f", {mean:.0f}"
 
 
 def call(command):
@@ -210,14 +208,12 @@ def devices(result):
 
 
 MAKERS = {
-    "kira-rule": kira_rule,
     "thesis-kernel": kernels,
     "thesis-4.1-4.3": steps,
     "thesis-4.1": all_pairs,
     "thesis-4.2": hermite,
-    "thesis-4.3": kira,
+    "thesis-kira": kira,
     "thesis-4.4": tree_leapfrog,
     "thesis-treecode": treecode,
-    "thesis-4.5-4.6": errors,
     "thesis-5.1": devices,
 }

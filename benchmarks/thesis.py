@@ -1,7 +1,7 @@
 """Measures the tables and figures of Bedorf's thesis (2007), which ran kirin, this library's
 forerunner, on a GeForce 8800GTX and GRAPE-6Af boards.
 
-    python benchmarks/thesis.py [4.1] [kernel] [4.1-4.3] [4.2] [4.4] [4.5-4.6] [5.1]
+    python benchmarks/thesis.py [4.1] [kernel] [4.1-4.3] [4.2] [4.4] [5.1]
                                 [--name NAME] [--smallest N] [--largest N] [--backend cuda|cpu]
 
 4.1      all pairs, ni = N, through the C API in mode grape with jerk and nearest neighbour, copies
@@ -14,15 +14,11 @@ kernel   the kernels of such calls alone, by the profiler: without nearest neigh
          legacy_examples/hermite.c: seconds without outputs, relative energy error
 4.4      a Plummer sphere over a time unit by the tree, with the defaults of Makino's treecode
          (steps of 1/64, eps = 0.025, theta = 0.75); energies are direct sums, not timed
-4.5-4.6  energy error and time of block-step Hermite over 0.25 time units against the accuracy
-         parameter, kira's, whose square is Aarseth's eta, with steps of at most 1/8 and 1/32;
-         energies are sums in mode double
 5.1      calls with ni = N and block steps with GRAPE6_DEVICES = 0; 0,1; ... and their ratio to one
          device in the same rounds
 """
 
 import contextlib
-import itertools
 import json
 import statistics
 import subprocess
@@ -34,7 +30,7 @@ import time
 import numpy as np
 from harness import HERE, ROOT, compile_c, environment, figures, machine, run
 
-from grape6py import Grape6, Hermite, Leapfrog, plummer, write_snapshot
+from grape6py import Grape6, Leapfrog, plummer, write_snapshot
 
 FLOPS_PER_PAIR = 60  # as the thesis counts
 EPS = 1 / 256
@@ -42,7 +38,6 @@ ENOUGH_FOR_WATTS = 32768  # smaller calls do not keep a GPU at work
 BLOCKS = (1, 16, 64, 256, 1024, 4096, 16384), (1024, 16384, 262144, 1048576)
 FIGURE_BLOCKS, FIGURE_N = (128, 256, 512, 1024, 2048, 4096, 8192), 131072  # of figure 4.2
 TRANSFERS = 10  # in a row, of figure 4.1
-PLOTTED = 1024, 16384  # N of figures 4.7 and 4.8
 # Makino's treecode (nbody.C of 1999, NEMO's bhtree): the defaults of its command line.
 TREE_STEPS, TREE_EPS, TREE_THETA = 64, 0.025, 0.75
 
@@ -222,31 +217,6 @@ def direct_energy(sphere, backend, eps):
     return float(0.5 * (mass * ((vel**2).sum(axis=1) + pot)).sum())
 
 
-def energy_errors(options, most=3, of_few=9):
-    """Of so many spheres each, and more where N is small; figures 4.7 and 4.8 have two N."""
-    tables, plots = (0.1, 0.2, 0.3), [k / 40 for k in range(1, 13)]
-    for n in sizes(options, 256, 65536, 2):
-        for (name, eps), dt_max in itertools.product((("1/256", EPS), ("0", 0.0)), (8, 32)):
-            plotted = n in PLOTTED and dt_max == 8
-            for accuracy in plots if plotted else tables:
-                for seed in range(1, 1 + (of_few if n <= 4096 else most)):
-                    figure = {"n": n, "eps": name, "accuracy": accuracy, "steps_a_unit": dt_max,
-                              "seed": seed}  # fmt: skip
-                    how = {"eps": eps, "eta": accuracy**2, "dt_max": 1 / dt_max}
-                    yield figure | integrated(plummer(n, seed), options.backend, how)
-
-
-def integrated(model, backend, how):
-    with Hermite(*model, backend=backend, **how) as cluster:
-        start = cluster.energy().total
-        began = time.perf_counter()
-        cluster.evolve(0.25)
-        seconds = time.perf_counter() - began
-        error = abs(cluster.energy().total / start - 1)
-        return {"error": error, "seconds": seconds, "steps": cluster.steps,
-                "backend": cluster.backend}  # fmt: skip
-
-
 def devices(options):
     count = machine(gpu=options.backend == "cuda").get("gpus", 1)
     counts = [k for k in (1, 2, 4, 8) if k <= count]
@@ -269,7 +239,7 @@ def devices(options):
 
 
 PARTS = {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite,
-         "4.4": tree_leapfrog, "4.5-4.6": energy_errors, "5.1": devices}  # fmt: skip
+         "4.4": tree_leapfrog, "5.1": devices}  # fmt: skip
 
 if __name__ == "__main__":
     run(__doc__, PARTS, prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",

@@ -33,11 +33,12 @@ from pathlib import Path
 
 import numpy as np
 from harness import environment, figures_so_far, run
-from thesis import EPS, PLOTTED, TREE_EPS, TREE_STEPS, sizes
+from thesis import EPS, TREE_EPS, TREE_STEPS, sizes
 
 from grape6py import plummer
 
 ACCURACIES, ACCURATE = (0.3, 0.2, 0.1), 0.025
+PLOTTED = 1024, 16384  # N of figures 4.7 and 4.8
 SEEDS, SCALED = range(1, 10), 32768  # from here on spheres are in virial equilibrium on average
 LEAVES = 64, 256, 1024  # most bodies of one; with less the program can run out of nodes
 NUMBER = r"(-?\d\S*)"
