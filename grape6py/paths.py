@@ -5,6 +5,7 @@ from pathlib import Path
 PREFIX = Path(__file__).resolve().parent
 LIBRARY_DIR = PREFIX / "lib"
 LIBRARY = LIBRARY_DIR / "libgrape6.so"
+STATIC = LIBRARY_DIR / "libgrape6.a"
 INTERPRETER = LIBRARY_DIR / "interpreter"
 INCLUDE_DIR = PREFIX / "include"
 HEADER = INCLUDE_DIR / "g6lib.h"

@@ -906,7 +906,7 @@ module g6lib
 
    procedure(g6_open), bind(c) :: g6_close, g6_reset, g6_reset_fofpga, g6_reinitialize, &
       g6_flush_jp_buffer, g6_getnjmax, g6_read_neighbour_list, g6_read_neighbour_list_old, &
-      g6_print_chip_status, g6x_clear_error
+      g6_print_chip_status, g6_changed_index, g6x_clear_error
    procedure(g6_npipes), bind(c) :: get_device_count, force_j_particle_send, &
       g6_get_neighbour_list_sort_mode, g6_open_all, g6_close_all, g6_reset_all, &
       g6_reset_fofpga_all, g6_flush_jp_buffer_all, g6_read_neighbour_list_all

@@ -139,6 +139,9 @@ int g6_get_neighbour_list_sort_mode(void);
 
 int g6_set_overflow_flag_test_mode(int aflag, int jflag, int pflag); /* ignored */
 int g6_print_chip_status(int clusterid);                             /* prints nothing */
+/* Row of the last block whose sum overflowed, so that its scale was changed; -1: none, as always
+ * here, where no sum overflows. The hardware's library has it; legal before open. */
+int g6_changed_index(int clusterid);
 /* Sends one particle at rest to the clusters clusterid .. clusterid + nclusters - 1.
  * Pointer form only. */
 int g6_set_j_particle_multisend_mxfast_(int *clusterid, int *nclusters, int *address, int *index,

@@ -91,6 +91,7 @@ IDLE(g6_set_i_particle_scales_from_real_value, UNUSED int *address, UNUSED doubl
 CALLS(g6_initialize_jp_buffer, api_g6_calls_idle(id), UNUSED int *size)
 CALLS0(g6_flush_jp_buffer, api_g6_calls_idle)
 FORTRAN(g6_print_chip_status, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
+FORTRAN(g6_changed_index, UNUSED int *clusterid) { return -1; }
 FORTRAN(force_j_particle_send, void) { return api_g6_calls_idle_recent(); }
 
 CALLS(g6_set_ti, ti ? ON_SESSION(id, api_g6_calls_set_ti, *ti) : missing(), double *ti)

@@ -77,6 +77,7 @@ int g6_flush_jp_buffer_and_multisend(int clusterid, UNUSED int nclusters)
 
 int g6_setup_njdata(int clusterid, UNUSED int nj) { return api_g6_calls_idle(clusterid); }
 int g6_print_chip_status(int clusterid) { return api_g6_calls_idle(clusterid); }
+int g6_changed_index(UNUSED int clusterid) { return -1; }
 int force_j_particle_send(void) { return api_g6_calls_idle_recent(); }
 
 CALLS(g6_set_ti, ON_SESSION(id, api_g6_calls_set_ti, ti), double ti)

@@ -9,6 +9,7 @@
 #endif
 #include <dlfcn.h>
 #include <fenv.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -211,6 +212,24 @@ static int64_t close_device(struct device *device, int32_t lost)
     return enter(&(struct request){.what = CLOSE, .count = lost, .device = device});
 }
 
+static int has_interpreter(struct dl_phdr_info *loaded, size_t size, void *data)
+{
+    (void)size, (void)data;
+    for (int k = 0; k < loaded->dlpi_phnum; k++)
+        if (loaded->dlpi_phdr[k].p_type == PT_INTERP) return 1;
+    return 0;
+}
+
+/* Why the driver is not even looked for, or NULL. A static program that loads one crashes. */
+static const char *no_driver_because(void)
+{
+    if (options_is_privileged())
+        return "a set-uid program uses no GPU: Python and CuPy would read files of the user's";
+    return dl_iterate_phdr(has_interpreter, NULL)
+               ? NULL
+               : "a program linked with -static uses no GPU, which needs the dynamic linker";
+}
+
 /* Starts Python once and keeps the result. If the host is Python, it may call with the GIL held
  * (from an extension that does not release it), so the GIL is released before the wait for
  * `mutex`. */
@@ -222,14 +241,11 @@ static void start_once(void)
     void *state = hosted ? python_gil_release() : NULL;
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
-        struct request start = {.what = START,
-                                .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
-        if (options_is_privileged()) {
-            start.result = refuse(G6X_E_NO_DEVICE,
-                                  "a set-uid program uses no GPU: Python and CuPy "
-                                  "would read files of the user's",
-                                  NULL);
-        } else if (start.library) {
+        const char *why_not = no_driver_because();
+        struct request start = {.what = START};
+        if (why_not) {
+            start.result = refuse(G6X_E_NO_DEVICE, why_not, NULL);
+        } else if ((start.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))) {
             atomic_store(&process, (int)getpid());
             run(&start, !hosted);
         } else {
@@ -248,7 +264,7 @@ int python_bridge_may_find_gpu(void)
 {
     static _Atomic int seen; /* 1: no, 2: yes */
     if (atomic_load(&tried)) return !code;
-    if (options_is_privileged()) return 0;
+    if (no_driver_because()) return 0;
     if (!atomic_load(&seen)) {
         void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
         atomic_store(&seen, driver ? 2 : 1);

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grape6py import paths
+from grape6py.cli import needed
 from grape6py.cli.prefix import Files, Prefix
 from grape6py.errors import Grape6Error
 
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 LIBRARY = "libgrape6.so"
 # What clients look for, by the name that chooses it; lib/libgrape6.so belongs to all.
 NAMES = {
-    "grape6": ["lib/pkgconfig/grape6.pc", "lib/cmake/grape6"],
+    "grape6": ["lib/pkgconfig/grape6.pc", "lib/cmake/grape6", "include/g6lib.f90",
+               *(f"include/{name}.h" for name in ("g6lib", "g5lib", "g6x_mpi", "grape6"))],
     "g6": ["lib/libg6.so", "lib/libg6a.so", "lib/libg6lx.so", "lib/pkgconfig/g6lib.pc"],
     "sapporo": ["lib/libsapporo.so", "lib/pkgconfig/sapporo_light.pc"],
+    "pg6": ["lib/libpg6.so", "lib/libg6avx.so", "include/gp6util.h", "include/g6lib.h"],
     "pg5": ["lib/libpg5.so", "include/gp5util.h", "include/g5lib.h"],
+    "g5": ["lib/libg5a.so", "lib/libphibdma.so", "include/gp5util.h", "include/g5lib.h"],
+    "g7": ["lib/libg75.so", "lib/libhib.so", "include/g5nbutil.h", "include/g5lib.h"],
+    "static": ["lib/libgrape6.a"],
     "starlab": ["share/grape6/grape.sh"],
-}
-NAMES["grape6"] += [f"include/{name}" for name in ("g6lib.h", "g5lib.h", "g6lib.f90", "g6x_mpi.h")]
+}  # fmt: skip
 
 
 def add_parser(commands: Commands) -> None:
@@ -46,7 +51,11 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}"
     )
-    parser.add_argument("--force", action="store_true", help="put files of others aside")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="put files of others aside; with --remove, remove the library that programs need, too",
+    )
     parser.add_argument("--remove", action="store_true", help="take away what was put there")
     parser.set_defaults(run=run)
 
@@ -60,8 +69,9 @@ def run(options: argparse.Namespace) -> int:
 def _put(prefix: Prefix, options: argparse.Namespace) -> int:
     if (prefix.folder / "lib").resolve() == paths.LIBRARY_DIR:
         raise Grape6Error(f"{prefix.folder} is the package's own folder: name another by --prefix")
-    if not paths.LIBRARY.exists():
-        raise Grape6Error(f"{paths.LIBRARY} does not exist: install the package again")
+    for library in (paths.LIBRARY, paths.STATIC):
+        if not library.exists():
+            raise Grape6Error(f"{library} does not exist: install the package again")
     files = _files(prefix.folder, options.only or NAMES)
     foreign = prefix.foreign(files)
     if foreign and not options.force:
@@ -81,16 +91,25 @@ def _put(prefix: Prefix, options: argparse.Namespace) -> int:
 
 
 def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
-    chosen = _files(prefix.folder, options.only) if options.only else prefix.files
-    names = [name for name in prefix.files if name in chosen]
-    if options.only and {*prefix.files} - {*chosen}:
-        names.remove(f"lib/{LIBRARY}")  # others need it
+    names = [*prefix.files]
+    if options.only:
+        others = [_files(prefix.folder, [name]) for name in NAMES if name not in options.only]
+        shared = {file for files in others if {*files} <= {*prefix.files} for file in files}
+        chosen = {*_files(prefix.folder, options.only)} - shared
+        names = [name for name in names if name in chosen]
     if not names:
         raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
+    library, users = f"lib/{LIBRARY}", list[Path]()
+    if library in names and not options.force:
+        users = needed.programs(prefix.folder, LIBRARY)
+        names = [name for name in names if name != library or not users]
     left = prefix.remove(names)
     print(f"removed from {prefix.folder}:")
     for name in names:
         print(f"  {name}" + ("  (left: it was changed)" if name in left else ""))
+    if users:
+        print(f"{library} was left, without which these do not start (--force removes it):")
+        print("\n".join(f"  {path.relative_to(prefix.folder)}" for path in users))
     return 0
 
 
@@ -106,13 +125,15 @@ def _environment() -> str:
 
 def _files(folder: Path, names: Iterable[str]) -> Files:
     """Contents (bytes) or target (str) of each file of the chosen names, by its own name."""
-    files: dict[str, str | bytes] = {f"lib/{LIBRARY}": _target(folder)}
+    files: dict[str, str | bytes] = {f"lib/{LIBRARY}": _target(folder, paths.LIBRARY)}
     for name in (name for chosen in names for name in NAMES[chosen]):
         path = paths.PREFIX / name
         if path.is_dir():
             files |= {f"{name}/{each.name}": each.read_bytes() for each in sorted(path.iterdir())}
         elif name.endswith(".so"):
             files[name] = LIBRARY
+        elif name.endswith(".a"):
+            files[name] = _target(folder, paths.STATIC)
         elif name.endswith(".pc"):
             files[name] = paths.PKGCONFIG_FILE.read_bytes()
         elif name.endswith(".sh"):
@@ -123,9 +144,9 @@ def _files(folder: Path, names: Iterable[str]) -> Files:
     return files
 
 
-def _target(folder: Path) -> str:
+def _target(folder: Path, library: Path) -> str:
     """The library of this package; by a relative path where it is in the same folder, which may
     then be moved."""
-    if paths.LIBRARY.is_relative_to(folder):
-        return os.path.relpath(paths.LIBRARY, folder / "lib")
-    return str(paths.LIBRARY)
+    return (
+        os.path.relpath(library, folder / "lib") if library.is_relative_to(folder) else str(library)
+    )

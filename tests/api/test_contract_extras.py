@@ -192,4 +192,5 @@ def test_1_2_dormant_calls_return_zero(session, capfd):
     done("g6_print_chip_status", session.cluster)
     done("force_j_particle_send")
     assert capi.call("get_device_count") >= 1
+    assert capi.call("g6_changed_index", session.cluster) == -1  # no row's scale was changed
     assert capfd.readouterr() == ("", "")

@@ -66,7 +66,7 @@ IGNORED = {
     "g6calc_lasthalf0_all": [5, 10],
     "g6_set_overflow_flag_test_mode": [0, 1, 2],
     **{name: [0] for name in ("g6_reset", "g6_reset_fofpga", "g6_reinitialize", "g6_set_tunit",
-                              "g6_set_xunit")},
+                              "g6_set_xunit", "g6_changed_index")},
     **{name: [5 if name.endswith("_all") else 6] for name in HISTORICAL
        if name.startswith("g6calc_lasthalf") and "0" not in name},
 }  # fmt: skip

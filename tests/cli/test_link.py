@@ -13,10 +13,13 @@ from grape6py.cli import prefix as prefix_module
 
 LINKED = """
     lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so
+    lib/libpg6.so lib/libg6avx.so lib/libg5a.so lib/libphibdma.so lib/libg75.so lib/libhib.so
+    lib/libgrape6.a
     lib/pkgconfig/grape6.pc lib/pkgconfig/g6lib.pc lib/pkgconfig/sapporo_light.pc
     lib/cmake/grape6/grape6Config.cmake lib/cmake/grape6/grape6Config-release.cmake
     lib/cmake/grape6/grape6ConfigVersion.cmake
     include/g6lib.h include/g5lib.h include/g6lib.f90 include/gp5util.h include/g6x_mpi.h
+    include/grape6.h include/gp6util.h include/g5nbutil.h
     share/grape6/grape.sh
     """.split()
 THEIRS = {"lib/libg6.so": "another library", "lib/pkgconfig/other.pc": "x", "include/a.h": "y"}
@@ -234,21 +237,150 @@ def test_a_file_is_no_prefix(capsys, tmp_path):
         assert said.startswith(f"grape6: {tmp_path}/file")
 
 
-@pytest.mark.parametrize(
-    ("name", "header", "call"),
-    [
-        ("grape6", "g6lib", "g6_npipes()"),
-        ("g6", "stdio", "g6_npipes()"),
-        ("g6lx", "stdio", "g6_npipes()"),
-        ("sapporo", "stdio", "g6_npipes()"),
-        ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
-    ],
-)
-def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name, header, call):
-    """Those of old have no declarations."""
-    prefix, source, program = (tmp_path / name for name in ("prefix", "two.c", "two"))
-    grape6(capsys, "--prefix", prefix, "--only", name.removesuffix("lx"))
-    source.write_text(f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n")
-    where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", f"-l{name}"]
-    subprocess.run(["gcc", "-std=gnu89", source, "-o", program, *where], check=True)
-    assert subprocess.run([program], env={}, cwd="/", check=False).returncode == 7
+# By the name of --only: libraries, and the header that comes with them.
+BY_NAME = {
+    "grape6": ("grape6", "grape6", "g6_npipes()"),
+    "g6": ("g6 g6a g6lx", "stdio", "g6_npipes()"),
+    "sapporo": ("sapporo", "stdio", "g6_npipes()"),
+    "pg6": ("pg6 g6avx", "gp6util", "g6_npipes()"),
+    "pg5": ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
+    "g5": ("g5a phibdma", "gp5util", "g5_get_number_of_pipelines()"),
+    "g7": ("g75 hib", "g5nbutil", "g5_get_number_of_pipelines()"),
+}
+
+
+def compiled(folder, *flags, header="stdio", call="g6_npipes()", name="two"):
+    """A program that returns 7. Those of old have no declarations."""
+    (folder / "two.c").write_text(
+        f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n"
+    )
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    command = ["gcc", "-std=gnu89", folder / "two.c", "-o", folder / name, *flags]
+    subprocess.run(command, check=True)
+    return folder / name
+
+
+def runs(program):
+    """With an empty environment, from anywhere."""
+    return subprocess.run([program], env={}, cwd="/", check=False, stderr=-3).returncode == 7
+
+
+def flags_of(prefix, *names):
+    where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
+    return [*where, *(f"-l{name}" for name in names)]
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name):
+    libraries, header, call = BY_NAME[name]
+    grape6(capsys, "--prefix", tmp_path / "p", "--only", name)
+    for group in (libraries.split(), *([each] for each in libraries.split())):
+        flags = flags_of(tmp_path / "p", *group)
+        assert runs(compiled(tmp_path, *flags, header=header, call=call))
+
+
+def test_every_name_has_a_program_here():
+    assert {*link.NAMES} == {*BY_NAME, "static", "starlab"}
+
+
+@pytest.mark.parametrize("where", ["p/bin/two", "p/lib/deep/er/two.so", "two"])
+def test_a_program_built_before_runs_after_remove(capsys, tmp_path, where):
+    """The library is left for one below the prefix; all else goes, files of others come back."""
+    prefix = tmp_path / "p"
+    put(prefix, THEIRS)
+    before = tree(prefix)
+    grape6(capsys, "--prefix", prefix, "--force")
+    program = compiled(tmp_path, *flags_of(prefix, "g6"), name=where)
+    assert runs(program)
+    said = grape6(capsys, "--prefix", prefix, "--remove")
+    assert runs(program) == where.startswith("p/")
+    if runs(program):
+        assert "lib/libgrape6.so was left, without which these do not start" in said
+        assert said.splitlines()[-1] == "  " + where.removeprefix("p/")
+        assert tree(prefix)["lib/libg6.so"] == b"another library"
+        assert not (prefix / "include/g6lib.h").exists()
+        grape6(capsys, "--prefix", prefix, "--remove", "--force")
+        assert not runs(program)
+        program.unlink()
+    assert {n: what for n, what in tree(prefix).items() if what} == \
+        {n: what for n, what in before.items() if what}  # fmt: skip
+
+
+def test_remove_asks_only_for_programs_that_need_the_library(capsys, tmp_path):
+    """Not for one that finds it elsewhere, nor for files that only look like programs."""
+    prefix = tmp_path / "p"
+    grape6(capsys, "--prefix", prefix, "--only", "g6")
+    elsewhere = f"-Wl,-rpath,{paths.LIBRARY_DIR}"
+    programs = [
+        compiled(tmp_path, *flags_of(prefix, "g6"), elsewhere, name="p/bin/packaged"),
+        compiled(tmp_path, call="48", name="p/bin/other"),
+    ]
+    whole = programs[0].read_bytes()
+    for n, junk in enumerate((b"", b"\x7fELF\x02\x01", whole[:300], b"\xff" * 300,
+                              whole[:32] + b"\xff" * 32 + whole[64:])):  # fmt: skip
+        (prefix / f"bin/junk{n}").write_bytes(junk)
+        (prefix / f"bin/junk{n}").chmod(0o755)
+    os.mkfifo(prefix / "bin/pipe")
+    assert "was left" not in grape6(capsys, "--prefix", prefix, "--remove")
+    assert runs(programs[0])
+    grape6(capsys, "--prefix", prefix, "--only", "g6")
+    compiled(tmp_path, *flags_of(prefix, "g6"), name="p/bin/needs")
+    compiled(tmp_path, *flags_of(prefix, "g6")[:2], "-Wl,-rpath,$ORIGIN/../lib", "-lg6",
+             name="p/bin/origin")  # fmt: skip
+    compiled(tmp_path, *flags_of(prefix, "g6")[:2], "-lg6", name="p/bin/without")
+    said = grape6(capsys, "--prefix", prefix, "--remove").splitlines()
+    assert said[-3:] == [f"  bin/{name}" for name in ("needs", "origin", "without")]
+
+
+def test_a_file_of_two_names_goes_with_the_last(capsys, tmp_path):
+    grape6(capsys, "--prefix", tmp_path, "--only", "pg5", "g5", "g7")
+    for name, left in (("pg5", {"g5lib.h", "gp5util.h", "g5nbutil.h"}),
+                       ("g5", {"g5lib.h", "g5nbutil.h"}), ("g7", set())):  # fmt: skip
+        grape6(capsys, "--prefix", tmp_path, "--remove", "--only", name)
+        assert {path.name for path in tmp_path.rglob("*.h")} == left
+    assert not list(tmp_path.iterdir())
+
+
+# grapite renames five calls of the library so, and defines these five itself.
+RENAMED = "g6_open g6_set_j_particle g6calc_firsthalf g6calc_lasthalf g6_set_ti".split()
+WRAPPER = """
+#include "g6lib.h"
+int __grape_g6_open(int), __grape_g6_set_ti(int, double), opened;
+int g6_open(int id) { opened++; return __grape_g6_open(id); }
+int direct_set_j, error_set; /* names of the library's own: hidden */
+int main(void) {
+    int id = 3;
+    return g6_open(3) || g6_open_(&id) || __grape_g6_set_ti(3, 0) || opened != 1
+        || g6_close(3) ? 1 : 7;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"], ["-static-pie"]], ids=" ".join)
+def test_a_host_renames_and_defines_calls_of_the_static_library(capsys, tmp_path, flags):
+    grape6(capsys, "--prefix", tmp_path, "--only", "static", "grape6")
+    (tmp_path / "names").write_text("".join(f"{n} __grape_{n}\n" for n in RENAMED))
+    (tmp_path / "two.c").write_text(WRAPPER.replace("#include", "int g6_open_(int *);\n#include"))
+    for command in (
+        ["ar", "x", tmp_path / "lib/libgrape6.a"],
+        ["objcopy", "--redefine-syms=names", "grape6.o"],
+        ["gcc", "-fPIE", *flags, f"-I{tmp_path}/include", "two.c", "grape6.o", "-lm", "-pthread"],
+    ):
+        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+    assert runs(tmp_path / "a.out")
+    asked = subprocess.run(
+        [tmp_path / "a.out"], env={"GRAPE6_BACKEND": "cuda"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert asked.returncode == 1
+    assert asked.stderr.startswith("grape6: ")
+    assert ("-static uses no GPU" in asked.stderr) == bool(flags)
+
+
+def test_the_static_library_has_the_calls_alone(capsys):
+    def names(*command):
+        listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
+
+    exported = names("nm", "-D", "--defined-only", paths.LIBRARY)
+    assert names("nm", "-g", "--defined-only", paths.STATIC) == exported
