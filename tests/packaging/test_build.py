@@ -337,7 +337,8 @@ def test_cmake_asks_for_no_python(variants, prefix):
     cmake = ["grape6Config.cmake", "grape6Config-debug.cmake", "grape6ConfigVersion.cmake"]
     assert files == {"lib/libgrape6.so", "lib/pkgconfig/grape6.pc", "include/g6lib.h",
                      "include/g5lib.h", "include/g6lib.f90", "include/gp5util.h",
-                     "include/g6x_mpi.h",
+                     "include/g6x_mpi.h", "include/grape6.h", "include/gp6util.h",
+                     "include/g5nbutil.h", "lib/libgrape6.a",
                      *(f"lib/cmake/grape6/{name}" for name in cmake)}  # fmt: skip
 
 

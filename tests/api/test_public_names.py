@@ -1,0 +1,37 @@
+"""Names of GRAPE's calls in public programs and libraries: the library has each, or a reason.
+
+public_names.json says where each name was found: called, declared or defined, in November 2026.
+Those of "nbody-archive" are also the calls of the hardware's own library, which lies there.
+"""
+
+import json
+import re
+import subprocess
+
+import capi
+import tools
+
+FOUND = json.loads((capi.TESTS / "api/public_names.json").read_text(encoding="utf-8"))
+ABSENT = {name for names in FOUND["absent"].values() for name in names.split()}
+
+
+def exported():
+    """Without the underscores of Fortran."""
+    command = [tools.need("nm"), "-D", "--defined-only", str(capi.library_path())]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {name.rstrip("_") for name in re.findall(r" T (\w+)", listed)}
+
+
+def test_every_public_name_is_exported_or_has_a_reason():
+    assert sorted({*FOUND["names"]} - exported() - ABSENT) == []
+
+
+def test_what_is_said_to_be_absent_is():
+    """And was found somewhere."""
+    assert sorted(ABSENT & exported()) == []
+    assert sorted(ABSENT - {*FOUND["names"]}) == []
+
+
+def test_every_name_has_a_source():
+    used = {source for sources in FOUND["names"].values() for source in sources.split()}
+    assert used == {*FOUND["sources"]}
