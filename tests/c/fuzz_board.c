@@ -90,7 +90,7 @@ void try_nothing(void)
     a.mode = below(9) - 4;
     keep();
     int code = 0;
-    switch (below(12)) {
+    switch (below(13)) {
     case 0: code = CALL(g6_reset, (a.id), (P(1, a.id))); break;
     case 1: code = CALL(g6_reset_fofpga, (a.id), (P(1, a.id))); break;
     case 2: code = CALL(g6_reinitialize, (a.id), (P(1, a.id))); break;
@@ -112,6 +112,7 @@ void try_nothing(void)
     case 9: REQUIRE(CALL(g6_get_neighbour_list_sort_mode, (), ()) == model.sort_mode); break;
     case 10: REQUIRE(CALL(g6_npipes, (), ()) == model.npipes); break;
     case 11: REQUIRE(CALL(get_device_count, (), ()) == 1); break;
+    case 12: REQUIRE(CALL(g6_changed_index, (a.id), (P(1, a.id))) == -1); break;
     }
     model_returned(NULL, CODE(0), code);
     end_call();
