@@ -20,9 +20,9 @@
 !              character(len=80) and 80
 module g6lib
    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_int, c_long_long, &
-      c_null_ptr, c_ptr
+      c_null_ptr, c_ptr, c_signed_char
    implicit none
-   private :: c_char, c_double, c_float, c_int, c_long_long, c_null_ptr, c_ptr
+   private :: c_char, c_double, c_float, c_int, c_long_long, c_null_ptr, c_ptr, c_signed_char
 
    ! Fault codes: minus the row of the table in docs/errors.md.
    integer(c_int), parameter :: G6X_E_DEVICE_MEMORY = -1  ! device out of memory

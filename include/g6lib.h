@@ -308,8 +308,8 @@ int g6x_end_share(int clusterid);
  * firsthalf of each, whose rows are then these; without it a share sums all as in mode grape. */
 int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[]);
 int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[]);
-/* Of a cluster since it was opened: force calls, their i particles, and those of them that mode auto
- * has summed in double. */
+/* Of a cluster since it was opened: force calls, their i particles, and those of them that mode
+ * auto has summed in double. */
 int g6x_counts(int clusterid, long long counts[3]);
 
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];

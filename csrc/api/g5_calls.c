@@ -49,8 +49,8 @@ static struct session *session_of(int64_t id, int *code)
         const struct options *o = &s->options;
         session_choice_want_gpu(s); /* the length of its lists is not known yet */
         s->options.jerk = 0;
-        g->here =
-            s->backend == &cpu_direct_backend && (o->precision == MODE_GRAPE || o->precision == MODE_AUTO) && o->verify <= 0.0;
+        g->here = s->backend == &cpu_direct_backend &&
+                  (o->precision == MODE_GRAPE || o->precision == MODE_AUTO) && o->verify <= 0.0;
         g->points.kernel = cpu_grape5_sum_kernel(o->isa);
     }
     if (!g->prepared || g->times_set != times) {

@@ -65,7 +65,7 @@ struct device_turn {
     /* results: a row whose x or v is no longer finite, or -1; whether sums are missing, so that
      * nothing was done; number of particles that need a step below dt_min */
     int invalid, incomplete, clamped;
-    const int32_t *found; /* [next_ni]: their addresses, in host memory */
+    int fine;    /* how many of them are fine */
     int next_ni; /* i particles of the next block, which is predicted; 0: not handled here */
     double next; /* end of the next block */
 };
@@ -110,6 +110,8 @@ struct device_arrays {
     /* Whether sharing a call among several devices is faster. Its arrays then pass through host
      * memory. */
     int (*shares)(void *state, int ni, int nj);
+    /* Waits for the work already in a caller's stream. */
+    int (*wait)(void *state, void *stream, struct error *f);
     /* Copies an array of such a call to the host, after the work already in `stream`. */
     int (*to_host)(void *state, void *to, const void *from, size_t bytes, void *stream,
                    struct error *f);
@@ -123,18 +125,17 @@ struct device_arrays {
     /* Ends a block and begins the next. */
     int (*turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                 struct device_turn *turn, struct error *f);
-    /* Sums the forces on the block found by turn, at the time of the last set_j. fine: as in struct
-     * targets. */
-    int (*sum_turn)(void *state, const struct g6x_hermite *h, int ni, double eps2,
-                    const unsigned char *fine, struct error *f);
+    /* Sums the forces on the block found by turn, at the time of the last set_j. */
+    int (*sum_turn)(void *state, int ni, int fine, double eps2, struct error *f);
 
     /* For a Hermite integration with particles in device memory (g6x_hermite_*_device): finds the
      * next block, h->address, ni and time. */
     int (*next)(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
                 struct error *f);
-    /* Predicts the block. It may still be running when the call returns. */
-    int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
-                   struct error *f);
+    /* Predicts the block, and finds which rows are fine: *fine, in host memory, NULL: none. It may
+     * still be running when the call returns. */
+    int (*predict)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
+                   int ni, double time, void *stream, const unsigned char **fine, struct error *f);
     /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block with that roundoff,
      * and moves its particles if `move`. If `rows` is not NULL, also gives them as j particles, in
      * the backend's memory, valid until the next call. Finds `clamped` and `bad`. */

@@ -19,8 +19,7 @@ int by_row_open(const struct backend *inner, const struct options *o, int choice
     struct by_row *b = memory_zeroed(sizeof *b);
     if (!b) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     *b = (struct by_row){.inner = inner, .options = *o, .choice = choice};
-    if (o->precision == MODE_AUTO) b->options.precision = MODE_GRAPE;
-    const int code = inner->open(&b->options, choice, &b->state[ROWS_COARSE], err);
+    const int code = by_row_have(b, ROWS_COARSE, err);
     if (code)
         memory_free(b);
     else
@@ -33,7 +32,7 @@ void by_row_close(void *state)
     struct by_row *b = state;
     if (!b) return;
     const struct memory_array all[] = OF_ROWS(b, 0);
-    for (int k = 0; k < ROW_KINDS; k++)
+    for (int k = ROW_KINDS - 1; k >= 0; k--)
         if (b->state[k]) b->inner->close(b->state[k]);
     memory_free_all(all);
     for (int k = 0; k < NSUM; k++) memory_free(b->sum[k]);
@@ -58,17 +57,30 @@ int by_row_set_j(void *state, const struct upload *upload, struct error *err)
     return b->options.precision == MODE_AUTO ? 0 : by_row_ready(b, ROWS_COARSE, err);
 }
 
+/* The options of a kind. */
+static struct options options_of(const struct by_row *b, int kind)
+{
+    struct options o = b->options;
+    o.fine_of = kind == ROWS_FINE ? b->state[ROWS_COARSE] : NULL;
+    if (o.precision == MODE_AUTO) o.precision = o.fine_of ? MODE_DOUBLE : MODE_GRAPE;
+    return o;
+}
+
+int by_row_have(struct by_row *b, int kind, struct error *err)
+{
+    const struct options options = options_of(b, kind);
+    return b->state[kind] ? 0 : b->inner->open(&options, b->choice, &b->state[kind], err);
+}
+
 int by_row_ready(struct by_row *b, int kind, struct error *err)
 {
-    struct options options = b->options;
+    const struct options options = options_of(b, kind);
     struct upload upload = b->upload;
     int code = 0;
     if (b->sent[kind]) return 0;
-    options.fine = kind == ROWS_FINE;
-    if (options.fine) upload.scale = upload.fine_scale;
-    if (options.precision == MODE_AUTO) options.precision = options.fine ? MODE_DOUBLE : MODE_GRAPE;
+    if (options.fine_of) upload.scale = upload.fine_scale;
     upload.options = &options;
-    if (!b->state[kind]) code = b->inner->open(&options, b->choice, &b->state[kind], err);
+    code = by_row_have(b, kind, err);
     if (!code) code = b->inner->set_j(b->state[kind], &upload, err);
     b->sent[kind] = !code;
     return code;

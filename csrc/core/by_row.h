@@ -48,7 +48,9 @@ int by_row_neighbours(void *state, int first, int count, const double *h2,
 int64_t by_row_zero_distances(void *state);
 void by_row_describe(void *state, const struct options *o, char *buffer, int length);
 void by_row_close(void *state);
-/* Opens the state of a kind if it is not open, and gives it the j particles. */
+/* Opens the state of a kind if it is not open. */
+int by_row_have(struct by_row *b, int kind, struct error *err);
+/* The same, and gives it the j particles. */
 int by_row_ready(struct by_row *b, int kind, struct error *err);
 /* The first and the end of the kinds that a call has. */
 static inline int by_row_first(const struct by_row *b) { return b->only < ROW_KINDS ? b->only : 0; }

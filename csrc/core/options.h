@@ -13,7 +13,7 @@ enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, 
 struct options {
     int backend, precision, threads, isa, jerk, snap, neighbour_self, predict_on_host;
     int all_devices;             /* a session uses all usable CUDA devices */
-    int fine;                    /* this state sums the fine rows of mode auto: by_row.h */
+    void *fine_of;               /* the state whose fine rows this one sums (by_row.h), or NULL */
     int scale[3];                /* exponents of length, mass, velocity, or G6X_AUTO */
     double origin[3], drift[3];  /* of positions and velocities; NaN: not set */
     int tree_method, tree_order; /* enum tree_method; order of expansions */

@@ -111,7 +111,7 @@ static int direct_open(const struct options *o, int choice, void **state, struct
     (void)choice;
     struct direct *d = memory_zeroed(sizeof *d);
     if (!d) return error_set(err, G6X_E_MEMORY, "out of memory at open");
-    d->packing = o->fine;
+    d->packing = o->fine_of != NULL;
     const int code = choose(d, o, err);
     if (code)
         memory_free(d);
@@ -158,8 +158,7 @@ static void pack_tasks(void *argument)
     struct direct *d = t->d;
     for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
         const int64_t first = k * t->j_step, last = first + t->j_step;
-        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing],
-                        first,
+        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing], first,
                         last < t->blocks ? last : t->blocks);
     }
 }
@@ -252,7 +251,8 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->lock = d->lock;
     struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
-    for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[d->packing][b]);
+    for (int64_t b = 0; b < t.blocks; b++)
+        stale += __builtin_popcountll(u->memory->stale[d->packing][b]);
     const int64_t useful = stale / DIRECT_CHUNKS_PER_THREAD + 1;
     t.count = ceil_div(t.blocks, t.j_step);
     if (stale) threads_run(options_threads_for(useful, d->threads), pack_tasks, &t);

@@ -233,6 +233,7 @@ static void end_direct(struct cuda *c, struct jmemory *j, const struct dirty_lis
     list->end = before->end;
     list->overflow = 0;
     c->outdated = 1;
+    c->changes++;
 }
 
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,

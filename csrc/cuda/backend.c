@@ -89,6 +89,12 @@ static struct cuda_multi_device *first(void *state)
     return ((struct by_row *)state)->state[ROWS_COARSE];
 }
 
+/* A device that has the rows of one kind of the last call, whose context is now current. */
+static struct cuda *enter_kind(const struct by_row *b, int kind, struct error *err)
+{
+    return enter(b->state[kind], err);
+}
+
 static int number(void *state)
 {
     const struct cuda_multi_device *m = first(state);
@@ -100,12 +106,6 @@ static int receive(void *state, struct jmemory *memory, const struct device_part
 {
     struct cuda *c = enter(first(state), err);
     return c ? leave(c, cuda_arrays_j_receive(c, memory, from, err)) : err->code;
-}
-
-/* A device that has the rows of one kind of the last call, whose context is now current. */
-static struct cuda *enter_kind(const struct by_row *b, int kind, struct error *err)
-{
-    return enter(b->state[kind], err);
 }
 
 static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
@@ -237,6 +237,12 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
     return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
 }
 
+static int wait_for(void *state, void *stream, struct error *err)
+{
+    struct cuda *c = enter(first(state), err);
+    return c ? leave(c, cuda_device_wait_for_caller(c, stream, err)) : err->code;
+}
+
 static int from_host(void *state, void *to, const void *from, size_t bytes, struct error *err)
 {
     struct cuda *c = enter(first(state), err);
@@ -245,53 +251,44 @@ static int from_host(void *state, void *to, const void *from, size_t bytes, stru
 
 static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
 {
+    struct by_row *b = state;
     struct error quiet = {.quiet = 1};
-    struct cuda *c = enter(first(state), &quiet);
-    return c ? leave(c, cuda_turn_can(c, memory, h, stream)) : 0;
+    struct cuda *c = enter(first(b), &quiet);
+    if (!c || !leave(c, cuda_turn_can(c, memory, h, stream))) return 0;
+    if (b->options.precision != MODE_AUTO) return 1;
+    if (by_row_have(b, ROWS_FINE, &quiet)) return 0;
+    c = enter_kind(b, ROWS_FINE, &quiet);
+    return c && !leave(c, cuda_turn_prepare(c, h->n, &quiet));
+}
+
+/* The device of the fine rows, or NULL. */
+static struct cuda *fine_device(const struct by_row *b)
+{
+    const struct cuda_multi_device *m = b->state[ROWS_FINE];
+    return m && b->options.precision == MODE_AUTO ? m->device[0] : NULL;
 }
 
 static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                 struct device_turn *t, struct error *err)
 {
-    const struct by_row *b = state;
-    struct cuda_multi_device *fine = t->ni && b->only == ROW_KINDS ? b->state[ROWS_FINE] : NULL;
     struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_turn_run(c, fine ? fine->device[0] : NULL, memory, h, t, err))
-             : err->code;
+    return c ? leave(c, cuda_turn_run(c, fine_device(state), memory, h, t, err)) : err->code;
 }
 
-/* The rows of a turn that are summed in double are so besides, and kernel turn takes those sums. */
-static int sum_fine(struct by_row *b, const struct g6x_hermite *h, int ni, double eps2,
-                    const unsigned char *fine, struct error *err)
+static int sum_turn(void *state, int ni, int fine, double eps2, struct error *err)
 {
-    int code = by_row_divide(b, ni, fine, err);
-    if (!code) code = by_row_ready(b, ROWS_FINE, err);
-    if (code) return code;
-    const struct rows_of_kind *k = &b->kind[ROWS_FINE];
-    struct cuda_multi_device *m = b->state[ROWS_FINE];
-    struct cuda *c = m->device[0];
-    c->turn_eps2 = eps2;
-    const struct targets targets = {.ni = k->n,
-                                    .rows = k->row,
-                                    .index = h->address,
-                                    .x = (const double (*)[3])h->xi,
-                                    .v = (const double (*)[3])h->vi,
-                                    .eps2 = &c->turn_eps2,
-                                    .on_device = 1};
-    m->sharing = 0;
-    cuda_turn_place(first(b)->device[0], ni, k->n, k->row);
-    b->only = ROW_KINDS;
-    return cuda_force_start(c, &m->upload, &targets, 0, 1, err);
-}
-
-static int sum_turn(void *state, const struct g6x_hermite *h, int ni, double eps2,
-                    const unsigned char *fine, struct error *err)
-{
-    struct cuda_multi_device *m = first(state);
-    int code = by_row_ready(state, ROWS_COARSE, err);
-    m->sharing = 0;
-    if (!code) code = cuda_turn_sum(m->device[0], &m->upload, ni, eps2, err);
-    return code || !fine ? code : sum_fine(state, h, ni, eps2, fine, err);
+    struct by_row *b = state;
+    const int rows[ROW_KINDS] = {ni, fine};
+    int code = 0;
+    if (fine_device(b)) fine_device(b)->launched = 0;
+    for (int kind = 0; kind < ROW_KINDS && rows[kind] && !code; kind++) {
+        code = by_row_ready(b, kind, err);
+        struct cuda_multi_device *m = b->state[kind];
+        if (code) break;
+        m->sharing = 0;
+        code = cuda_turn_sum(m->device[0], &m->upload, rows[kind], eps2, err);
+    }
+    return code;
 }
 
 static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
@@ -301,11 +298,11 @@ static int next(void *state, const struct g6x_hermite *h, void *stream, struct d
     return c ? leave(c, cuda_hermite_next(c, h, stream, found, err)) : err->code;
 }
 
-static int predict(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
-                   struct error *err)
+static int predict(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
+                   int ni, double time, void *stream, const unsigned char **fine, struct error *err)
 {
     struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, err)) : err->code;
+    return c ? leave(c, cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err)) : err->code;
 }
 
 static int correct(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
@@ -335,6 +332,7 @@ static const struct device_arrays ARRAYS = {
     .fill_nan = fill_nan,
     .fetch = fetch,
     .shares = shares,
+    .wait = wait_for,
     .to_host = to_host,
     .from_host = from_host,
     .can_turn = can_turn,

@@ -74,7 +74,10 @@ struct cuda {
     struct cuda_memory notes;       /* cuda_notes, pinned */
 
     /* jparticles.c */
-    int mirror; /* number of its dirty list in the j memory */
+    struct cuda *owner; /* its slots are this one's, too; NULL: it has its own */
+    int64_t changes;    /* how often slots have changed */
+    int64_t seen;       /* those of the owner at the last prediction */
+    int mirror;         /* number of its dirty list in the j memory */
     int64_t slots;
     struct jmemory *memory;
     struct cuda_memory body, k18, pairs, index, spans, ranges;
@@ -127,7 +130,8 @@ struct cuda {
 
     /* hermite.c, turn.c */
     struct cuda_memory next, rows_of_j;
-    struct cuda_memory turn_rows; /* pinned: addresses of the next block, places of fine rows */
+    struct cuda_memory turn_fine; /* where the fine rows of a block are among these */
+    struct cuda_memory fine_rows; /* pinned: which rows of a block are fine */
     unsigned long long turns;     /* launches of kernel turn */
     double turn_eps2;             /* softening of the sums between them */
 

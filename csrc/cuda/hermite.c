@@ -66,10 +66,18 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
     };
 }
 
-int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
-                         void *stream, struct error *err)
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
+                         const struct hermite_noise *noise, int ni, double time, void *stream,
+                         const unsigned char **fine, struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
+    *fine = NULL;
+    if (noise->step > 0.0) {
+        const int code = cuda_device_reserve(c, &c->fine_rows, MEMORY_PINNED, (uint64_t)h->n, err);
+        if (code) return code;
+        job.noise = *noise;
+        *fine = job.fine = cuda_pointer(&c->fine_rows);
+    }
     return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job,
                                   err);
 }

@@ -17,7 +17,8 @@ int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err)
     if (slots <= c->slots) return 0;
     c->slots = 0;
     c->predicted = 0;
-    int code = cuda_device_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, err);
+    int code =
+        c->owner ? 0 : cuda_device_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, err);
     if (!code && c->k18.bytes) code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, err);
     if (!code)
         code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
@@ -31,14 +32,15 @@ int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err)
         code = cuda_device_reserve(c, &c->ranges, MEMORY_DEVICE,
                                    n / CUDA_QUARTER * sizeof(struct block_range), err);
     if (!code) c->slots = slots;
-    if (c->memory) cuda_dirty_list(c, c->memory)->overflow = 1;
+    if (c->memory && !c->owner) cuda_dirty_list(c, c->memory)->overflow = 1;
     return code;
 }
 
 struct cuda_store cuda_jparticles_store(const struct cuda *c)
 {
-    return (struct cuda_store){cuda_pointer(&c->body), c->on_host ? NULL : cuda_pointer(&c->k18),
-                               c->slots};
+    const struct cuda *of = c->owner ? c->owner : c;
+    return (struct cuda_store){cuda_pointer(&of->body), of->on_host ? NULL : cuda_pointer(&of->k18),
+                               of->slots};
 }
 
 /* Launches the transfer of `count` particles. They may be overwritten when c->unread is 0, or the
@@ -200,44 +202,80 @@ static int send_dirty(struct cuda *c, const struct upload *u, int all, struct er
     return 0;
 }
 
-static int settle_sources(struct cuda *c, const struct upload *u, struct error *err)
+/* Brings the slots up to date with the j memory: *dirty, whether they have changed. `same`: all
+ * else that they depend on is as it was. */
+static int update_slots(struct cuda *c, const struct upload *u, int same, int *dirty,
+                        struct error *err)
 {
     struct jmemory *j = u->memory;
     const struct options *o = u->options;
     int code = 0;
-    c->mode = o->precision;
-    if (o->precision == MODE_DOUBLE)
-        code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
-                                   (uint64_t)c->slots * source_bytes(MODE_DOUBLE), err);
-    const int wants_k18 = j->k18 != NULL;
-    if (!code && wants_k18 && !c->k18.bytes) {
+    if (j->k18 != NULL && !c->k18.bytes) {
         code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, err);
         cuda_dirty_list(c, j)->overflow = 1;
     }
     if (!code && jmemory_follow(j, c->mirror))
         code = error_set(err, G6X_E_MEMORY, "out of memory for a force call");
+    if (!code) code = wait_for_sent(c, err);
     if (code) return code;
-    code = wait_for_sent(c, err);
+    const struct dirty_list *list = cuda_dirty_list(c, j);
+    const int all = list->overflow || c->memory != j || c->on_host != o->predict_on_host ||
+                    (o->predict_on_host && !same);
+    *dirty = all || list->count || list->first < list->end;
+    c->memory = j;
+    c->on_host = o->predict_on_host;
+    c->changes += *dirty;
+    return *dirty ? send_dirty(c, u, all, err) : 0;
+}
+
+/* The same for the owner of the slots, whose own sums of this call may come before or not at all.
+ */
+static int update_owner(struct cuda *c, const struct upload *u, int same, int *dirty,
+                        struct error *err)
+{
+    struct cuda *owner = c->owner;
+    const struct dirty_list *list = cuda_dirty_list(owner, u->memory);
+    const int host = u->options->predict_on_host;
+    const int current = owner->memory == u->memory && owner->slots >= u->memory->capacity &&
+                        owner->on_host == host && !(host && !same) && !list->overflow &&
+                        !list->count && list->first >= list->end;
+    int code = 0, changed = 0;
+    if (!current) code = cuda_jparticles_reserve(owner, u->memory->capacity, err);
+    if (!code && !current) code = update_slots(owner, u, same, &changed, err);
+    if (!code) code = send_few(owner, err);
+    if (!code) code = cuda_device_follow_caller(c, owner->device.stream[0], err);
+    owner->predicted &= !changed;
+    *dirty = owner->changes != c->seen;
+    c->seen = owner->changes;
+    c->memory = u->memory;
+    return code;
+}
+
+static int settle_sources(struct cuda *c, const struct upload *u, struct error *err)
+{
+    struct jmemory *j = u->memory;
+    const struct options *o = u->options;
+    int code = 0, dirty = 0;
+    c->mode = o->precision;
+    if (o->precision == MODE_DOUBLE)
+        code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
+                                   (uint64_t)c->slots * source_bytes(MODE_DOUBLE), err);
     if (code) return code;
     const int64_t nj = u->nj < j->capacity ? u->nj : j->capacity;
     const int same = c->predicted && !c->outdated && c->memory == j && c->time == u->time &&
                      c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
                      c->predicted_mode == o->precision &&
                      !memcmp(&c->scale, &u->scale, sizeof u->scale);
-    const struct dirty_list *list = cuda_dirty_list(c, j);
-    const int all = list->overflow || c->memory != j || c->on_host != o->predict_on_host ||
-                    (o->predict_on_host && !same);
-    const int dirty = all || list->count || list->first < list->end;
+    code = c->owner ? update_owner(c, u, same, &dirty, err) : update_slots(c, u, same, &dirty, err);
     c->predicted = same && !dirty;
     c->outdated = 0;
-    c->memory = j;
     c->time = u->time;
     c->nj = nj;
     c->snap = o->snap;
     c->on_host = o->predict_on_host;
     c->predicted_mode = o->precision;
     c->scale = u->scale;
-    return dirty ? send_dirty(c, u, all, err) : 0;
+    return code;
 }
 
 int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct error *err)

@@ -35,7 +35,9 @@ int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o,
     m->sharing_threshold = threshold && atoll(threshold) > 0 ? atoll(threshold) : SHARING_THRESHOLD;
     for (int k = 0; k < most && k < MOST_DEVICES && !code; k++) {
         code = cuda_device_open(o, choice < 0 ? choice - (k << 16) : choice + k,
-                                k + (o->fine ? MOST_DEVICES : 0), &m->device[k], err);
+                                k + (o->fine_of ? MOST_DEVICES : 0), &m->device[k], err);
+        const struct cuda_multi_device *of = o->fine_of;
+        if (!code && of && of->devices == 1 && most == 1) m->device[k]->owner = of->device[0];
         m->devices += !code;
         if (!code && o->all_devices) most = m->device[0]->device.usable;
     }

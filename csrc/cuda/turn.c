@@ -21,14 +21,19 @@ int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     return !cuda_device_wait_for_caller(c, stream, &quiet) && !cuda_jparticles_flush(c, &quiet) &&
            !cuda_sum_clean_up(c, &quiet) && !cuda_device_clear_notes(c, &quiet) &&
            !cuda_iparticles_reserve(c, h->n, &quiet) &&
-           !cuda_device_reserve(c, &c->turn_rows, MEMORY_PINNED, 2 * CUDA_TURN_MOST * 4, &quiet) &&
+           !cuda_device_reserve(c, &c->turn_fine, MEMORY_DEVICE, CUDA_TURN_MOST * 4, &quiet) &&
            !cuda_results_reserve(c, h->n, &quiet);
 }
 
-/* In pinned memory: addresses of the next block, and of a block that was summed in two modes where
- * the rows in double are among these. */
-static int32_t *found_of(const struct cuda *c) { return cuda_pointer(&c->turn_rows); }
-static int32_t *places_of(const struct cuda *c) { return found_of(c) + CUDA_TURN_MOST; }
+int cuda_turn_prepare(struct cuda *fine, int n, struct error *err)
+{
+    fine->targets = (struct targets){.on_device = 1};
+    int code = cuda_sum_clean_up(fine, err);
+    if (!code) code = cuda_iparticles_reserve(fine, n, err);
+    if (!code) code = cuda_results_reserve(fine, n, err);
+    if (!code) fine->launched = 0;
+    return code;
+}
 
 static struct cuda_turn_job job_of(struct cuda *c, const struct cuda *fine,
                                    const struct g6x_hermite *h, const struct device_turn *turn)
@@ -49,12 +54,12 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct cuda *fine,
         .address = h->address,
         .xi = h->xi,
         .vi = h->vi,
-        .found = found_of(c),
         .sum = {cuda_results_in(c, &c->device_results).sum,
                 cuda_results_in(of[1], &of[1]->device_results).sum},
         .stride = {c->stride, of[1]->stride},
         .left_count = {cuda_pointer(&c->left_count), cuda_pointer(&of[1]->left_count)},
-        .fine = fine ? places_of(c) : NULL,
+        .fine = fine ? cuda_pointer(&c->turn_fine) : NULL,
+        .fine_targets = cuda_pointer(&of[1]->device_targets),
         .store = cuda_jparticles_store(c),
         .sent = cuda_pointer(&c->sent),
         .targets = cuda_pointer(&c->device_targets),
@@ -62,13 +67,6 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct cuda *fine,
         .notes = cuda_notes(c),
         .step = ++c->turns,
     };
-}
-
-void cuda_turn_place(struct cuda *c, int ni, int fine, const int32_t *row)
-{
-    int32_t *place = places_of(c);
-    for (int i = 0; i < ni; i++) place[i] = -1;
-    for (int k = 0; k < fine; k++) place[row[k]] = k;
 }
 
 int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const struct g6x_hermite *h,
@@ -79,14 +77,14 @@ int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const st
     if (turn->field) job.field = *turn->field;
     if (!h->field_acc && !field_is_none(&job.field)) job.noise.noise = 0.0; /* as on the host */
     int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
-    if (!code && fine)
+    if (!code && fine && fine->launched)
         code = fine->busy > 1 ? cuda_device_idle(fine, "sum", err)
                               : cuda_device_follow_caller(c, fine->device.stream[0], err);
     c->unread = 1;
     if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, err);
     if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", err);
     if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, err); /* already complete */
-    if (!code && fine) code = cuda_results_wait(fine, fine->targets.ni, err);
+    if (!code && fine && turn->ni) code = cuda_results_wait(fine, fine->targets.ni, err);
     if (code) return code;
     c->unread = 0;
     turn->incomplete = notes->incomplete;
@@ -95,7 +93,7 @@ int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const st
     turn->clamped = notes->clamped;
     turn->next = notes->time;
     turn->next_ni = notes->count;
-    turn->found = found_of(c);
+    turn->fine = notes->fine;
     if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;
     return cuda_arrays_j_mirror(c, j, job.sent, notes->acting, err);
 }

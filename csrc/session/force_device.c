@@ -2,6 +2,8 @@
  * particles and results copied to the host. */
 #include "session/force_device.h"
 
+#include <string.h>
+
 #include "session/choice.h"
 #include "session/fine_rows.h"
 #include "session/force.h"
@@ -34,17 +36,26 @@ static unsigned requested(const struct force_call *c, const struct device_forces
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
 }
 
-/* Finds the rows that mode auto sums in double, by their indices, which it copies to the host. */
+/* Finds the rows that mode auto sums in double, by t->fine or by their indices, which it copies to
+ * the host. */
 static int find_fine(struct session *s, int nj, struct targets *t)
 {
     struct force_call *c = &s->call;
     if (c->precision != MODE_AUTO || !t->ni) return 0;
+    const struct device_arrays *arrays = s->backend->arrays;
+    const size_t ni = (size_t)t->ni;
     int code = session_force_reserve(s, t->ni);
-    if (!code)
-        code = s->backend->arrays->to_host(s->state, c->all.index, t->index,
-                                           (size_t)t->ni * sizeof *t->index, t->stream, &s->error);
+    if (!code && t->fine) code = arrays->wait(s->state, t->stream, &s->error);
+    if (!code && !t->fine)
+        code = arrays->to_host(s->state, c->all.index, t->index, ni * sizeof *t->index, t->stream,
+                               &s->error);
     if (code) return code;
-    c->fine = session_fine_rows_of(s, nj, t->ni, c->all.index, c->all.fine);
+    if (t->fine) {
+        memcpy(c->all.fine, t->fine, ni);
+        for (size_t i = 0; i < ni; i++) c->fine += c->all.fine[i];
+    } else {
+        c->fine = session_fine_rows_of(s, nj, t->ni, c->all.index, c->all.fine);
+    }
     t->fine = c->fine ? c->all.fine : NULL;
     s->rows_fine += c->fine;
     return 0;

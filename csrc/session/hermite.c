@@ -108,16 +108,6 @@ struct hermite_work session_hermite_work(const struct g6x_hermite *h)
     return (struct hermite_work){h->work, h->power, h->rate};
 }
 
-struct hermite_noise session_hermite_noise(const struct session *s, const struct g6x_hermite *h)
-{
-    const struct force_call *c = &s->call;
-    struct hermite_noise noise = {
-        .noise = h->noise, .place = h->place, .acting = session_hermite_acting(h)};
-    if (c->precision == MODE_AUTO) noise.step = fine_step((double)noise.acting);
-    for (int k = 0; k < 3; k++) noise.drift[k] = c->scale.drift[k];
-    return noise;
-}
-
 int session_hermite_watches(const struct g6x_evolution *e)
 {
     return e->closer > 0.0 || e->farther > 0.0;
@@ -148,6 +138,17 @@ static struct hermite_state state_of(const struct g6x_hermite *h)
 static int summed(const struct g6x_hermite *h)
 {
     return h->words ? h->share_end - h->share_first : session_hermite_acting(h);
+}
+
+struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h)
+{
+    const int acting = session_hermite_acting(h);
+    struct hermite_noise noise = {.noise = h->noise, .place = h->place, .acting = acting};
+    if (session_force_precision(s, summed(h)) != MODE_AUTO) return noise;
+    const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
+    noise.step = fine_step((double)acting);
+    for (int k = 0; k < 3; k++) noise.drift[k] = scale.drift[k];
+    return noise;
 }
 
 /* 0, or the error of a particle whose step has no end: it would never be in a block. */

@@ -52,8 +52,8 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 int session_hermite_acting(const struct g6x_hermite *h);
 /* Whether particles of a block are watched. */
 int session_hermite_watches(const struct g6x_evolution *e);
-/* The roundoff of the last force call. */
-struct hermite_noise session_hermite_noise(const struct session *s, const struct g6x_hermite *h);
+/* The roundoff of force calls with the j particles as they are. */
+struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h);
 /* The work of what is from outside, per particle. */
 struct hermite_work session_hermite_work(const struct g6x_hermite *h);
 /* The field at `time`, or the error of a time outside the orbit of its frame. */

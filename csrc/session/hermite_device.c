@@ -2,11 +2,11 @@
 #include "session/hermite_device.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/backend_device.h"
 #include "core/field_time.h"
 #include "session/choice.h"
-#include "session/fine_rows.h"
 #include "session/call_rows.h"
 #include "session/force.h"
 #include "session/force_device.h"
@@ -66,7 +66,12 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     struct fpenv host;
     if (code || !ni) return code;
     fpenv_enter(&host);
-    return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->error), &host);
+    const struct hermite_noise noise = session_hermite_noise(s, h);
+    s->block_rows = ni;
+    return leave(s,
+                 s->backend->arrays->predict(s->state, h, &noise, ni, time, stream, &s->block_fine,
+                                             &s->error),
+                 &host);
 }
 
 /* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
@@ -119,10 +124,12 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
     return session_hermite_device_predict(s, h, e->ni, e->next, stream);
 }
 
-static struct targets targets_of(const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
-                                 int count, void *stream)
+static struct targets targets_of(const struct session *s, const struct g6x_hermite *h,
+                                 const struct g6x_evolution *e, int k, int count, void *stream)
 {
+    const int known = s->block_fine && s->block_rows == e->ni && !e->pass; /* then written */
     return (struct targets){.ni = count,
+                            .fine = known ? s->block_fine + k : NULL,
                             .index = h->address + k,
                             .x = (const double (*)[3])h->xi + k,
                             .v = (const double (*)[3])h->vi + k,
@@ -144,7 +151,7 @@ static struct device_forces forces_of(const struct g6x_hermite *h, const struct 
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count, void *stream)
 {
-    const struct targets targets = targets_of(h, e, k, count, stream);
+    const struct targets targets = targets_of(s, h, e, k, count, stream);
     const struct device_forces to = forces_of(h, e, k, count);
     return session_force_device(s, session_hermite_acting(h), &targets, &to);
 }
@@ -152,7 +159,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
 static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e, int k,
                      int count, void *stream)
 {
-    struct targets targets = targets_of(h, e, k, count, stream);
+    struct targets targets = targets_of(s, h, e, k, count, stream);
     targets.share = h->share;
     targets.shares = h->shares;
     return session_force_device_part(s, session_hermite_acting(h), &targets, e->closer > 0.0,
@@ -182,9 +189,10 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return correct(s, h, e->ni, e->next, what, stream);
 }
 
-/* Submits the sum on the block found by arrays->turn. */
+/* Submits the sum on the block found by arrays->turn. 2: its fine rows were found for another drift
+ * than the j particles have now. */
 static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                    const int32_t *found)
+                    const struct device_turn *turn)
 {
     s->time = e->next;
     s->time_bad = 0;
@@ -192,18 +200,15 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     session_force_new(s, nj, e->ni);
     session_call_rows_forget(s);
     session_force_freeze(s, nj);
-    struct force_call *c = &s->call;
-    int code = c->precision == MODE_AUTO ? session_force_reserve(s, e->ni) : 0;
-    if (!code && c->precision == MODE_AUTO)
-        c->fine = session_fine_rows_of(s, nj, e->ni, found, c->all.fine);
-    if (!code) code = session_force_upload(s, nj);
+    const struct hermite_noise noise = session_hermite_noise(s, h);
+    if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return 2;
+    const int code = session_force_upload(s, nj);
     s->calls++;
     s->rows += e->ni;
     s->rows_asked += e->ni;
-    s->rows_fine += c->fine;
+    s->rows_fine += turn->fine;
     return code ? code
-                : s->backend->arrays->sum_turn(s->state, h, e->ni, e->eps2,
-                                               c->fine ? c->all.fine : NULL, &s->error);
+                : s->backend->arrays->sum_turn(s->state, e->ni, turn->fine, e->eps2, &s->error);
 }
 
 static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -244,8 +249,9 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         if (ni && clock_seconds() > until) return 1;
         e->ni = ni = turn.next_ni;
         began = clock_seconds();
-        const int failed = sum_turn(s, h, e, turn.found);
+        const int failed = sum_turn(s, h, e, &turn);
         e->ni = 0;
+        if (failed == 2) return 2;
         if (failed) return leave_to_caller(s, failed);
     }
 }

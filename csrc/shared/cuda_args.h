@@ -213,6 +213,7 @@ struct cuda_notes {
     int32_t count;                 /* particles of the next block */
     double time;                   /* end of the steps of the next block */
     int32_t incomplete;            /* kernel turn: whether sums are missing */
+    int32_t fine;                  /* and rows of the next block that are fine */
     int32_t acting;                /* rows of the block that are j particles: the first ones */
     int32_t watched, unknown;      /* kernel hermite_watch: whether a row is close or has left, and
                                     * whether a neighbour is no particle */
@@ -321,6 +322,7 @@ struct cuda_hermite_job {
     const double (*acc)[3], (*jerk)[3], *pot;
     const double *rounding, *mass; /* by particle; rounding may be NULL */
     struct hermite_noise noise;
+    unsigned char *fine; /* pinned, [rows]: for hermite_predict, which rows are fine */
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */
     struct cuda_notes *notes;
     int32_t rows, acting; /* acting: particles below this are j particles */
@@ -349,14 +351,15 @@ struct cuda_turn_job {
     struct hermite_work work;
     const double *mass, *rounding;
     struct hermite_noise noise;
-    int32_t *address, *found; /* of the block; the same in pinned memory, of the next one */
+    int32_t *address;
     double (*xi)[3], (*vi)[3];
     /* Sums [sum][stride], and numbers of entries for the host fallback. Rows summed in double are
-     * in the second: row number fine[row], in pinned memory, where this is not negative. */
+     * in the second: row number fine[row], where this is not negative. */
     const double *sum[2];
     int64_t stride[2];
-    const int32_t *left_count[2]; /* NULL: no such sums */
-    const int32_t *fine;          /* [rows]; NULL: none */
+    const int32_t *left_count[2];
+    int32_t *fine;                    /* [rows]; NULL: none is, nor of the next block */
+    struct cuda_target *fine_targets; /* of those rows of the next block */
     struct cuda_store store;
     struct cuda_sent *sent; /* pinned, [rows]: moved particles */
     struct cuda_target *targets;

@@ -105,8 +105,10 @@ KERNEL(next_list, struct cuda_next_job, 256, 1)
 KERNEL(hermite_predict, struct cuda_hermite_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (row < job.rows)
-        hermite_predict_one(&job.state, job.address[row], job.time, job.xi[row], job.vi[row]);
+    if (row >= job.rows) return;
+    const int p = job.address[row];
+    hermite_predict_one(&job.state, p, job.time, job.xi[row], job.vi[row]);
+    if (job.fine) job.fine[row] = hermite_is_fine(&job.noise, &job.state, p, job.time);
 }
 
 /* Notes how many rows are j particles: they ascend, so that one thread knows. */
@@ -235,8 +237,8 @@ DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], 
 DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
 {
     __shared__ int odd;
-    if (threadIdx.x == 0) odd = job.rows && *job.left_count[0] != 0;
-    if (threadIdx.x == 0 && job.rows && job.fine) odd |= *job.left_count[1] != 0;
+    if (threadIdx.x == 0)
+        odd = job.rows && (*job.left_count[0] != 0 || (job.fine && *job.left_count[1] != 0));
     __syncthreads();
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         double acc[3], jerk[3], pot;
@@ -341,11 +343,37 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
             if (w < t / 32) to += of_warp[w];
             count += of_warp[w];
         }
-        if (is_next) job.address[to] = job.found[to] = p;
+        if (is_next) job.address[to] = p;
         if (is_next && !(least > job.state.t[p])) stuck = 1;
     }
     __syncthreads();
     return stuck ? 0 : count;
+}
+
+/* Numbers the fine rows of the next block, and writes them once more as i particles for the sums in
+ * double. Returns how many there are. */
+DEVICE_FN int place_fine(const struct cuda_turn_job &job, int count, double time)
+{
+    __shared__ int of_warp[8];
+    const int t = (int)threadIdx.x;
+    int placed = 0;
+    for (int base = 0; base < count && job.fine; base += 256) {
+        const int row = base + t;
+        const bool fine =
+            row < count && hermite_is_fine(&job.noise, &job.state, job.address[row], time);
+        const unsigned bits = __ballot_sync(0xffffffffu, fine);
+        __syncthreads();
+        if (t % 32 == 0) of_warp[t / 32] = __popc(bits);
+        __syncthreads();
+        int to = placed + __popc(bits & ((1u << t % 32) - 1));
+        for (int w = 0; w < 8; w++) {
+            if (w < t / 32) to += of_warp[w];
+            placed += of_warp[w];
+        }
+        if (row < count) job.fine[row] = fine ? to : -1;
+        if (fine) job.fine_targets[to] = job.targets[row];
+    }
+    return placed;
 }
 
 /* Predicts the next block, and writes it as i particles; false if one is not finite. */
@@ -378,17 +406,19 @@ KERNEL(turn, struct cuda_turn_job, 256, 1)
     bool complete = is_complete(job);
     bool valid = complete && move_block(job);
     double time = 0.0;
-    int count = 0;
+    int count = 0, fine = 0;
     if (valid) {
         write_block(job);
         __syncthreads();
         count = find_next(job, &time);
         valid = predict_block(job, count, time);
+        fine = place_fine(job, count, time);
     }
     if (threadIdx.x == 0) {
         notes->incomplete = !complete;
         notes->count = valid ? count : 0;
         notes->time = time;
+        notes->fine = fine;
     }
     __threadfence_system();
     __syncthreads();
