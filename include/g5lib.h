@@ -1,11 +1,10 @@
 /* g5lib.h - the GRAPE-5 host library, in software (grape6py).
  *
- * Every call is exported under four names: as declared here, of cluster 0; with MC and the
- * cluster's number devid before the other arguments; and for Fortran with all arguments by pointer,
- * g5_open_ or g5_open__, g5_openmc_ or g5_openmc__.
+ * The calls are for cluster 0; with MC in the name, for the cluster with the number devid. Fortran
+ * has both with all arguments by pointer: g5_open_ or g5_open__, g5_openmc_ or g5_openmc__.
  *
  *   a[i] =   sum_j m_j r / (r^2 + eps^2)^(3/2),   r = x_j - x_i
- *   p[i] = - sum_j m_j / (r^2 + eps^2)^(1/2)
+ *   p[i] = + sum_j m_j / (r^2 + eps^2)^(1/2)     as the hardware had it; GRAPE6_G5_POT_SIGN=-1: -
  *
  * The sum is over all j particles. There are no indices: a zero-distance pair, such as i with
  * itself, adds nothing to a and m_j / eps to the sum of p; nothing if eps is 0.
@@ -37,6 +36,8 @@ int g5_open(void);
 int g5_openMC(int devid);
 /* Opens cluster 0 on the listed devices; list has ndevice entries. */
 int g5_open_special(int ndevice, int *list);
+/* The same as g5_open: there is no board that would not be initialized. */
+int g5_open_noinit(void);
 /* Releases a cluster with its particles; closing twice or unopened is fine. Closing the last
  * cluster that was opened by a call also closes those that were opened by use. */
 int g5_close(void);
@@ -45,6 +46,10 @@ int g5_closeMC(int devid);
  * sets another number; constant, legal before open. More are accepted. */
 int g5_get_number_of_pipelines(void);
 int g5_get_number_of_pipelinesMC(int devid);
+/* The same, 1 and 0, legal before open: the clusters that a program uses in turn are 0 to 0. */
+int g5_get_number_of_pipelines_per_board(void);
+int g5_get_number_of_boards(void);
+int g5_get_firstcluster(void);
 /* 1 and 1; legal before open. */
 int g5_get_number_of_real_pipelines(void);
 int g5_get_number_of_real_pipelinesMC(int devid);
@@ -57,6 +62,10 @@ int g5_get_jmemsizeMC(int devid);
 /* Fixed-point range of the hardware. Ignored; legal before open. */
 int g5_set_range(double xmin, double xmax, double mmin);
 int g5_set_rangeMC(int devid, double xmin, double xmax, double mmin);
+/* Unit of length of the hardware's cut-off function, which is one here: no effect, and a line on
+ * stderr that says so. Above 0; infinite: no cut-off is wanted. */
+int g5_set_eta(double eta);
+int g5_set_etaMC(int devid, double eta);
 
 /* ---- j particles --------------------------------------------------------- */
 
@@ -97,6 +106,9 @@ int g5_set_xiMC(int devid, int ni, double (*x)[3]);
 /* ... each with its softening length squared, which overrides the settings above. */
 int g5_set_xei(int ni, double (*x)[3], double *eps2);
 int g5_set_xeiMC(int devid, int ni, double (*x)[3], double *eps2);
+/* ... each with its softening length. h, the radius of the hardware's neighbours, is not read. */
+int g5_set_ip(int ni, double (*x)[3], double *eps, double *h);
+int g5_set_ipMC(int devid, int ni, double (*x)[3], double *eps, double *h);
 /* Starts the sum for them, with the current j particles, n and softening. May be repeated with
  * other j particles. */
 int g5_run(void);
@@ -110,6 +122,21 @@ int g5_calculate_force_on_xMC(int devid, double (*x)[3], double (*a)[3], double 
 int g5_calculate_force_on_xe(double (*x)[3], double *eps2, double (*a)[3], double *p, int ni);
 int g5_calculate_force_on_xeMC(int devid, double (*x)[3], double *eps2, double (*a)[3], double *p,
                                int ni);
+
+/* ---- symmetric softening --------------------------------------------------- */
+
+/* Phantom-GRAPE's calls that end in 0: eps^2 = eps2[i] + epsj2[j]. Their j particles have a memory
+ * of their own; n is that of g5_set_n. Summed in double precision on the CPU in every mode and with
+ * every backend. */
+int g5_set_xmj0(int adr, int nj, double (*x)[3], double *m, double *epsj2);
+int g5_set_xmjMC0(int devid, int adr, int nj, double (*x)[3], double *m, double *epsj2);
+/* The same as g5_set_xeiMC. */
+int g5_set_xiMC0(int devid, int ni, double (*x)[3], double *eps2);
+/* Starts the sum; g5_get_forceMC gives it. */
+int g5_runMC0(int devid);
+int g5_calculate_force_on_x0(double (*x)[3], double (*a)[3], double *p, int ni, double *eps2);
+int g5_calculate_force_on_xMC0(int devid, double (*x)[3], double (*a)[3], double *p, int ni,
+                               double *eps2);
 
 /* ---- errors (new; this name only) ---------------------------------------- */
 

@@ -2,9 +2,9 @@
  *
  * As FDPS's N-body sample makes them (Iwasawa et al. 2016, PASJ 68, 54): positions and masses of a
  * list are copied to arrays, bodies of the group among them, and sent whole; m / eps is taken out
- * of the potential. With OpenMP (-fopenmp) each thread has its own groups, and a board of its own,
- * whose number is the thread's: GRAPE6_THREADS=1 then keeps the library from using all cores for
- * each. */
+ * of the potential, which is positive. With OpenMP (-fopenmp) each thread has its own groups, and a
+ * board of its own, whose number is the thread's: GRAPE6_THREADS=1 then keeps the library from
+ * using all cores for each. */
 #ifndef BOARD_GRAPE5_H
 #define BOARD_GRAPE5_H
 
@@ -80,7 +80,8 @@ static void sum_list(list *l, const cell *g)
     g5_set_nMC(board, l->nj);
     if (g5_calculate_force_on_xMC(board, l->xi, a + g->first, pot + g->first, g->count) != 0)
         stop("the GRAPE gives no forces", "");
-    for (int p = 0; p < g->count && eps2 > 0.0; p++) pot[g->first + p] += m[who[p]] / sqrt(eps2);
+    for (int p = 0; p < g->count; p++)
+        pot[g->first + p] = (eps2 > 0.0 ? m[who[p]] / sqrt(eps2) : 0.0) - pot[g->first + p];
 }
 
 static void end_groups(void)

@@ -1,12 +1,12 @@
 /* grape5_style.c - a program of the GRAPE-5 age, in C: leapfrog with a constant step, forces by
  * direct sum.
  *
- *   grape5_style [FILE] [-e eps] [-d dt] [-t tend] [-j size] [-p] [-f]
+ *   grape5_style [FILE] [-e eps] [-d dt] [-t tend] [-j size] [-n] [-f]
  *
  * FILE: see snapshot.h. Defaults: data/plummer1024.dat, eps = 4/N (also if negative), dt = 1/512,
- * tend = 1. -j: j particles on the board at a time, if fewer than it takes. -p: the board's
- * potentials are positive, as the hardware's were (GRAPE6_G5_POT_SIGN=1). Prints the first five
- * forces, or with -f all, and energies every quarter of a time unit.
+ * tend = 1. -j: j particles on the board at a time, if fewer than it takes. -n: the board's
+ * potentials are negative, not positive as the hardware's were (GRAPE6_G5_POT_SIGN=-1). Prints the
+ * first five forces, or with -f all, and energies every quarter of a time unit.
  *
  * What it asks of the library: j particles in pieces of the j memory and i particles in pieces of
  * the pipelines, each force being the sum over the pieces; the particle itself among those that
@@ -25,7 +25,7 @@
 typedef double vec[3];
 
 static int n, njmax, npipes, show = NSHOW;
-static double *m, *pot, *ppot, eps = -1.0, dt = 1.0 / 512, tend = 1.0, now, sign = 1.0;
+static double *m, *pot, *ppot, eps = -1.0, dt = 1.0 / 512, tend = 1.0, now, sign = -1.0;
 static vec *x, *v, *a, *pa; /* pa, ppot: of a piece */
 
 static void stop(const char *what, const char *more)
@@ -99,7 +99,7 @@ static double output(void)
 
 static void options(int argc, char **argv)
 {
-    const char *usage = "[FILE] [-e eps] [-d dt] [-t tend] [-j size] [-p] [-f]";
+    const char *usage = "[FILE] [-e eps] [-d dt] [-t tend] [-j size] [-n] [-f]";
     const char *name = "data/plummer1024.dat", *letters = "edtj";
     double size = njmax, *to[] = {&eps, &dt, &tend, &size};
     char fault[SNAPSHOT_FAULT];
@@ -111,8 +111,8 @@ static void options(int argc, char **argv)
             name = argv[i];
         else if (strcmp(argv[i], "-f") == 0)
             show = -1;
-        else if (strcmp(argv[i], "-p") == 0)
-            sign = -1.0;
+        else if (strcmp(argv[i], "-n") == 0)
+            sign = 1.0;
         else if (strlen(argv[i]) != 2 || strchr(letters, argv[i][1]) == NULL || i + 1 == argc)
             stop("usage: grape5_style", usage);
         else {

@@ -31,6 +31,21 @@ int api_g5_calls_open_special(int n, const int *list)
     return api_g5_calls_open(GRAPE5_CLUSTER(0));
 }
 
+/* The hardware multiplied each pair by a function of r / eta, which was one unless a program set a
+ * table of it. Here it is one. */
+int api_g5_calls_set_eta(int64_t id, double eta)
+{
+    static atomic_flag known = ATOMIC_FLAG_INIT;
+    int code;
+    struct session *s = session_registry_take(id, &code);
+    if (!s) return code;
+    if (bits_of(eta) - 1 >= bits_of(INFINITY)) /* without a comparison, which may trap on a NaN */
+        code = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eta: eta is not above 0");
+    else if (is_finite(eta) && options_process()->log && !atomic_flag_test_and_set(&known))
+        error_print("g5_set_eta: there is no cut-off here; forces reach to all distances");
+    return session_registry_leave(s, code);
+}
+
 /* ---- softening -------------------------------------------------------------------- */
 
 /* The last value of g5_set_eps_to_all. */
@@ -187,21 +202,47 @@ static int set_one(struct session *s, int halves, int address, const double *x, 
     return session_grape5_bad_write(s, code, address, j->capacity);
 }
 
+/* Checks the arguments of a write. */
+static int check_write(struct session *s, int address, int n, int null)
+{
+    if (n < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
+    if (address < 0)
+        return error_set(&s->error, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
+    return n && null ? error_set(&s->error, G6X_E_NULL, "g5_set_xmj: null pointer") : 0;
+}
+
+int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], const double *mass,
+                        const double *eps2)
+{
+    int code;
+    struct session *s = session_of(id, &code);
+    if (!s) return code;
+    code = check_write(s, address, n, !x || !mass || !eps2);
+    if (!code && n) {
+        const int source = options_process()->g5_source_by_address ? address : 0;
+        struct symmetric *p = &s->grape5.symmetric;
+        int64_t which;
+        code = cpu_symmetric_set(p, address, n, x + source, mass + source, eps2 + source, &which);
+        if (code == G6X_E_ARGUMENT)
+            code = error_set(&s->error, code,
+                             "g5_set_xmj0: the softening of the particle at address %lld is "
+                             "negative",
+                             (long long)which);
+        else if (code)
+            code = session_grape5_bad_write(s, code, which, p->capacity);
+    }
+    return session_registry_leave(s, code);
+}
+
 int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
                        const double *mass)
 {
-    int first = 0, code;
+    int first, code;
     struct session *s = session_of(id, &code);
     if (!s) return code;
-    code = 0;
-    if (n < 0)
-        first = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
-    else if (address < 0)
-        first = error_set(&s->error, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
-    else if (n && ((halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass)))
-        first = error_set(&s->error, G6X_E_NULL, "g5_set_xmj: null pointer");
-    else
-        session_force_before_write(s);
+    first = check_write(s, address, n,
+                        (halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass));
+    if (!first) session_force_before_write(s);
     if (!first && address > INT_MAX - n) {
         if (s->grape5.here)
             cpu_grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
@@ -225,19 +266,21 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
 
 /* ---- forces ----------------------------------------------------------------------- */
 
-static int set_xi(struct session *s, int ni, const double (*x)[3], int each, const double *eps2)
+static int set_xi(struct session *s, int ni, const double (*x)[3], int each, const double *eps)
 {
     struct grape5 *g = &s->grape5;
     struct pipes *p = &s->pipes;
     g->filled = g->ran = 0;
     if (ni < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
-    if (ni && (!x || (each && !eps2)))
+    if (ni && (!x || (each && !eps)))
         return error_set(&s->error, G6X_E_NULL, "g5_set_xi: null pointer");
     if (session_ireg_grow(p, ni))
         return error_set(&s->error, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
     if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
-    if (ni && each) memcpy(p->eps2, eps2, (size_t)ni * sizeof *p->eps2);
-    for (int i = 0; i < ni; i++) p->index[i] = -1; /* j particles have their addresses */
+    for (int i = 0; i < ni; i++) {
+        p->index[i] = -1; /* j particles have their addresses */
+        if (each) p->eps2[i] = each == EPS_LENGTH ? checked_eps2(eps[i], 0) : eps[i];
+    }
     p->nip = ni;
     g->own_eps2 = each;
     g->filled = 1;
@@ -253,20 +296,31 @@ static int check(struct session *s)
     if (!g->filled) return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
     if (!g->n_given) return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
     if (g->n < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
+    int lost = 0;
+    if (g->ran_symmetric) {
+        const int64_t bad = cpu_symmetric_first_bad(&g->symmetric, g->n);
+        if (bad >= 0)
+            return session_force_bad_particle(s, bad, (int)bad, bad >= g->symmetric.capacity,
+                                              ", or a negative softening");
+        if (g->n && !g->symmetric.capacity)
+            return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_runMC0: call g5_set_xmjMC0 first");
+        return 0;
+    }
     if (!g->here) return session_force_check_particles(s, g->n, LACKS);
-    int lost;
     const int64_t bad = cpu_grape5_points_first_bad(&s->grape5.points, g->n, &lost);
     return bad < 0 ? 0 : session_force_bad_particle(s, bad, (int)bad, lost, LACKS);
 }
 
-static int run(struct session *s)
+static int run(struct session *s, int symmetric)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
     const double *eps2;
-    int each, code = check(s);
+    int each, code;
+    g->ran_symmetric = symmetric;
+    code = check(s);
     if (!code) code = softening(s, &eps2, &each);
-    if (g->here) {
+    if (g->here || symmetric) {
         if (!code) code = session_grape5_run(s, eps2, each);
         g->ran = 1;
         g->code = code == G6X_E_I_NAN ? 0 : code;
@@ -305,7 +359,7 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
 static int get_force(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct grape5 *g = &s->grape5;
-    const int results = g->here ? g->results : s->call.ni;
+    const int here = g->here || g->ran_symmetric, results = here ? g->results : s->call.ni;
     int code = 0, rows = ni;
     if (ni < 0) {
         code = error_set(&s->error, G6X_E_ARGUMENT, "g5_get_force: ni = %d is negative", ni);
@@ -325,27 +379,27 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
         return code;
     }
     if (!ni) return 0;
-    code = g->here        ? session_grape5_output(s, ni, a, p)
+    code = here           ? session_grape5_output(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
                           : session_force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
     for (int i = 0; options_process()->g5_pot_positive && i < ni; i++) p[i] = 0.0 - p[i];
     return code;
 }
 
-int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2)
+int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps)
 {
     int code;
     struct session *s = session_of(id, &code);
     if (!s) return code;
-    return session_registry_leave(s, set_xi(s, ni, x, each, eps2));
+    return session_registry_leave(s, set_xi(s, ni, x, each, eps));
 }
 
-int api_g5_calls_run(int64_t id)
+int api_g5_calls_run(int64_t id, int symmetric)
 {
     int code;
     struct session *s = session_of(id, &code);
     if (!s) return code;
-    return session_registry_leave(s, run(s));
+    return session_registry_leave(s, run(s, symmetric));
 }
 
 int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
@@ -361,14 +415,14 @@ int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
     return code;
 }
 
-int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
-                           double (*a)[3], double *p)
+int api_g5_calls_calculate(int64_t id, int symmetric, int ni, const double (*x)[3], int each,
+                           const double *eps2, double (*a)[3], double *p)
 {
     int code;
     struct session *s = session_of(id, &code);
     if (s) code = set_xi(s, ni, x, each, eps2);
     if (s && !code) {
-        (void)run(s);
+        (void)run(s, symmetric);
         code = get_force(s, ni, a, p);
     } else {
         session_output_nan(ni, a, NULL, p, NULL, NULL);

@@ -18,6 +18,7 @@ enum { GRAPE5_J_MEMORY = 1 << 24 };
 
 int api_g5_calls_open(int64_t id);
 int api_g5_calls_open_special(int n, const int *list);
+int api_g5_calls_set_eta(int64_t id, double eta);
 int api_g5_calls_set_n(int64_t id, int n);
 /* Sets eps or, if `squared`, eps^2 of all clusters. */
 int api_g5_calls_set_eps_everywhere(double eps, int squared);
@@ -26,11 +27,16 @@ int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared);
 int api_g5_calls_set_eps(int64_t id, int ni, const double *eps);
 int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
                        const double *mass);
-/* If `each`, eps2 has the softening of each i particle; else that of g5_set_eps etc. is used. */
-int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2);
-int api_g5_calls_run(int64_t id);
+/* The same for the calls that end in 0. */
+int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], const double *mass,
+                        const double *eps2);
+/* Where each i particle's softening is from. */
+enum { EPS_OF_ALL, EPS_SQUARED, EPS_LENGTH }; /* g5_set_eps etc.; the array `eps` */
+int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps);
+/* `symmetric`: the run of the calls that end in 0. */
+int api_g5_calls_run(int64_t id, int symmetric);
 int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p);
 /* The last three in one call, which no other thread can interrupt. */
-int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
-                           double (*a)[3], double *p);
+int api_g5_calls_calculate(int64_t id, int symmetric, int ni, const double (*x)[3], int each,
+                           const double *eps2, double (*a)[3], double *p);
 int api_g5_calls_last_error(int64_t id, char *buffer, int length);

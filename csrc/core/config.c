@@ -14,13 +14,25 @@
 static struct process_options *process;
 static struct options *initial;
 
+/* Whose GRAPE-5 calls a program expects (docs/grape5.md). */
+enum g5 { G5_HARDWARE, G5_PG, G5_SAPPORO };
+
+#ifdef __ELF__
+/* Defined in programs that were linked by these names, by grape6py/cli/link.py. */
+extern const char grape6_linked_as_pg5 __attribute__((weak));
+extern const char grape6_linked_as_sapporo __attribute__((weak));
+#endif
+
 /* One line for each client of docs/linking.md. */
 static const struct client {
     const char *name;
-    int npipes, neighbour_self, jerk, g5_pot_positive;
+    int npipes, neighbour_self, jerk;
+    enum g5 g5;
 } CLIENTS[] = {
-    {"kira", 1024, 1, 1, 0},    {"phigrape", 16384, 0, 1, 0}, {"ph4", 48, 0, 1, 0},
-    {"bhtree", 16384, 0, 0, 0}, {"nbody4", 48, 0, 1, 0},      {"fdps", 48, 0, 1, 1},
+    {"kira", 1024, 1, 1, G5_HARDWARE},  {"phigrape", 16384, 0, 1, G5_HARDWARE},
+    {"ph4", 48, 0, 1, G5_HARDWARE},     {"bhtree", 16384, 0, 0, G5_HARDWARE},
+    {"nbody4", 48, 0, 1, G5_HARDWARE},  {"fdps", 48, 0, 1, G5_HARDWARE},
+    {"phantom-grape", 48, 0, 1, G5_PG}, {"sapporo2", 16384, 0, 1, G5_SAPPORO},
 };
 
 static int in_file; /* whether the value being read comes from the configuration file */
@@ -126,6 +138,12 @@ static void apply(const struct option *p, const char *value)
     }
 }
 
+static void expect_g5(enum g5 whose)
+{
+    process->g5_pot_positive = whose != G5_SAPPORO;
+    process->g5_source_by_address = whose != G5_HARDWARE;
+}
+
 static void take_client(const char *value)
 {
     for (size_t k = 0; k < sizeof CLIENTS / sizeof *CLIENTS; k++)
@@ -134,10 +152,11 @@ static void take_client(const char *value)
             process->npipes = CLIENTS[k].npipes;
             initial->neighbour_self = CLIENTS[k].neighbour_self;
             initial->jerk = CLIENTS[k].jerk;
-            process->g5_pot_positive = CLIENTS[k].g5_pot_positive;
+            expect_g5(CLIENTS[k].g5);
             return;
         }
-    problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree, nbody4 or fdps");
+    problem("GRAPE6_CLIENT", value,
+            "kira, phigrape, ph4, bhtree, nbody4, fdps, phantom-grape or sapporo2");
 }
 
 /* ---- the file ----------------------------------------------------------------------- */
@@ -242,6 +261,10 @@ void config_read(struct process_options *of_process, struct options *of_sessions
                *client = options_variable("GRAPE6_CLIENT");
     process = of_process;
     initial = of_sessions;
+#ifdef __ELF__
+    if (&grape6_linked_as_pg5) expect_g5(G5_PG);
+    if (&grape6_linked_as_sapporo) expect_g5(G5_SAPPORO);
+#endif
     if (config && *config) read_config(config, use_client);
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);

@@ -110,7 +110,7 @@ static int threads_of_openmp(void)
 
 static void read_all(void)
 {
-    process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
+    process = (struct process_options){.npipes = 48, .log = LOG_FAULTS, .g5_pot_positive = 1};
     initial = (struct options){.precision = MODE_AUTO,
                                .jerk = 1,
                                .snap = 1,

@@ -16,6 +16,7 @@ void session_grape5_free(struct grape5 *g)
         MEMORY_ARRAY(g->eps2_each, 0), MEMORY_ARRAY(g->acc, 0), MEMORY_ARRAY(g->pot, 0), {0}};
     memory_free_all(all);
     cpu_grape5_points_free(&g->points);
+    cpu_symmetric_free(&g->symmetric);
     memset(g, 0, sizeof *g);
 }
 
@@ -58,8 +59,12 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     sum.acc = g->acc;
     sum.pot = g->pot;
     fpenv_enter(&host);
-    if (!code) cpu_grape5_points_pack(&g->points, g->n, s->options.scale);
-    if (!code) code = cpu_grape5_sum_run(&g->points, g->n, threads, &sum);
+    if (!code && g->ran_symmetric) {
+        cpu_symmetric_run(&g->symmetric, g->n, threads, &sum);
+    } else if (!code) {
+        cpu_grape5_points_pack(&g->points, g->n, s->options.scale);
+        code = cpu_grape5_sum_run(&g->points, g->n, threads, &sum);
+    }
     fpenv_leave(&host);
     if (code)
         return error_set(&s->error, code, "out of memory for the forces on %d particles", p->nip);

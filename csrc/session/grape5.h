@@ -1,5 +1,5 @@
-/* grape5.h - a GRAPE-5 cluster with its own j particles and sums: on the CPU, in mode grape. The
- * session is locked. */
+/* grape5.h - a GRAPE-5 cluster with its own j particles and sums: on the CPU, in mode grape, or
+ * with symmetric softening. The session is locked. */
 #pragma once
 
 #include "session/session.h"

@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "core/error.h"
 #include "cpu/grape5_points.h"
+#include "cpu/symmetric.h"
 #include "core/jmemory.h"
 #include "core/options.h"
 #include "session/ireg.h"
@@ -84,6 +85,8 @@ struct grape5 {
     /* 1: the j particles and results are kept here, not in the session's memory. */
     int here;
     struct grape5_points points;
+    struct symmetric symmetric; /* j particles of the calls that end in 0 */
+    int ran_symmetric;          /* the last run was of these */
     /* Results of a run: number of i particles, capacity, and whether some i particle has a NaN. */
     int results, capacity_results, invalid;
     double (*acc)[3], *pot;

@@ -233,26 +233,34 @@ def test_softening_may_come_with_the_i_particles(loaded):
 # ---- switches ----------------------------------------------------------------
 
 SIGN, SOURCE = "GRAPE6_G5_POT_SIGN", "GRAPE6_G5_SOURCE"
-SWITCHES = {"default": {}, "as by default": {SIGN: "-1", SOURCE: "first"},
-            "positive": {SIGN: "1"}, "for fdps": {"GRAPE6_CLIENT": "fdps"},
-            "by address": {SOURCE: "address"},
-            "by file": {"GRAPE6_CONFIG": "g5_pot_sign = 1\ng5_source = 'address'\n"}}  # fmt: skip
+HARDWARE = {SIGN: "1", SOURCE: "first"}
+SWITCHES = {  # environment, sign of the potentials, whether arrays begin at the address
+    "default": ({}, 1, False),
+    "as by default": (HARDWARE, 1, False),
+    "negative": ({SIGN: "-1"}, -1, False),
+    "by address": ({SOURCE: "address"}, 1, True),
+    "for fdps": ({"GRAPE6_CLIENT": "fdps"}, 1, False),
+    "for phantom-grape": ({"GRAPE6_CLIENT": "phantom-grape"}, 1, True),
+    "for sapporo2": ({"GRAPE6_CLIENT": "sapporo2"}, -1, True),
+    "for sapporo2, by hand": ({"GRAPE6_CLIENT": "sapporo2", **HARDWARE}, 1, False),
+    "by file": ({"GRAPE6_CONFIG": "g5_pot_sign = -1\ng5_source = 'address'\n"}, -1, True),
+}
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_the_sign_of_the_potential_and_where_arrays_begin_can_be_chosen(tmp_path, switch):
     """With the first particle sent, or as Phantom-GRAPE has it."""
-    env = dict(SWITCHES[switch])
+    env, sign, by_address = SWITCHES[switch]
     if switch == "by file":
         file = tmp_path / "grape6.toml"
         file.write_text(env["GRAPE6_CONFIG"].replace("'", '"'))
-        env["GRAPE6_CONFIG"] = str(file)
+        env = {"GRAPE6_CONFIG": str(file)}
     capi.run_python(f"""
 from grape5 import *
 m, x = stars(300)
 expected = direct(x[:70], m, x)
-if {switch in ("positive", "for fdps", "by file")}: expected = expected._replace(p=-expected.p)
-shift = 0 if {switch in ("by address", "by file")} else 100
+expected = expected._replace(p={sign} * expected.p)
+shift = 0 if {by_address} else 100
 board = Board(1)
 board.load(m[:100], x[:100], 300)
 for name, args in [("set_xmj", (x, m)), ("set_jp", (m, x)), ("set_xj", (x,)), ("set_mj", (m,))]:

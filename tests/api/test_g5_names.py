@@ -8,16 +8,38 @@ import pytest
 
 import capi
 import tools
-from grape5 import CALLS, HEADER, SIGNATURES, assert_force, direct, fortran, multi, stars, value
+from grape5 import (
+    CALLS,
+    HEADER,
+    SIGNATURES,
+    assert_force,
+    direct,
+    fortran,
+    multi,
+    multi_form,
+    stars,
+    value,
+)
 
 DOCUMENT = capi.ROOT / "docs" / "grape5.md"
-WITHOUT_MC = {"g5_open_special"}
+WITHOUT_MC = {
+    "g5_open_special",
+    "g5_open_noinit",
+    "g5_get_number_of_pipelines_per_board",
+    "g5_get_number_of_boards",
+    "g5_get_firstcluster",
+    "g5_set_xiMC0",
+    "g5_runMC0",
+}
 OPENING = set("g5_open_ g5_open__ g5_openMC g5_openmc_ g5_openmc__".split())  # as examples
 CLIENTS = {
     "rebound": "g5_open g5_close g5_set_range g5_get_jmemsize g5_set_jp g5_set_n g5_set_eps_to_all "
-    "g5_calculate_force_on_x",
-    "vtc": "g5_open g5_close g5_set_range g5_get_jmemsize g5_get_number_of_pipelines g5_set_xj "
-    "g5_set_mj g5_set_n g5_set_eps_to_all g5_set_xi g5_run g5_get_force",
+    "g5_calculate_force_on_x g5_set_eta",
+    "vtc": "g5_open g5_close g5_set_range g5_get_number_of_pipelines_per_board g5_set_xj "
+    "g5_get_number_of_boards g5_get_firstcluster g5_set_mj g5_set_n g5_set_eps_to_all g5_set_xiMC "
+    "g5_runMC g5_get_forceMC",
+    "asura": "g5_set_xmj0 g5_calculate_force_on_x0 g5_set_ip g5_set_jp",
+    "phantom-grape of fdps": "g5_set_xmjMC0 g5_set_xiMC0 g5_runMC0 g5_calculate_force_on_xMC0",
     "fdps": "g5_open g5_close g5_set_eps_to_all g5_set_xmjMC g5_set_nMC g5_calculate_force_on_xMC",
     "phantom-grape": "g5_set_xmj g5_set_xei g5_calculate_force_on_xe g5_set_eps "
     "g5_get_number_of_real_pipelines g5_get_pcibus_freq",
@@ -26,14 +48,14 @@ CLIENTS = {
 
 
 def spellings(name):
-    yield from (name, f"{name}_", f"{name}__")
+    yield from (name, f"{name.lower()}_", f"{name.lower()}__")
     if name not in WITHOUT_MC:
-        yield from (f"{name}MC", f"{name.lower()}mc_", f"{name.lower()}mc__")
+        yield from spellings(multi_form(name))
 
 
 def test_every_call_has_an_mc_form_with_the_cluster_in_front():
     for name in set(CALLS) - WITHOUT_MC:
-        assert SIGNATURES[f"{name}MC"] == "i" + SIGNATURES[name]
+        assert SIGNATURES[multi_form(name)] == "i" + SIGNATURES[name]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -77,7 +99,7 @@ def test_each_form_does_the_same(form, boards):
         if form == "MC":
             return multi(name, number, *args)
         if form[0] == "m":
-            return fortran(f"{name}MC", number, *args, underscores=form[2:])
+            return fortran(multi_form(name), number, *args, underscores=form[2:])
         return fortran(name, *args, underscores=form)
 
     def both(expected, code):
@@ -90,6 +112,7 @@ def test_each_form_does_the_same(form, boards):
     assert call("g5_get_number_of_real_pipelines") == 1
     assert call("g5_get_pcibus_freq") == 1
     assert call("g5_get_jmemsize") == 1 << 24
+    assert call("g5_set_eta", np.inf) == 0
     assert call("g5_set_n", 100) == 0
     assert call("g5_set_xmj", 0, 100, x, m) == 0
     assert call("g5_set_eps_to_all", 0.2) == 0
@@ -108,6 +131,13 @@ def test_each_form_does_the_same(form, boards):
     assert (call("g5_set_xei", 100, x, eps[::-1] ** 2), call("g5_run")) == (0, 0)
     both(direct(x, m, x, eps[::-1]), call("g5_get_force", 100, a, p))
     both(direct(x, m, x, eps), call("g5_calculate_force_on_xe", x, eps**2, a, p, 100))
+    assert (call("g5_set_ip", 100, x, eps, eps), call("g5_run")) == (0, 0)
+    both(direct(x, m, x, eps), call("g5_get_force", 100, a, p))
+    assert call("g5_set_xmj0", 0, 100, x, m, np.full(100, 0.03)) == 0
+    both(
+        direct(x, m, x, np.sqrt(eps**2 + 0.03)),
+        call("g5_calculate_force_on_x0", x, a, p, 100, eps**2),
+    )
     assert call("g5_close") == 0
 
 

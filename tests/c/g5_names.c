@@ -26,7 +26,7 @@ int main(void)
     double x[2][3] = {{0, 0, 0}, {2, 0, 0}}, m[2] = {1, 1}, a[2][3], p[2];
     int code = g5_open() | g5_set_xmj(0, 2, x, m) | g5_set_n(2) | g5_set_eps_to_all(0.0);
     code |= g5_set_xi(2, x) | g5_run() | g5_get_force(2, a, p);
-    if (fabs(a[0][0] - 0.25) > 1e-6 || fabs(p[1] + 0.5) > 1e-6) return 1;
+    if (fabs(a[0][0] - 0.25) > 1e-6 || fabs(p[1] - 0.5) > 1e-6) return 1;
     code |= g5_calculate_force_on_x(x, a, p, 2);
     if (fabs(a[1][0] + 0.25) > 1e-6) return 1;
     return code | g5_close();

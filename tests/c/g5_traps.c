@@ -35,6 +35,9 @@ static void everything(void)
     expect("force", g5_get_force(N, a, p), 0);
     expect("fewer", g5_get_force(N / 2, a, p), 0);
     expect("xe", g5_calculate_force_on_xe(x, eps2, a, p, N), 0);
+    expect("eta", g5_set_eta(HUGE_VAL), 0);
+    expect("xmj0", g5_set_xmj0(0, N, x, m, eps2), 0);
+    expect("x0", g5_calculate_force_on_x0(x, a, p, N, eps2), 0);
 }
 
 static void wrong(void)
@@ -48,6 +51,10 @@ static void wrong(void)
     expect("run", g5_run(), -7);
     expect("force", g5_get_force(1, a, p), -7);
     expect("xe", g5_calculate_force_on_xe(x, none, a, p, 1), -11);
+    expect("eta", g5_set_eta(NAN), -11);
+    expect("xmj0", g5_set_xmj0(0, 1, one, m, eps2), -6);
+    expect("x0", g5_calculate_force_on_x0(x, a, p, N, eps2), -6);
+    expect("xmj0", g5_set_xmj0(0, 1, x, m, none), -11);
     expect("xj", g5_set_xj(0, 1, one), -6);
     expect("x", g5_calculate_force_on_x(x, a, p, N), -6);
     expect("xmj", g5_set_xmj(0, N, x, m), 0);

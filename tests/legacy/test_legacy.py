@@ -106,7 +106,7 @@ def test_the_density_centre_follows_from_neighbour_lists(run, stars, distance, n
 NO_MATTER = {
     "hermite_f77": ["GRAPE6_NPIPES=16384 GRAPE6_NEIGHBOUR_SELF=1"],
     "hermite": ["GRAPE6_NPIPES=16384 GRAPE6_NEIGHBOUR_SELF=1"],
-    "grape5_style": ["GRAPE6_NPIPES=16384", "GRAPE6_G5_POT_SIGN=1 -p"],
+    "grape5_style": ["GRAPE6_NPIPES=16384", "GRAPE6_G5_POT_SIGN=-1 -n"],
     "kira_style": ["GRAPE6_NPIPES=16384 GRAPE6_NEIGHBOUR_SELF=1", "GRAPE6_CLIENT=kira"],
     "ph4_style": ["GRAPE6_NPIPES=16384", "GRAPE6_CLIENT=ph4",
                   *[f"-i {pattern}" for pattern in range(3)],  # of the ids, see 3.17
