@@ -37,6 +37,10 @@ NAMES = {
     "starlab": ["share/grape6/grape.sh"],
 }  # fmt: skip
 
+# Linker scripts, which leave a mark in the program: GRAPE-5's potentials have another sign in
+# sapporo2, and arrays another beginning in both (csrc/core/config.c reads the mark).
+MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_linked_as_sapporo"}
+
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
@@ -130,6 +134,8 @@ def _files(folder: Path, names: Iterable[str]) -> Files:
         path = paths.PREFIX / name
         if path.is_dir():
             files |= {f"{name}/{each.name}": each.read_bytes() for each in sorted(path.iterdir())}
+        elif name in MARKED:
+            files[name] = f"INPUT({LIBRARY})\n{MARKED[name]} = 1;\n".encode()
         elif name.endswith(".so"):
             files[name] = LIBRARY
         elif name.endswith(".a"):
