@@ -36,8 +36,7 @@ int g5_open(void);
 int g5_openMC(int devid);
 /* Opens cluster 0 on the listed devices; list has ndevice entries. */
 int g5_open_special(int ndevice, int *list);
-/* The same as g5_open: there is no board that would not be initialized. */
-int g5_open_noinit(void);
+int g5_open_noinit(void); /* the same */
 /* Releases a cluster with its particles; closing twice or unopened is fine. Closing the last
  * cluster that was opened by a call also closes those that were opened by use. */
 int g5_close(void);
@@ -46,7 +45,7 @@ int g5_closeMC(int devid);
  * sets another number; constant, legal before open. More are accepted. */
 int g5_get_number_of_pipelines(void);
 int g5_get_number_of_pipelinesMC(int devid);
-/* The same, 1 and 0, legal before open: the clusters that a program uses in turn are 0 to 0. */
+/* The same, 1 and 0: programs use these clusters in turn. Legal before open. */
 int g5_get_number_of_pipelines_per_board(void);
 int g5_get_number_of_boards(void);
 int g5_get_firstcluster(void);
@@ -62,8 +61,8 @@ int g5_get_jmemsizeMC(int devid);
 /* Fixed-point range of the hardware. Ignored; legal before open. */
 int g5_set_range(double xmin, double xmax, double mmin);
 int g5_set_rangeMC(int devid, double xmin, double xmax, double mmin);
-/* Unit of length of the hardware's cut-off function, which is one here: no effect, and a line on
- * stderr that says so. Above 0; infinite: no cut-off is wanted. */
+/* Unit of length of a cut-off, above 0. There is none here: no effect, and, unless it is infinite,
+ * a line on stderr that says so. */
 int g5_set_eta(double eta);
 int g5_set_etaMC(int devid, double eta);
 
@@ -126,13 +125,11 @@ int g5_calculate_force_on_xeMC(int devid, double (*x)[3], double *eps2, double (
 /* ---- symmetric softening --------------------------------------------------- */
 
 /* Phantom-GRAPE's calls that end in 0: eps^2 = eps2[i] + epsj2[j]. Their j particles have a memory
- * of their own; n is that of g5_set_n. Summed in double precision on the CPU in every mode and with
- * every backend. */
+ * of their own; n is that of g5_set_n. Summed in double precision on the CPU, whatever the mode and
+ * the backend are. g5_set_xiMC0 is g5_set_xeiMC; g5_get_forceMC gives the forces. */
 int g5_set_xmj0(int adr, int nj, double (*x)[3], double *m, double *epsj2);
 int g5_set_xmjMC0(int devid, int adr, int nj, double (*x)[3], double *m, double *epsj2);
-/* The same as g5_set_xeiMC. */
 int g5_set_xiMC0(int devid, int ni, double (*x)[3], double *eps2);
-/* Starts the sum; g5_get_forceMC gives it. */
 int g5_runMC0(int devid);
 int g5_calculate_force_on_x0(double (*x)[3], double (*a)[3], double *p, int ni, double *eps2);
 int g5_calculate_force_on_xMC0(int devid, double (*x)[3], double (*a)[3], double *p, int ni,

@@ -31,12 +31,11 @@ int api_g5_calls_open_special(int n, const int *list)
     return api_g5_calls_open(GRAPE5_CLUSTER(0));
 }
 
-/* The hardware multiplied each pair by a function of r / eta, which was one unless a program set a
- * table of it. Here it is one. */
+/* The scale of a cut-off, which programs set by a table; there are none here. */
 int api_g5_calls_set_eta(int64_t id, double eta)
 {
     static atomic_flag known = ATOMIC_FLAG_INIT;
-    int code;
+    int code = 0;
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     if (bits_of(eta) - 1 >= bits_of(INFINITY)) /* without a comparison, which may trap on a NaN */
@@ -215,22 +214,19 @@ int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], co
                         const double *eps2)
 {
     int code;
+    int64_t which;
     struct session *s = session_of(id, &code);
     if (!s) return code;
+    const int source = options_process()->g5_source_by_address ? address : 0;
     code = check_write(s, address, n, !x || !mass || !eps2);
-    if (!code && n) {
-        const int source = options_process()->g5_source_by_address ? address : 0;
-        struct symmetric *p = &s->grape5.symmetric;
-        int64_t which;
-        code = cpu_symmetric_set(p, address, n, x + source, mass + source, eps2 + source, &which);
-        if (code == G6X_E_ARGUMENT)
-            code = error_set(&s->error, code,
-                             "g5_set_xmj0: the softening of the particle at address %lld is "
-                             "negative",
-                             (long long)which);
-        else if (code)
-            code = session_grape5_bad_write(s, code, which, p->capacity);
-    }
+    if (code || !n) return session_registry_leave(s, code);
+    struct symmetric *p = &s->grape5.symmetric;
+    code = cpu_symmetric_set(p, address, n, x + source, mass + source, eps2 + source, &which);
+    if (code == G6X_E_ARGUMENT)
+        (void)error_set(&s->error, code, "g5_set_xmj0: a negative softening at address %lld",
+                        (long long)which);
+    else if (code)
+        (void)session_grape5_bad_write(s, code, which, p->capacity);
     return session_registry_leave(s, code);
 }
 
@@ -279,7 +275,7 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
     if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
     for (int i = 0; i < ni; i++) {
         p->index[i] = -1; /* j particles have their addresses */
-        if (each) p->eps2[i] = each == EPS_LENGTH ? checked_eps2(eps[i], 0) : eps[i];
+        if (each) p->eps2[i] = each == LENGTHS ? checked_eps2(eps[i], 0) : eps[i];
     }
     p->nip = ni;
     g->own_eps2 = each;
@@ -288,6 +284,7 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
 }
 
 static const char LACKS[] = ", or lacks its position or its mass";
+static const char REFUSED_TOO[] = ", or a negative softening";
 
 /* Checks that a run has all its inputs. */
 static int check(struct session *s)
@@ -298,13 +295,13 @@ static int check(struct session *s)
     if (g->n < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
     int lost = 0;
     if (g->ran_symmetric) {
-        const int64_t bad = cpu_symmetric_first_bad(&g->symmetric, g->n);
-        if (bad >= 0)
-            return session_force_bad_particle(s, bad, (int)bad, bad >= g->symmetric.capacity,
-                                              ", or a negative softening");
-        if (g->n && !g->symmetric.capacity)
+        const struct symmetric *p = &g->symmetric;
+        if (g->n && !p->capacity)
             return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_runMC0: call g5_set_xmjMC0 first");
-        return 0;
+        const int64_t bad = cpu_symmetric_first_bad(p, g->n);
+        return bad < 0
+                   ? 0
+                   : session_force_bad_particle(s, bad, (int)bad, bad >= p->capacity, REFUSED_TOO);
     }
     if (!g->here) return session_force_check_particles(s, g->n, LACKS);
     const int64_t bad = cpu_grape5_points_first_bad(&s->grape5.points, g->n, &lost);

@@ -30,8 +30,7 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
 /* The same for the calls that end in 0. */
 int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], const double *mass,
                         const double *eps2);
-/* Where each i particle's softening is from. */
-enum { EPS_OF_ALL, EPS_SQUARED, EPS_LENGTH }; /* g5_set_eps etc.; the array `eps` */
+enum { OF_ALL, SQUARED, LENGTHS }; /* softenings: of g5_set_eps etc., or in `eps` */
 int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps);
 /* `symmetric`: the run of the calls that end in 0. */
 int api_g5_calls_run(int64_t id, int symmetric);

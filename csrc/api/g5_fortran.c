@@ -75,27 +75,25 @@ FORTRAN(g5_set_eps2_to_allmc, int *devid, double *eps2)
 CALLS(g5_set_eps, ni ? api_g5_calls_set_eps(CLUSTER, *ni, eps) : missing(), int *ni, double *eps)
 
 #define SET_XI(each, eps) (ni ? api_g5_calls_set_xi(CLUSTER, *ni, CONST3(x), each, eps) : missing())
-CALLS(g5_set_xi, SET_XI(EPS_OF_ALL, NULL), int *ni, double3 *x)
-CALLS(g5_set_xei, SET_XI(EPS_SQUARED, eps2), int *ni, double3 *x, double *eps2)
-CALLS(g5_set_ip, SET_XI(EPS_LENGTH, eps), int *ni, double3 *x, double *eps, UNUSED double *h)
+CALLS(g5_set_xi, SET_XI(OF_ALL, NULL), int *ni, double3 *x)
+CALLS(g5_set_xei, SET_XI(SQUARED, eps2), int *ni, double3 *x, double *eps2)
+CALLS(g5_set_ip, SET_XI(LENGTHS, eps), int *ni, double3 *x, double *eps, UNUSED double *h)
 CALLS0(g5_run, api_g5_calls_run(CLUSTER, 0))
 CALLS(g5_get_force, ni ? api_g5_calls_get_force(CLUSTER, *ni, a, p) : missing(), int *ni,
       double3 *a, double *p)
-
 #define CALCULATE(symmetric, each, eps2)                                                           \
     (ni ? api_g5_calls_calculate(CLUSTER, symmetric, *ni, CONST3(x), each, eps2, a, p) : missing())
-CALLS(g5_calculate_force_on_x, CALCULATE(0, EPS_OF_ALL, NULL), double3 *x, double3 *a, double *p,
+CALLS(g5_calculate_force_on_x, CALCULATE(0, OF_ALL, NULL), double3 *x, double3 *a, double *p,
       int *ni)
-CALLS(g5_calculate_force_on_xe, CALCULATE(0, EPS_SQUARED, eps2), double3 *x, double *eps2,
-      double3 *a, double *p, int *ni)
-
+CALLS(g5_calculate_force_on_xe, CALCULATE(0, SQUARED, eps2), double3 *x, double *eps2, double3 *a,
+      double *p, int *ni)
 SYMMETRIC(g5_set_xmj,
           adr &&nj ? api_g5_calls_set_j0(CLUSTER, *adr, *nj, CONST3(x), m, epsj2) : missing(),
           int *adr, int *nj, double3 *x, double *m, double *epsj2)
 FORTRAN(g5_set_ximc0, int *devid, int *ni, double3 *x, double *eps2)
 {
-    return SET_XI(EPS_SQUARED, eps2);
+    return SET_XI(SQUARED, eps2);
 }
 FORTRAN(g5_runmc0, int *devid) { return api_g5_calls_run(CLUSTER, 1); }
-SYMMETRIC(g5_calculate_force_on_x, CALCULATE(1, EPS_SQUARED, eps2), double3 *x, double3 *a,
-          double *p, int *ni, double *eps2)
+SYMMETRIC(g5_calculate_force_on_x, CALCULATE(1, SQUARED, eps2), double3 *x, double3 *a, double *p,
+          int *ni, double *eps2)

@@ -17,7 +17,6 @@
     }                                                                                              \
     int form(UNUSED int devid, __VA_ARGS__) { return result; }
 #define CALLS(name, ...) BOTH(name, name##MC, __VA_ARGS__)
-/* With symmetric softening: name0 and nameMC0. */
 #define SYMMETRIC(name, ...) BOTH(name##0, name##MC0, __VA_ARGS__)
 /* The same for a call without further arguments. */
 #define CALLS0(name, result)                                                                       \
@@ -65,31 +64,29 @@ int g5_set_eps2_to_allMC(int devid, double eps2)
 }
 CALLS(g5_set_eps, api_g5_calls_set_eps(CLUSTER, ni, eps), int ni, double *eps)
 
-CALLS(g5_set_xi, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), EPS_OF_ALL, NULL), int ni,
-      double (*x)[3])
-CALLS(g5_set_xei, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), EPS_SQUARED, eps2), int ni,
+CALLS(g5_set_xi, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), OF_ALL, NULL), int ni, double (*x)[3])
+CALLS(g5_set_xei, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), SQUARED, eps2), int ni,
       double (*x)[3], double *eps2)
-CALLS(g5_set_ip, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), EPS_LENGTH, eps), int ni,
-      double (*x)[3], double *eps, UNUSED double *h)
+CALLS(g5_set_ip, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), LENGTHS, eps), int ni, double (*x)[3],
+      double *eps, UNUSED double *h)
 CALLS0(g5_run, api_g5_calls_run(CLUSTER, 0))
 CALLS(g5_get_force, api_g5_calls_get_force(CLUSTER, ni, a, p), int ni, double (*a)[3], double *p)
 CALLS(g5_calculate_force_on_x,
-      api_g5_calls_calculate(CLUSTER, 0, ni, CONST3(x), EPS_OF_ALL, NULL, a, p), double (*x)[3],
+      api_g5_calls_calculate(CLUSTER, 0, ni, CONST3(x), OF_ALL, NULL, a, p), double (*x)[3],
       double (*a)[3], double *p, int ni)
 CALLS(g5_calculate_force_on_xe,
-      api_g5_calls_calculate(CLUSTER, 0, ni, CONST3(x), EPS_SQUARED, eps2, a, p), double (*x)[3],
+      api_g5_calls_calculate(CLUSTER, 0, ni, CONST3(x), SQUARED, eps2, a, p), double (*x)[3],
       double *eps2, double (*a)[3], double *p, int ni)
-
 SYMMETRIC(g5_set_xmj, api_g5_calls_set_j0(CLUSTER, adr, nj, CONST3(x), m, epsj2), int adr, int nj,
           double (*x)[3], double *m, double *epsj2)
 int g5_set_xiMC0(int devid, int ni, double (*x)[3], double *eps2)
 {
-    return api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), EPS_SQUARED, eps2);
+    return api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), SQUARED, eps2);
 }
 int g5_runMC0(int devid) { return api_g5_calls_run(CLUSTER, 1); }
 SYMMETRIC(g5_calculate_force_on_x,
-          api_g5_calls_calculate(CLUSTER, 1, ni, CONST3(x), EPS_SQUARED, eps2, a, p),
-          double (*x)[3], double (*a)[3], double *p, int ni, double *eps2)
+          api_g5_calls_calculate(CLUSTER, 1, ni, CONST3(x), SQUARED, eps2, a, p), double (*x)[3],
+          double (*a)[3], double *p, int ni, double *eps2)
 
 int g6x_g5_last_error(int devid, char *buffer, int length)
 {

@@ -15,13 +15,11 @@ static struct process_options *process;
 static struct options *initial;
 
 /* Whose GRAPE-5 calls a program expects (docs/grape5.md). */
-enum g5 { G5_HARDWARE, G5_PG, G5_SAPPORO };
+enum g5 { BOARD, PG5, SAPPORO };
 
-#ifdef __ELF__
-/* Defined in programs that were linked by these names, by grape6py/cli/link.py. */
+/* Defined in programs that were linked by these names (grape6py/cli/link.py). */
 extern const char grape6_linked_as_pg5 __attribute__((weak));
 extern const char grape6_linked_as_sapporo __attribute__((weak));
-#endif
 
 /* One line for each client of docs/linking.md. */
 static const struct client {
@@ -29,10 +27,9 @@ static const struct client {
     int npipes, neighbour_self, jerk;
     enum g5 g5;
 } CLIENTS[] = {
-    {"kira", 1024, 1, 1, G5_HARDWARE},  {"phigrape", 16384, 0, 1, G5_HARDWARE},
-    {"ph4", 48, 0, 1, G5_HARDWARE},     {"bhtree", 16384, 0, 0, G5_HARDWARE},
-    {"nbody4", 48, 0, 1, G5_HARDWARE},  {"fdps", 48, 0, 1, G5_HARDWARE},
-    {"phantom-grape", 48, 0, 1, G5_PG}, {"sapporo2", 16384, 0, 1, G5_SAPPORO},
+    {"kira", 1024, 1, 1, BOARD},      {"phigrape", 16384, 0, 1, BOARD},   {"ph4", 48, 0, 1, BOARD},
+    {"bhtree", 16384, 0, 0, BOARD},   {"nbody4", 48, 0, 1, BOARD},        {"fdps", 48, 0, 1, BOARD},
+    {"phantom-grape", 48, 0, 1, PG5}, {"sapporo2", 16384, 0, 1, SAPPORO},
 };
 
 static int in_file; /* whether the value being read comes from the configuration file */
@@ -140,8 +137,8 @@ static void apply(const struct option *p, const char *value)
 
 static void expect_g5(enum g5 whose)
 {
-    process->g5_pot_positive = whose != G5_SAPPORO;
-    process->g5_source_by_address = whose != G5_HARDWARE;
+    process->g5_pot_positive = whose != SAPPORO;
+    process->g5_source_by_address = whose != BOARD;
 }
 
 static void take_client(const char *value)
@@ -261,10 +258,8 @@ void config_read(struct process_options *of_process, struct options *of_sessions
                *client = options_variable("GRAPE6_CLIENT");
     process = of_process;
     initial = of_sessions;
-#ifdef __ELF__
-    if (&grape6_linked_as_pg5) expect_g5(G5_PG);
-    if (&grape6_linked_as_sapporo) expect_g5(G5_SAPPORO);
-#endif
+    if (&grape6_linked_as_pg5) expect_g5(PG5);
+    if (&grape6_linked_as_sapporo) expect_g5(SAPPORO);
     if (config && *config) read_config(config, use_client);
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);

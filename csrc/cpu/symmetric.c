@@ -10,11 +10,9 @@
 #include "util/threads.h"
 
 enum { LANES = 8, LEAST = 1024, TARGETS = 16 };
-/* Inside these ranges of r^2 + eps^2 and m no factor of a force leaves the range of a double. */
-#define NEAR2 1e-100
-#define FAR2 1e100
-#define LIGHT 1e-100
-#define HEAVY 1e100
+/* Inside this range of r^2 + eps^2 and m no factor of a force leaves the range of a double. */
+#define SMALL 1e-100
+#define LARGE 1e100
 
 #define ARRAYS(s, n)                                                                               \
     {MEMORY_ARRAY((s)->of[0], n), MEMORY_ARRAY((s)->of[1], n), MEMORY_ARRAY((s)->of[2], n),        \
@@ -27,29 +25,22 @@ void cpu_symmetric_free(struct symmetric *s)
     memset(s, 0, sizeof *s);
 }
 
-static int reserve(struct symmetric *s, int64_t end)
-{
-    int64_t capacity = s->capacity ? s->capacity : LEAST;
-    while (capacity < end) capacity *= 2;
-    const struct memory_array all[] = ARRAYS(s, capacity);
-    if (end <= s->capacity) return 0;
-    if (memory_grow_all(all)) return G6X_E_MEMORY;
-    s->capacity = capacity;
-    return 0;
-}
-
 int cpu_symmetric_set(struct symmetric *s, int64_t address, int64_t n, const double (*x)[3],
                       const double *m, const double *eps2, int64_t *which)
 {
     const int64_t end = address + n;
     const int none = s->lost == s->lost_end;
+    int64_t capacity = s->capacity ? s->capacity : LEAST;
     int code = 0;
     *which = address;
-    if (reserve(s, end)) {
+    while (capacity < end) capacity *= 2;
+    const struct memory_array all[] = ARRAYS(s, capacity);
+    if (end > s->capacity && memory_grow_all(all)) {
         if (none || address < s->lost) s->lost = address;
         if (none || end > s->lost_end) s->lost_end = end;
         return G6X_E_MEMORY;
     }
+    s->capacity = capacity;
     if (address <= s->lost && s->lost < end) s->lost = end < s->lost_end ? end : s->lost_end;
     for (int64_t k = 0; k < n; k++) {
         const int finite = all_finite(x[k], 3) && is_finite(m[k]) && is_finite(eps2[k]);
@@ -104,7 +95,7 @@ static int64_t sum_one(const struct symmetric *s, int64_t n, const double x[3], 
             const double dx = of[0][j + k] - x[0], dy = of[1][j + k] - x[1];
             const double dz = of[2][j + k] - x[2], mass = fabs(of[SYMMETRIC_M][j + k]);
             const double s2 = dx * dx + dy * dy + dz * dz + (eps2 + of[SYMMETRIC_EPS2][j + k]);
-            used[k] = (s2 > NEAR2) & (s2 < FAR2) & (mass > LIGHT) & (mass < HEAVY) & (j + k < n);
+            used[k] = (s2 > SMALL) & (s2 < LARGE) & (mass > SMALL) & (mass < LARGE) & (j + k < n);
             const double y = 1.0 / sqrt(used[k] ? s2 : 1.0);
             const double my = used[k] ? of[SYMMETRIC_M][j + k] * y : 0.0, my3 = my * y * y;
             sum[ACC_POT][k] += my;

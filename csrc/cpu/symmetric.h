@@ -9,8 +9,7 @@
 
 enum { SYMMETRIC_X = 0, SYMMETRIC_M = 3, SYMMETRIC_EPS2 = 4, SYMMETRIC_NUMBERS = 5 };
 
-/* J particles in a memory of their own, by number: x, y, z, m, eps^2. Addresses never written have
- * no mass, bad ones a NaN. */
+/* J particles. Addresses never written have no mass, bad ones a NaN. */
 struct symmetric {
     double *of[SYMMETRIC_NUMBERS];
     int64_t capacity;
@@ -18,8 +17,7 @@ struct symmetric {
 };
 
 void cpu_symmetric_free(struct symmetric *s);
-/* Writes n particles. Returns 0, or G6X_E_MEMORY, or G6X_E_J_NAN or G6X_E_ARGUMENT (eps2 negative)
- * and the first address affected. */
+/* Writes n particles. Returns 0, or an error code and the first address affected. */
 int cpu_symmetric_set(struct symmetric *s, int64_t address, int64_t n, const double (*x)[3],
                       const double *m, const double *eps2, int64_t *which);
 /* The first address below n that no force may use, or -1. */

@@ -37,8 +37,7 @@ NAMES = {
     "starlab": ["share/grape6/grape.sh"],
 }  # fmt: skip
 
-# Linker scripts, which leave a mark in the program: GRAPE-5's potentials have another sign in
-# sapporo2, and arrays another beginning in both (csrc/core/config.c reads the mark).
+# Linker scripts, which leave a mark in the program for csrc/core/config.c.
 MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_linked_as_sapporo"}
 
 

@@ -48,9 +48,8 @@ CLIENTS = {
 
 
 def spellings(name):
-    yield from (name, f"{name.lower()}_", f"{name.lower()}__")
-    if name not in WITHOUT_MC:
-        yield from spellings(multi_form(name))
+    for form in {name, name if name in WITHOUT_MC else multi_form(name)}:
+        yield from (form, f"{form.lower()}_", f"{form.lower()}__")
 
 
 def test_every_call_has_an_mc_form_with_the_cluster_in_front():

@@ -384,3 +384,52 @@ def test_the_static_library_has_the_calls_alone(capsys):
 
     exported = names("nm", "-D", "--defined-only", paths.LIBRARY)
     assert names("nm", "-g", "--defined-only", paths.STATIC) == exported
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "call"),
+    [
+        ("grape6", "g6lib", "g6_npipes()"),
+        ("g6", "stdio", "g6_npipes()"),
+        ("g6lx", "stdio", "g6_npipes()"),
+        ("sapporo", "stdio", "g6_npipes()"),
+        ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
+    ],
+)
+def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name, header, call):
+    """Those of old have no declarations."""
+    prefix, source, program = (tmp_path / name for name in ("prefix", "two.c", "two"))
+    grape6(capsys, "--prefix", prefix, "--only", name.removesuffix("lx"))
+    source.write_text(f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n")
+    where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", f"-l{name}"]
+    subprocess.run(["gcc", "-std=gnu89", source, "-o", program, *where], check=True)
+    assert subprocess.run([program], env={}, cwd="/", check=False).returncode == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "first"), [("grape6", 1, 0), ("g6", 1, 0), ("pg5", 1, 1), ("sapporo", -1, 1)]
+)
+def test_a_program_gets_the_potentials_of_the_library_it_names(capsys, tmp_path, name, sign, first):
+    """And, at address 1, the first or the second particle of what it sends. It needs the library
+    alone when it runs; a user's choice has precedence."""
+    prefix, source, program = (tmp_path / name for name in ("prefix", "two.c", "two"))
+    grape6(capsys, "--prefix", prefix)
+    source.write_text("""
+#include <g5lib.h>
+int main(void)
+{
+    double x[2][3] = {{0}}, m[2] = {1, 3}, a[1][3], p[1];
+    g5_open(), g5_set_n(2), g5_set_eps_to_all(1.0), g5_set_xmj(1, 1, x, m);
+    g5_calculate_force_on_x(x, a, p, 1);
+    return (int)p[0] + 3;
+}
+""")
+    where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{paths.LIBRARY_DIR}"]
+    subprocess.run(["gcc", source, "-o", program, *where, f"-l{name}"], check=True)
+    hand = {"GRAPE6_G5_POT_SIGN": "1", "GRAPE6_G5_SOURCE": "first"}
+    for env, expected in (
+        ({}, sign * (3 if first else 1)),
+        (hand, 1),
+        ({"GRAPE6_CLIENT": "fdps"}, 1),
+    ):
+        assert subprocess.run([program], env=env, check=False).returncode - 3 == expected

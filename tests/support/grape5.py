@@ -16,8 +16,11 @@ from once import by_content
 HEADER = capi.ROOT / "include" / "g5lib.h"
 SIGNATURES = capi.read_header(HEADER)[0]
 # Calls that only have an MC form are among these.
-CALLS = [name for name in SIGNATURES
-         if name.startswith("g5_") and ("MC" not in name or name.replace("MC", "") not in SIGNATURES)]  # fmt: skip
+CALLS = [
+    name
+    for name in SIGNATURES
+    if name.startswith("g5_") and ("MC" not in name or name.replace("MC", "") not in SIGNATURES)
+]
 EPS = 0.05
 _ids = itertools.count(100)
 
