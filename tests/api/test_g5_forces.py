@@ -68,7 +68,7 @@ def test_a_particle_feels_itself_in_the_potential_only(loaded):
     loaded.load(M[:1], XJ[:1])
     code, a, p = loaded.calculate(XJ[:1])
     assert (code, *a[0]) == (0, 0, 0, 0)
-    assert p[0] == pytest.approx(-M[0] / EPS, rel=1e-6)
+    assert p[0] == pytest.approx(M[0] / EPS, rel=1e-6)
 
 
 def test_without_softening_a_pair_at_one_place_adds_nothing(board5):
