@@ -1,0 +1,64 @@
+"""legacy_examples/board.py: an integrator of sixty lines, by Grape6's own calls."""
+
+import functools
+import importlib.util
+import re
+
+import pytest
+
+import capi
+from grape6py import Grape6, Hermite, plummer
+
+PROGRAM = capi.ROOT / "legacy_examples" / "board.py"
+
+
+@pytest.fixture
+def board():
+    """The program as a module."""
+    spec = importlib.util.spec_from_file_location("board", PROGRAM)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def last_line(capsys):
+    """Time, blocks, steps, energy error."""
+    return [float(word) for word in capsys.readouterr().out.splitlines()[-1].split()]
+
+
+@pytest.mark.backends("cpu cuda gpu")
+def test_it_keeps_the_energy_in_the_default_mode(board, capsys):
+    board.main(64, 0.25)
+    t, _, _, error = last_line(capsys)
+    assert t == 0.25
+    assert abs(error) < 1e-6
+
+
+@pytest.mark.parametrize("n", [2, 64])
+def test_its_steps_and_its_energy_are_those_of_the_integrator(board, capsys, n, monkeypatch):
+    monkeypatch.setattr(board, "Grape6", functools.partial(Grape6, precision="double"))
+    board.main(n, 0.3)  # ends where all bodies meet
+    t, _, steps, error = last_line(capsys)
+    cluster = Hermite(*plummer(n, seed=1), eps=4 / n, eta_start=0.0025, dt_max=1 / 8,
+                      precision="double")  # fmt: skip
+    start = cluster.energy().total
+    cluster.evolve(0.375)
+    assert t == cluster.time
+    assert steps == pytest.approx(cluster.steps, rel=0.1)
+    assert error == pytest.approx(cluster.energy().total / start - 1, rel=0.5, abs=1e-8)
+
+
+def test_it_is_of_fourth_order(board, capsys, monkeypatch):
+    """Errors go as the square of eta, which is that of a step."""
+    monkeypatch.setattr(board, "Grape6", functools.partial(Grape6, precision="double"))
+    errors = []
+    for eta in (0.04, 0.0025):
+        monkeypatch.setattr(board, "ETA", eta)
+        board.main(2, 2)
+        errors.append(abs(last_line(capsys)[-1]))
+    assert errors[1] < errors[0] / 64
+
+
+def test_the_page_shows_the_program():
+    page = (capi.ROOT / "docs/board.md").read_text()
+    assert re.search(r"```python board.py\n(.*?)```\n", page, re.DOTALL)[1] == PROGRAM.read_text()
