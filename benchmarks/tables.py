@@ -9,6 +9,7 @@ its comments with it.
 import re
 from collections import defaultdict
 
+import tables_eta
 import tables_merger
 import tables_programs
 import tables_published
@@ -133,7 +134,7 @@ def forces_on_all(figures):
 
 MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations,
           "steps": steps}  # fmt: skip
-MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
+MAKERS |= tables_eta.MAKERS | tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
 MAKERS |= tables_ranks.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS | tables_walks.MAKERS
 
 

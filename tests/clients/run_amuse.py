@@ -1,10 +1,10 @@
 """Integrates a snapshot with a code of AMUSE, as its user would; the Python is AMUSE's own.
 
-    run_amuse.py FOLDER CODE SUMS RANKS SNAPSHOT T_END RESULT
+    run_amuse.py FOLDER CODE SUMS RANKS SNAPSHOT T_END RESULT [ETA EPS]
 
 FOLDER/src/amuse/community has the code with its workers; SUMS is `own` (the code's own, on the CPU)
 or `linked` (the library's). RESULT is a snapshot, too; the seconds that the steps took are printed.
-Units: N-body; softening: 4 / N.
+Units: N-body; softening: by default 4 / N.
 """
 
 import sys
@@ -15,7 +15,7 @@ import numpy as np
 from amuse.datamodel import Particles
 from amuse.units import nbody_system as unit
 
-folder, name, sums, ranks, snapshot, end, result = sys.argv[1:]
+folder, name, sums, ranks, snapshot, end, result, *more = sys.argv[1:]
 amuse.community.__path__.append(f"{folder}/src/amuse/community")
 options = {"number_of_workers": int(ranks), "channel_type": "sockets", "redirection": "none"}
 if name == "ph4":
@@ -34,7 +34,10 @@ stars = Particles(len(mass), mass=mass | unit.mass, radius=0 | unit.length)
 stars.position = np.transpose(x_and_v[:3]) | unit.length
 stars.velocity = np.transpose(x_and_v[3:]) | unit.speed
 
-code.parameters.epsilon_squared = (4 / len(mass)) ** 2 | unit.length**2
+eps = 4 / len(mass)
+if more:
+    code.parameters.timestep_parameter, eps = map(float, more)
+code.parameters.epsilon_squared = eps**2 | unit.length**2
 code.particles.add_particles(stars)
 code.commit_particles()
 if name == "ph4":  # else a GRAPE or GPU has j particles at rest until each has made its first step
