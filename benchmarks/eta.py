@@ -5,8 +5,8 @@
 `Hermite`; with --amuse ph4 and phiGRAPE, from the folder that tests/clients/test_amuse.py leaves
 (build/amuse-*); with --kira that of Starlab, from the folders of programs of a build with the
 library and of one without. These have sums of their own, too. eta goes from a default to
-a thirtieth of it. A figure has the force calls (of `Hermite` blocks), seconds of one thread, and the
-relative error of the energy; without them, the run did not end in --limit seconds.
+a thirtieth of it. A figure has the force calls (of `Hermite` blocks), seconds of one thread, and
+the relative error of the energy; without them, the run did not end in --limit seconds.
 """
 
 import os
@@ -24,7 +24,7 @@ from grape6py import plummer, read_snapshot, reference, write_snapshot
 from grape6py._lib.declarations import PRECISIONS
 
 T_END = 0.25
-SHARES = (1, 3, 10, 30)
+SHARES = (1, 10, 30)
 EPS = {2: 0.0, 64: 4 / 64, 512: 4 / 512}
 MODES = [mode for mode in ("grape", "auto", "double") if mode in PRECISIONS]
 HERMITE = """

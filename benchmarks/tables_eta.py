@@ -11,8 +11,9 @@ def cell(figure):
         return "-"
     if "seconds" not in figure:
         return "no end"
-    calls = f"{figure['calls']}, " if figure["calls"] else ""
-    return f"{calls}{figure['seconds']:.2g} s, {abs(figure['error']):.0e}"
+    calls = f"{figure['calls']}/" if figure["calls"] else ""
+    error = f"{abs(figure['error']):.0e}" if figure["error"] else "0"
+    return f"{calls}{figure['seconds']:.2g}/{error}"
 
 
 def more_accurate(result):
