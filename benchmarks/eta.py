@@ -128,7 +128,7 @@ def programs(options):
     """Name, default of eta, how it is run, and sums of its own."""
     yield "Hermite", 0.02, hermite, []
     if options.amuse:
-        yield "ph4", 0.1, amuse(options.amuse, "ph4"), ["own"]
+        yield "ph4", 0.14, amuse(options.amuse, "ph4"), ["own"]
         yield "phiGRAPE", 0.02, amuse(options.amuse, "phigrape"), ["own"]
     if options.kira:
         yield "kira", 0.1, kira(*options.kira), ["own"]
