@@ -36,7 +36,11 @@ def particles(rng, n, spread):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**31), st.sampled_from([1, 2, 3, 63, 64, 300, 1500]), st.sampled_from([0.0, 1e-2, 1.0]))
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from([1, 2, 3, 63, 64, 300, 1500]),
+    st.sampled_from([0.0, 1e-2, 1.0]),
+)
 def test_each_row_is_that_of_grape_or_of_double(seed, n, eps):
     rng = np.random.default_rng(seed)
     body = particles(rng, n, 3)

@@ -387,26 +387,6 @@ def test_the_static_library_has_the_calls_alone(capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "call"),
-    [
-        ("grape6", "g6lib", "g6_npipes()"),
-        ("g6", "stdio", "g6_npipes()"),
-        ("g6lx", "stdio", "g6_npipes()"),
-        ("sapporo", "stdio", "g6_npipes()"),
-        ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
-    ],
-)
-def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name, header, call):
-    """Those of old have no declarations."""
-    prefix, source, program = (tmp_path / name for name in ("prefix", "two.c", "two"))
-    grape6(capsys, "--prefix", prefix, "--only", name.removesuffix("lx"))
-    source.write_text(f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n")
-    where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", f"-l{name}"]
-    subprocess.run(["gcc", "-std=gnu89", source, "-o", program, *where], check=True)
-    assert subprocess.run([program], env={}, cwd="/", check=False).returncode == 7
-
-
-@pytest.mark.parametrize(
     ("name", "sign", "first"), [("grape6", 1, 0), ("g6", 1, 0), ("pg5", 1, 1), ("sapporo", -1, 1)]
 )
 def test_a_program_gets_the_potentials_of_the_library_it_names(capsys, tmp_path, name, sign, first):
