@@ -92,17 +92,6 @@ static inline int g6x_mpi_rows(int clusterid, int nj, int ni, const int *index, 
     return code;
 }
 
-/* A number that differs, but for a chance of 2^-62, if a word of the rows does. */
-static inline long long g6x_mpi_hash(size_t rows, const long long *words, size_t word)
-{
-    unsigned long long hash = 0;
-    for (size_t i = 0; i < rows; i++)
-        hash = (hash ^ (unsigned long long)words[G6X_PARTIAL_WORDS * i + word]) *
-                   0x9e3779b97f4a7c15ull +
-               (hash >> 29);
-    return (long long)(hash >> 2);
-}
-
 /* Adds the rows of all ranks, for the same i particles; all ranks get the sums. */
 static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
 {
@@ -111,13 +100,19 @@ static inline int g6x_mpi_sum(int ni, long long *words, MPI_Comm comm)
     int (*top)[G6X_PARTIAL_TOPS] = (int (*)[G6X_PARTIAL_TOPS])malloc(rows * sizeof *top + 1);
     long long (*limb)[G6X_PARTIAL_LIMBS] =
         (long long (*)[G6X_PARTIAL_LIMBS])malloc(rows * sizeof *limb + 1);
+    unsigned long long hash[3] = {0};
     long long number[3] = {ni, 0, 0}, refused[G6X_PARTIAL_WORDS] = {0};
     int none[1][G6X_PARTIAL_TOPS];
     int code = ni > INT_MAX / G6X_PARTIAL_LIMBS ? G6X_E_OVERFLOW : top && limb ? 0 : G6X_E_MEMORY;
     if (!code) code = g6x_get_tops(ni, words, top);
+    for (size_t i = 0; i < rows; i++)
+        for (int k = 0; k < 3; k++) {
+            const long long made = words[G6X_PARTIAL_WORDS * i + word[k]];
+            hash[k] = (hash[k] ^ (unsigned long long)made) * 0x9e3779b97f4a7c15ull + i;
+        }
     code = g6x_mpi_agree(code, 1, number, comm);
     if (!code && ni > 0) {
-        for (int k = 0; k < 3; k++) number[k] = g6x_mpi_hash(rows, words, word[k]);
+        for (int k = 0; k < 3; k++) number[k] = (long long)(hash[k] >> 2);
         code = g6x_mpi_agree(0, 3, number, comm);
         if (code == G6X_E_MISMATCH) code = G6X_E_ARGUMENT;
     }

@@ -132,12 +132,12 @@ static int share_particles(struct session *s, int n, int first, int end, const s
     if (n < 0 || first < 0 || first > end || end > n)
         return error_set(&s->error, G6X_E_ARGUMENT, "%s: %d to %d of n = %d", call, first, end, n);
     if (!n) {
-        session_force_end_whole(s);
+        session_force_scale_end_whole(s);
         return 0;
     }
     if (!p->t || !p->mass || !p->j6 || !p->a2 || !p->v || !p->x)
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
-    int code = session_force_begin_whole(s);
+    int code = session_force_scale_begin_whole(s);
     session_force_before_write(s);
     for (int i = 0; i < n && !code; i++)
         code = jmemory_set(s->whole, i, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i], p->v[i],

@@ -201,15 +201,9 @@ int by_row_partials(void *state, const struct partial_row **rows, struct error *
 /* How many rows of a kind are before row i. */
 static int rows_before(const struct rows_of_kind *k, int i)
 {
-    int low = 0;
-    for (int end = k->n; low < end;) {
-        const int middle = low + (end - low) / 2;
-        if (k->row[middle] < i)
-            low = middle + 1;
-        else
-            end = middle;
-    }
-    return low;
+    int n = 0;
+    while (n < k->n && k->row[n] < i) n++;
+    return n;
 }
 
 /* The lists of both kinds of rows one behind the other, as far as both have them. */

@@ -89,12 +89,6 @@ static struct cuda_multi_device *first(void *state)
     return ((struct by_row *)state)->state[ROWS_COARSE];
 }
 
-/* A device that has the rows of one kind of the last call, whose context is now current. */
-static struct cuda *enter_kind(const struct by_row *b, int kind, struct error *err)
-{
-    return enter(b->state[kind], err);
-}
-
 static int number(void *state)
 {
     const struct cuda_multi_device *m = first(state);
@@ -132,7 +126,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     *found = (struct device_found){{-1, -1}, {-1, -1}, 0};
     for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
         struct device_found some = *found;
-        struct cuda *c = enter_kind(b, kind, err);
+        struct cuda *c = enter(b->state[kind], err);
         code = c ? leave(c, cuda_arrays_write_outputs(c, to, &some, err)) : err->code;
         if (code) break;
         take_lower(&found->invalid, some.invalid);
@@ -160,7 +154,7 @@ static int store_part(void *state, void *part, void *stream, int *left, struct e
     *left = 0;
     for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
         int some = 0;
-        struct cuda *c = enter_kind(b, kind, err);
+        struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)part + bytes_before(b, kind);
         code = c ? leave(c, cuda_parts_store(c, at, stream, &some, err)) : err->code;
         *left |= some;
@@ -174,7 +168,7 @@ static int merge_parts(void *state, void *parts, int count, void *stream, struct
     const int64_t bytes = bytes_before(b, by_row_end(b));
     int code = 0;
     for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
-        struct cuda *c = enter_kind(b, kind, err);
+        struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)parts + bytes_before(b, kind);
         code = c ? leave(c, cuda_parts_merge(c, at, bytes, count, stream, err)) : err->code;
     }
@@ -194,7 +188,7 @@ static int fetch_kind(struct by_row *b, int kind, const struct fetched_targets *
 {
     struct rows_of_kind *k = &b->kind[kind];
     const struct fetched_targets some = {k->index, k->x, k->v, k->eps2, k->h2, k->invalid};
-    struct cuda *c = enter_kind(b, kind, err);
+    struct cuda *c = enter(b->state[kind], err);
     const int code = c ? leave(c, cuda_arrays_fetch(c, &some, err)) : err->code;
     for (int n = 0; n < k->n && !code; n++) {
         const int i = k->row[n];
@@ -212,7 +206,7 @@ static int fetch(void *state, const struct fetched_targets *to, struct error *er
 {
     struct by_row *b = state;
     const struct targets *t = &b->targets;
-    struct cuda *c = enter_kind(b, by_row_first(b), err);
+    struct cuda *c = enter(b->state[by_row_first(b)], err);
     if (!c) return err->code;
     if (b->only < ROW_KINDS) return leave(c, cuda_arrays_fetch(c, to, err));
     int code = 0;
@@ -257,7 +251,7 @@ static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermit
     if (!c || !leave(c, cuda_turn_can(c, memory, h, stream))) return 0;
     if (b->options.precision != MODE_AUTO) return 1;
     if (by_row_have(b, ROWS_FINE, &quiet)) return 0;
-    c = enter_kind(b, ROWS_FINE, &quiet);
+    c = enter(b->state[ROWS_FINE], &quiet);
     return c && !leave(c, cuda_turn_prepare(c, h->n, &quiet));
 }
 

@@ -5,7 +5,7 @@
 
 #include "g6lib.h"
 #include "session/ahead.h"
-#include "session/force.h"
+#include "session/force_scale.h"
 #include "shared/fine.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -77,17 +77,17 @@ int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *ind
 
 int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, unsigned char *fine)
 {
+    static const char call[] = "g6x_get_fine_rows";
     struct fpenv host;
+    if (ni > 0 && (!index || !fine))
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (nj < 0 || ni < 0 || s->time_bad)
-        return error_set(
-            &s->error, G6X_E_ARGUMENT,
-            "g6x_get_fine_rows: nj = %d or ni = %d is negative, or the time NaN or Inf", nj, ni);
-    if (ni && (!index || !fine))
-        return error_set(&s->error, G6X_E_NULL, "g6x_get_fine_rows: null pointer");
+        return error_set(&s->error, G6X_E_ARGUMENT,
+                         "%s: nj = %d or ni = %d is negative, or the time NaN", call, nj, ni);
     if (!ni) return 0;
     fpenv_enter(&host);
     memset(fine, 0, (size_t)ni);
-    if (session_force_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj))
+    if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj))
         (void)look_up(s, &s->j, nj, s->j.is_share ? s->j.share_all : nj, s->time, ni, index, fine);
     fpenv_leave(&host);
     return 0;
@@ -95,12 +95,12 @@ int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, u
 
 int session_fine_rows_set(struct session *s, int ni, const unsigned char *fine)
 {
-    if (ni < 0 || (ni && !fine))
-        return error_set(&s->error, ni < 0 ? G6X_E_ARGUMENT : G6X_E_NULL,
-                         "g6x_set_fine_rows: ni = %d, or a null pointer", ni);
-    const struct memory_array all[] = {MEMORY_ARRAY(s->given, ni ? ni : 1), {0}};
-    if (memory_grow_all(all))
-        return error_set(&s->error, G6X_E_MEMORY, "g6x_set_fine_rows: out of memory");
+    const struct memory_array all[] = {MEMORY_ARRAY(s->given, ni > 0 ? ni : 1), {0}};
+    const int code = ni < 0 ? G6X_E_ARGUMENT : ni && !fine ? G6X_E_NULL : memory_grow_all(all);
+    if (code)
+        return error_set(&s->error, code,
+                         "g6x_set_fine_rows: ni = %d is negative, a null pointer, or no memory",
+                         ni);
     for (int i = 0; i < ni; i++) s->given[i] = fine[i] != 0;
     s->given_rows = ni + 1;
     return 0;

@@ -150,7 +150,7 @@ void session_force_new(struct session *s, int nj, int ni)
 void session_force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    c->precision = session_force_precision(s, nj);
+    c->precision = session_force_scale_precision(s, nj);
     c->scale = session_force_scale_in(s, c->precision);
     c->fine_scale = c->precision == MODE_AUTO ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
     c->jerk = s->options.jerk;

@@ -2,6 +2,7 @@
  * session and return 0 or an error code. */
 #pragma once
 
+#include "session/force_scale.h"
 #include "session/output.h"
 #include "session/session.h"
 
@@ -63,22 +64,6 @@ struct direct_job session_force_job(struct session *s, _Atomic int64_t *zero_dis
 /* Verifies rows of the call just computed, as GRAPE6_VERIFY requests. 0 or G6X_E_VERIFY. */
 int session_force_verify(struct session *s, unsigned want);
 
-/* Scale that a call with nj j particles uses. */
-struct scale session_force_scale(struct session *s, int nj);
-/* The mode in which a row was summed: grape or double of mode auto. */
-static inline int session_force_mode_of(const struct force_call *c, int row)
-{
-    if (c->precision != MODE_AUTO) return c->precision;
-    return c->results.fine && c->results.fine[row] ? MODE_DOUBLE : MODE_GRAPE;
-}
-/* Arithmetic mode of a call: double if the session's mode would leave most pairs to double.
- * Sessions whose scale was set, for merging, keep their mode. */
-int session_force_precision(struct session *s, int nj);
-/* From now on the scale is that of s->whole, which is empty; 0 or G6X_E_MEMORY. */
-int session_force_begin_whole(struct session *s);
-void session_force_end_whole(struct session *s);
-/* The scale in a mode; the j particles must be settled. */
-struct scale session_force_scale_in(struct session *s, int precision);
 void session_force_free(struct session *s);
 
 #ifdef GRAPE6_FAULT_INJECTION

@@ -1,6 +1,6 @@
 /* force_scale.c - the mode, scale and origin of a force call, from the j particles and the caller's
- * settings. See force.h. */
-#include "session/force.h"
+ * settings. See force_scale.h. */
+#include "session/force_scale.h"
 #include "g6lib.h"
 #include "util/memory.h"
 
@@ -26,14 +26,14 @@ static void forget_origin(double origin[3], int *exponent)
     }
 }
 
-int session_force_begin_whole(struct session *s)
+int session_force_scale_begin_whole(struct session *s)
 {
-    session_force_end_whole(s);
+    session_force_scale_end_whole(s);
     s->whole = memory_zeroed(sizeof *s->whole);
     return s->whole ? 0 : error_set(&s->error, G6X_E_MEMORY, "no memory for all j particles");
 }
 
-void session_force_end_whole(struct session *s)
+void session_force_scale_end_whole(struct session *s)
 {
     if (!s->whole) return;
     jmemory_free(s->whole);
@@ -45,7 +45,7 @@ void session_force_end_whole(struct session *s)
 /* The j particles that have the scale. */
 static const struct jmemory *scaled(const struct session *s) { return s->whole ? s->whole : &s->j; }
 
-int session_force_precision(struct session *s, int nj)
+int session_force_scale_precision(struct session *s, int nj)
 {
     const struct options *o = &s->options;
     jmemory_settle(&s->j, nj, options_threads(o->threads));
@@ -74,5 +74,5 @@ struct scale session_force_scale_in(struct session *s, int precision)
 
 struct scale session_force_scale(struct session *s, int nj)
 {
-    return session_force_scale_in(s, session_force_precision(s, nj));
+    return session_force_scale_in(s, session_force_scale_precision(s, nj));
 }

@@ -144,7 +144,7 @@ struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_h
 {
     const int acting = session_hermite_acting(h);
     struct hermite_noise noise = {.noise = h->noise, .place = h->place, .acting = acting};
-    if (session_force_precision(s, summed(h)) != MODE_AUTO) return noise;
+    if (session_force_scale_precision(s, summed(h)) != MODE_AUTO) return noise;
     const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
     noise.step = fine_step((double)acting);
     for (int k = 0; k < 3; k++) noise.drift[k] = scale.drift[k];

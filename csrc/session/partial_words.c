@@ -104,7 +104,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
-        const int mode = session_force_mode_of(c, i);
+        const int mode = session_force_scale_mode_of(c, i);
         w[WORD_KIND] = kind_of(limbs_of(mode), c->jerk);
         w[WORD_SUMMED_BY] = summed_by(s, mode);
         w[WORD_SCALE] = mode == MODE_DOUBLE ? fine_scale : scale;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cpu/exact.h"
-#include "session/force.h"
+#include "session/force_scale.h"
 
 /* Larger differences, in units of the sum of the terms' magnitudes, are not roundoff: the memory or
  * GPU is broken. Single loses the separation of close pairs. */
@@ -39,7 +39,7 @@ int session_verify_rows(struct session *s, const struct direct_job *job, unsigne
         if (!chosen(s) || c->invalid[i] || is_nan_row(c, i)) continue;
         const double tolerance = s->backend->capabilities & CAN_APPROXIMATE
                                      ? TREE_TOLERANCE
-                                     : TOLERANCE[session_force_mode_of(c, i)];
+                                     : TOLERANCE[session_force_scale_mode_of(c, i)];
         cpu_exact_row(job, i, right, size);
         for (int k = 0; k < NSUM; k++) {
             const int w = window_of(k);

@@ -32,7 +32,8 @@ def particles(rng, n, spread):
     acc[none] = jerk[none] = 0
     time = -(2.0 ** rng.integers(-14, -4, n))
     vel = vel - np.average(vel, axis=0) if n > 1 else vel
-    return dict(mass=np.full(n, 1 / max(n, 1)), pos=pos, vel=vel, acc=acc, jerk=jerk, time=time)
+    mass = np.full(n, 1 / max(n, 1))
+    return {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "time": time}
 
 
 @settings(max_examples=25, deadline=None)

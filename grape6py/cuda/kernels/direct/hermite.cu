@@ -313,12 +313,30 @@ DEVICE_FN void write_block(const struct cuda_turn_job &job)
     }
 }
 
+/* A thread's place among those of 256 threads that are chosen, behind *count earlier ones. Adds
+ * their number to *count. */
+DEVICE_FN int place_among(bool chosen, int *count)
+{
+    __shared__ int of_warp[8];
+    const int t = (int)threadIdx.x;
+    const unsigned bits = __ballot_sync(0xffffffffu, chosen);
+    __syncthreads();
+    if (t % 32 == 0) of_warp[t / 32] = __popc(bits);
+    __syncthreads();
+    int to = *count + __popc(bits & ((1u << t % 32) - 1));
+    for (int w = 0; w < 8; w++) {
+        if (w < t / 32) to += of_warp[w];
+        *count += of_warp[w];
+    }
+    return to;
+}
+
 /* Writes the particles whose steps end first, ascending, to job.address. Returns their number; 0 if
  * one of these steps has no length, or any step has no finite end. */
 DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
 {
     __shared__ double shared[256];
-    __shared__ int of_warp[8], stuck;
+    __shared__ int stuck;
     const int t = (int)threadIdx.x;
     if (t == 0) stuck = 0;
     __syncthreads();
@@ -334,15 +352,7 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
         const int p = base + t;
         const bool is_next =
             p < job.n && hermite_step_end(job.state.t[p], job.state.dt[p], job.common) == least;
-        const unsigned bits = __ballot_sync(0xffffffffu, is_next);
-        __syncthreads();
-        if (t % 32 == 0) of_warp[t / 32] = __popc(bits);
-        __syncthreads();
-        int to = count + __popc(bits & ((1u << t % 32) - 1));
-        for (int w = 0; w < 8; w++) {
-            if (w < t / 32) to += of_warp[w];
-            count += of_warp[w];
-        }
+        const int to = place_among(is_next, &count);
         if (is_next) job.address[to] = p;
         if (is_next && !(least > job.state.t[p])) stuck = 1;
     }
@@ -354,22 +364,13 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
  * double. Returns how many there are. */
 DEVICE_FN int place_fine(const struct cuda_turn_job &job, int count, double time)
 {
-    __shared__ int of_warp[8];
     const int t = (int)threadIdx.x;
     int placed = 0;
     for (int base = 0; base < count && job.fine; base += 256) {
         const int row = base + t;
         const bool fine =
             row < count && hermite_is_fine(&job.noise, &job.state, job.address[row], time);
-        const unsigned bits = __ballot_sync(0xffffffffu, fine);
-        __syncthreads();
-        if (t % 32 == 0) of_warp[t / 32] = __popc(bits);
-        __syncthreads();
-        int to = placed + __popc(bits & ((1u << t % 32) - 1));
-        for (int w = 0; w < 8; w++) {
-            if (w < t / 32) to += of_warp[w];
-            placed += of_warp[w];
-        }
+        const int to = place_among(fine, &placed);
         if (row < count) job.fine[row] = fine ? to : -1;
         if (fine) job.fine_targets[to] = job.targets[row];
     }
