@@ -48,6 +48,12 @@ module cluster
          integer(c_int), value :: clusterid, nj, comm
       end function
 
+      integer(c_int) function g6x_mpi_rows_f(clusterid, nj, ni, index, comm) bind(c)
+         import :: c_int
+         integer(c_int), value :: clusterid, nj, ni, comm
+         integer(c_int), intent(in) :: index(*)
+      end function
+
       integer(c_int) function g6x_mpi_sum_f(ni, words, comm) bind(c)
          import :: c_int, c_long_long, G6X_PARTIAL_WORDS
          integer(c_int), value :: ni, comm
@@ -127,6 +133,7 @@ contains
       call check(g6_set_ti(rank, now))
       do q = 1, nb, npipes
          ni = min(npipes, nb - q + 1)
+         if (partial) call check(g6x_mpi_rows_f(rank, n_local, ni, block(q:), MPI_COMM_WORLD))
          call check(g6calc_firsthalf(rank, n_local, ni, block(q:), xp(:, q:), vp(:, q:), &
                                      a1(:, q:), j1(:, q:), pot1(q:), eps2, h2))
          if (partial) then
