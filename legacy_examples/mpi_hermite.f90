@@ -27,7 +27,6 @@ module cluster
    real(dp), parameter :: eta_start = 0.0025_dp    ! first step = eta_start |a| / |da/dt|
    integer, parameter :: n_host = 4096             ! most bodies for sums over all pairs on the host
    real(dp), parameter :: dt_min = 2.0_dp**(-40), dt_out = 0.25_dp
-
    integer :: n, rank, ranks, npipes, n_local      ! n_local: bodies here, j addresses in use
    logical :: partial = .true., print_all = .false., wall = .false.
    real(dp) :: now = 0, eps = -1, eps2, eta = 0.02_dp, tend = 1, dt_max = 0.125_dp
@@ -40,29 +39,24 @@ module cluster
    integer :: first, count                         ! of which so many, behind first, are due here
    integer(c_long_long), allocatable :: words(:, :)
    integer(int64) :: steps = 0, blocks = 0
-
    ! g6x_mpi.h, compiled in C with G6X_MPI_FORTRAN
    interface
       integer(c_int) function g6x_mpi_share_f(clusterid, nj, comm) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, nj, comm
       end function
-
       integer(c_int) function g6x_mpi_rows_f(clusterid, nj, ni, index, comm) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, nj, ni, comm
          integer(c_int), intent(in) :: index(*)
       end function
-
       integer(c_int) function g6x_mpi_sum_f(ni, words, comm) bind(c)
          import :: c_int, c_long_long, G6X_PARTIAL_WORDS
          integer(c_int), value :: ni, comm
          integer(c_long_long), intent(inout) :: words(G6X_PARTIAL_WORDS, *)
       end function
    end interface
-
 contains
-
    ! Ends all ranks.
    subroutine fail(text)
       character(*), intent(in) :: text
@@ -70,7 +64,6 @@ contains
       write (error_unit, '(2a)') ' mpi_hermite: ', trim(text)
       call MPI_Abort(MPI_COMM_WORLD, 1, code)
    end subroutine
-
    subroutine check(code) ! which the board answers: 0, or one of g6lib, which has said why
       integer(c_int), intent(in) :: code
       if (code /= 0) call fail('the GRAPE fails')

@@ -30,8 +30,8 @@
 #include "ranks.h"
 #include "snapshot.h"
 
-#define NHOST 4096  /* most bodies for sums over all pairs on the host */
-#define NSHOW 5     /* forces shown without being asked */
+#define NHOST 4096 /* most bodies for sums over all pairs on the host */
+#define NSHOW 5    /* forces shown without being asked */
 #define DTOUT 0.25
 
 static int show = NSHOW, wall;

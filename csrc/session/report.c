@@ -37,9 +37,12 @@ void session_report_start(const struct session *s)
                    "%s: backend %.*s, device %s, mode %s, instruction set %s, %d threads, "
                    "%d pipes%s%s, library %s",
                    session_name(s->id, name), word, about, on_gpu ? about + word + 1 : "CPU",
-                   MODES[o->precision], simd_dispatch_name(o->isa), options_threads(o->threads),
-                   process->npipes, process->client ? ", client " : "",
-                   process->client ? process->client : "", library());
+                   MODES[s->backend->capabilities & CAN_APPROXIMATE && o->precision == MODE_AUTO
+                             ? MODE_GRAPE
+                             : o->precision],
+                   simd_dispatch_name(o->isa), options_threads(o->threads), process->npipes,
+                   process->client ? ", client " : "", process->client ? process->client : "",
+                   library());
     if (error_is_news(&last, text)) error_info("%s", text);
 }
 

@@ -225,9 +225,9 @@ def test_unlike_settings_have_costs_of_their_own(tmp_path):
     run("force(opened())", tmp_path, GRAPE6_THREADS="1")
     run("force(opened())", tmp_path, GRAPE6_THREADS="1", GRAPE6_PRECISION="double")
     run("force(opened())", tmp_path, GRAPE6_THREADS="2", GRAPE6_ISA="base")
-    grape, double, base = (known(own_file(tmp_path, s)) for s in ("-0-*-1", "-1-*-1", "-0-base-2"))
-    assert min(costs["cpu_pair"] for costs in (grape, double, base)) > 0
-    assert grape["cpu_thread"] == double["cpu_thread"] == 0.5  # as nothing was measured
+    auto, double, base = (known(own_file(tmp_path, s)) for s in ("-3-*-1", "-1-*-1", "-3-base-2"))
+    assert min(costs["cpu_pair"] for costs in (auto, double, base)) > 0
+    assert auto["cpu_thread"] == double["cpu_thread"] == 0.5  # as nothing was measured
 
 
 def test_a_file_for_all_settings_goes_before_measuring(tmp_path):

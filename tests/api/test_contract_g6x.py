@@ -13,7 +13,7 @@ from particles import assert_force, cloud, direct
 
 ORIGIN = np.zeros((1, 3))
 INT_OPTIONS = {
-    "G6X_PRECISION": (0, [0, 1, 2], [-1, 3, 99]),
+    "G6X_PRECISION": (0, [0, 1, 2, 3], [-1, 4, 99]),
     "G6X_THREADS": (0, [0, 1, 2, 3, 7], [-1]),
     "G6X_JERK": (1, [0, 1], [-1]),
     "G6X_SNAP": (1, [0, 1], [-1]),

@@ -15,6 +15,7 @@ import capi
 import tools
 from grape6py import models, read_snapshot, reference
 from legacy import (
+    AUTO,
     DOUBLE,
     ENERGY_ERROR,
     EPS,
@@ -70,7 +71,7 @@ ENERGY = {
 
 
 @pytest.mark.parametrize(("name", "mode"), [
-    *[(name, GRAPE) for name in ENERGY],
+    *[(name, AUTO) for name in ENERGY],
     *[(name, DOUBLE) for name in (*HERMITES, "kira_style", "treecode")],
 ])  # fmt: skip
 def test_3_26_energy_is_kept(run, stars, distance, name, mode):

@@ -13,6 +13,7 @@ import capi
 import tools
 from grape6py import models, read_snapshot, reference, write_snapshot
 from legacy import (
+    AUTO,
     DOUBLE,
     GRAPE,
     PARTS,
@@ -84,7 +85,11 @@ def truth(path):
     return reference.direct_sum(*particles, eps2=(4 / len(particles.mass)) ** 2, extended=True)
 
 
-@CASES
+@pytest.mark.parametrize(
+    ("snapshot", "mode"),
+    [(SNAPSHOT.name, AUTO), ("larger.dat", AUTO), ("larger.dat", GRAPE), ("larger.dat", DOUBLE)],
+    ids=["1024-auto", "larger-auto", "larger-grape", "larger-double"],
+)
 def test_partial_sums_give_one_output_for_any_number_of_ranks(hermite, folder, snapshot, mode):
     """Partial sums of everything, with the scale set by hand, are the force of one board."""
     one, two, three = (
@@ -115,7 +120,7 @@ def test_doubles_agree_to_the_rounding_of_the_mode(hermite, folder, snapshot, mo
 
 
 @pytest.mark.parametrize(("ranks", "how", "mode"), [
-    (1, "-p", DOUBLE), (2, "-p", GRAPE), (3, "-d", GRAPE)
+    (1, "-p", DOUBLE), (2, "-p", AUTO), (3, "-d", AUTO)
 ])  # fmt: skip
 def test_energy_is_kept_over_one_time_unit(hermite, ranks, how, mode):
     assert_energy_is_kept(hermite(ranks, SNAPSHOT.name, how, environment=mode))
@@ -125,7 +130,7 @@ def test_energy_is_kept_over_one_time_unit(hermite, ranks, how, mode):
 def test_partial_sums_do_not_depend_on_pipes(hermite, pipes):
     arguments = (2, "larger.dat", "-p", "-f", "-t", SHORT["larger.dat"])
     text = hermite(*arguments, environment=(("GRAPE6_NPIPES", pipes),))
-    assert text == hermite(*arguments, environment=GRAPE)
+    assert text == hermite(*arguments, environment=AUTO)
 
 
 def test_the_program_is_as_long_as_an_example_may_be():

@@ -393,7 +393,7 @@ def truth(model):
     particles, _ = model
     plain = reference.direct_sum(*particles, nearest=True, h2=0.01, extended=True)
     softened = reference.direct_sum(*particles, eps2=1e-4, extended=True)
-    return plain, softened._replace(pot=softened.pot - particles.mass / 0.01)
+    return plain, softened._replace(pot=particles.mass / 0.01 - softened.pot)
 
 
 @pytest.mark.parametrize("isa", ["base", "neon"])

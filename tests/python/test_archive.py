@@ -81,7 +81,7 @@ def test_particles_of_any_output_time_can_be_read(path):
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_a_restart_in_another_mode_warns_of_other_bits(path, precision):
     written(path)
-    with pytest.warns(Grape6Warning, match=f"grape.*{precision}"):
+    with pytest.warns(Grape6Warning, match=f"auto.*{precision}"):
         cluster = Hermite.load(path, precision=precision)
     assert cluster.precision == precision
 

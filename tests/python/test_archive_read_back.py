@@ -146,7 +146,7 @@ def test_a_run_that_goes_on_in_its_file_has_what_one_without_a_stop_has(case, he
 
 CHANGES = [
     (Hermite, {}, {"eta": 0.01}, "eta 0.01 instead of 0.02"),
-    (Hermite, {}, {"precision": "double"}, "precision double instead of grape"),
+    (Hermite, {}, {"precision": "double"}, "precision double instead of auto"),
     (Leapfrog, {"dt_max": 2**-6, "eta": 0.02}, {"eta": 0.01}, "eta 0.01 instead of 0.02"),
 ]
 
@@ -221,7 +221,7 @@ def test_the_command_changes_output_times_and_accuracy(here, capfd):
     about, records = archive.history("a.h5")
     assert [record["time"] for record in records] == [0, 0.125, 0.25, 0.5, 0.75, 1]
     assert (about["eta"], about["dt_out"], about["precision"]) == (0.01, 0.25, "double")
-    whats = "eta 0.01 instead of 0.02", "precision double instead of grape", "dt_out 0.25 instead"
+    whats = "eta 0.01 instead of 0.02", "precision double instead of auto", "dt_out 0.25 instead"
     assert all(f"at time 0.25: {what}" in about["changes"] for what in whats)
     assert run("a.h5", "--restart", "--t-end", 2, "--eps", 0.1, "--field", "nfw,mass=1,scale=1")
     words = "--restart takes all settings but --dt-out, --eta and --precision from the file: leave"

@@ -22,11 +22,13 @@ from particles import relative
 EXAMPLES = capi.ROOT / "legacy_examples"
 SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
 EPS = 4 / 1024
-GRAPE, DOUBLE = (), (("GRAPE6_PRECISION", "double"),)  # environments of the modes
+# Environments of the modes.
+AUTO, GRAPE, DOUBLE = (), (("GRAPE6_PRECISION", "grape"),), (("GRAPE6_PRECISION", "double"),)
 # Median and largest errors of acc and pot: four times those of 16384 bodies, a sixteenth of the
 # pairs averages.
 FORCE_ERRORS = {
     GRAPE: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
+    AUTO: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
     DOUBLE: ((6e-15, 4e-14), (4e-15, 4e-14)),
 }
 ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
