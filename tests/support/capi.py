@@ -67,7 +67,7 @@ def read_header(path):
 
 SIGNATURES, CONSTANTS = read_header(HEADER)
 C_TYPES = {"i": ctypes.c_int, "l": ctypes.c_longlong, "d": ctypes.c_double, "p": ctypes.c_void_p}
-MODES = {"grape": 0, "double": 1, "single": 2, "auto": 3}
+MODES = {"grape": 0, "double": 1, "single": 2}
 ISAS = {name.removeprefix("G6X_ISA_").lower(): number for name, number in CONSTANTS.items()
         if name.startswith("G6X_ISA_") and number > 0}  # fmt: skip
 # Those that a library for this processor has kernels of.
