@@ -35,6 +35,7 @@ void session_force_free(struct session *s)
     session_call_rows_free(s);
     memset(&s->ahead, 0, sizeof s->ahead);
     s->on_host_capacity = 0;
+    s->block_fine = NULL;
     s->given_rows = 0;
 }
 
@@ -217,6 +218,7 @@ int session_force_fall_back(struct session *s, int code)
     s->state = NULL;
     s->call.lists.count = 0;
     s->call.distances = 0;
+    s->block_fine = NULL;
     for (int k = 0; k < PACKINGS; k++) jmemory_stale_all(&s->j, k);
     return s->backend->open(&s->options, 0, &s->state, &s->error);
 }

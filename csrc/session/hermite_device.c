@@ -68,6 +68,7 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     fpenv_enter(&host);
     const struct hermite_noise noise = session_hermite_noise(s, h);
     s->block_rows = ni;
+    s->block_time = time;
     return leave(s,
                  s->backend->arrays->predict(s->state, h, &noise, ni, time, stream, &s->block_fine,
                                              &s->error),
@@ -127,7 +128,9 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
 static struct targets targets_of(const struct session *s, const struct g6x_hermite *h,
                                  const struct g6x_evolution *e, int k, int count, void *stream)
 {
-    const int known = s->block_fine && s->block_rows == e->ni && !e->pass; /* then written */
+    /* of a later pass all are fine, having been written at this time */
+    const int known =
+        s->block_fine && s->block_rows == e->ni && s->block_time == e->next && !e->pass;
     return (struct targets){.ni = count,
                             .fine = known ? s->block_fine + k : NULL,
                             .index = h->address + k,

@@ -133,6 +133,7 @@ struct session {
     struct force_call call;
     const unsigned char *block_fine; /* of a block on a device, or NULL; block_rows of them */
     int block_rows;
+    double block_time;
     unsigned char *given; /* fine rows that the next call has, instead of what slots say */
     int given_rows;       /* one more than the i particles they are of; 0: none are given */
     struct ahead ahead;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 
@@ -22,6 +23,9 @@ def _names(path: Path, library: str) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF" and b"\0%s\0" % library.encode() in file.read()
+            if file.read(4) != b"\x7fELF":
+                return False
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+                return whole.find(b"\0%s\0" % library.encode()) >= 0
     except OSError:
         return False

@@ -6,6 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grape6py import Grape6, models
+from grape6py._lib.library import ffi, lib
+from grape6py.errors import Grape6Error
+
+pytestmark = pytest.mark.backends("cpu cuda")
 
 
 def is_fine(step, dt, acc, jerk, vel):
@@ -17,23 +21,26 @@ def is_fine(step, dt, acc, jerk, vel):
 
 
 def board(precision, body, **given_options):
-    grape = Grape6(backend="cpu", precision=precision, threads=2, **given_options)
+    grape = Grape6(precision=precision, threads=2, **given_options)
     grape.set_particles(**body)
     return grape
 
 
-def particles(rng, n, spread):
-    """Bodies with derivatives, some without, whose time scales differ by orders of magnitude."""
+def particles(rng, n, spread, unit=1.0):
+    """Bodies with derivatives, some without, whose time scales differ by orders of magnitude, some
+    at their own time, one a million times as heavy; all numbers but times and masses in a unit."""
     s = models.plummer(n, seed=int(rng.integers(1 << 30))) if n > 1 else None
     pos, vel = (s.pos, s.vel) if s is not None else (np.zeros((n, 3)), np.ones((n, 3)))
     acc, jerk = rng.normal(size=(2, n, 3))
     jerk *= 10.0 ** rng.uniform(-spread, spread, size=(n, 1))
     none = rng.random(n) < 0.2
     acc[none] = jerk[none] = 0
-    time = -(2.0 ** rng.integers(-14, -4, n))
+    time = -(2.0 ** rng.integers(-14, -4, n)) * (rng.random(n) < 0.9)
     vel = vel - np.average(vel, axis=0) if n > 1 else vel
     mass = np.full(n, 1 / max(n, 1))
-    return {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "time": time}
+    mass[:1] *= 1e6
+    vectors = {"pos": pos, "vel": vel, "acc": acc, "jerk": jerk}
+    return {"mass": mass, "time": time} | {name: unit * a for name, a in vectors.items()}
 
 
 @settings(max_examples=25, deadline=None)
@@ -41,15 +48,16 @@ def particles(rng, n, spread):
     st.integers(0, 2**31),
     st.sampled_from([1, 2, 3, 63, 64, 300, 1500]),
     st.sampled_from([0.0, 1e-2, 1.0]),
+    st.sampled_from([1.0, 1e-30, 1e30]),
 )
-def test_each_row_is_that_of_grape_or_of_double(seed, n, eps):
+def test_each_row_is_that_of_grape_or_of_double(seed, n, eps, unit):
     rng = np.random.default_rng(seed)
-    body = particles(rng, n, 3)
+    body, eps = particles(rng, n, 3, unit), eps * unit
     boards = {mode: board(mode, body) for mode in ("auto", "grape", "double")}
     with boards["auto"], boards["grape"], boards["double"]:
         index = rng.permutation(n).astype(np.int32)
-        pos, vel = rng.normal(size=(2, n, 3))
-        found = {m: b.forces(pos, vel, index=index, eps=eps, time=0.0, nn=True, h=0.5)
+        pos, vel = unit * rng.normal(size=(2, n, 3))
+        found = {m: b.forces(pos, vel, index=index, eps=eps, time=0.0, nn=True, h=unit / 2)
                  for m, b in boards.items()}  # fmt: skip
         drift = np.array(boards["auto"].scale.drift)
         fine = is_fine(0.01 if n <= 1024 else 0.005, -body["time"], body["acc"], body["jerk"],
@@ -95,3 +103,54 @@ def test_rows_without_own_derivatives_are_as_in_mode_grape(lacks):
         a, b = (g.forces(pos, vel, index=index, eps=0.01, time=0.0) for g in (auto, grape))
         np.testing.assert_array_equal(a.acc, b.acc)
         np.testing.assert_array_equal(a.jerk, b.jerk)
+
+
+def bytes_of(array):
+    return ffi.cast("unsigned char *", array.ctypes.data)
+
+
+def test_rows_that_were_given_are_summed_so_once_and_are_counted():
+    """Whatever their slots say; the next call follows the slots again."""
+    rng = np.random.default_rng(7)
+    body = particles(rng, 60, 3)
+    pos, vel = rng.normal(size=(2, 60, 3))
+    index = np.arange(60, dtype=np.int32)
+    with board("auto", body) as auto, board("grape", body) as grape, board("double", body) as exact:
+        call = {"pos": pos, "vel": vel, "index": index, "eps": 0.01, "time": 0.0}
+        ruled = auto.forces(**call)
+        by_slots = np.zeros(60, np.uint8)
+        cluster, labels = auto._board.cluster, ffi.cast("int *", index.ctypes.data)
+        assert lib.g6x_get_fine_rows(cluster, 60, 60, labels, bytes_of(by_slots)) == 0
+        right = np.where(by_slots[:, None], exact.forces(**call).acc, grape.forces(**call).acc)
+        np.testing.assert_array_equal(ruled.acc, right)
+        chosen = (1 - by_slots).astype(np.uint8)
+        assert lib.g6x_set_fine_rows(cluster, 60, bytes_of(chosen)) == 0
+        right = np.where(chosen[:, None], exact.forces(**call).acc, grape.forces(**call).acc)
+        np.testing.assert_array_equal(auto.forces(**call).acc, right)
+        np.testing.assert_array_equal(auto.forces(**call).acc, ruled.acc)
+        counts = ffi.new("long long[3]")
+        assert lib.g6x_counts(cluster, counts) == 0
+        assert list(counts) == [3, 180, 60 + int(by_slots.sum())]
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda c, b: lib.g6x_set_fine_rows(c, -1, b),
+    lambda c, b: lib.g6x_set_fine_rows(c, 1, ffi.NULL),
+    lambda c, b: lib.g6x_get_fine_rows(c, -1, 1, ffi.new("int[1]"), b),
+    lambda c, b: lib.g6x_get_fine_rows(c, 1, 1, ffi.NULL, b),
+    lambda c, b: lib.g6x_counts(c, ffi.NULL),
+])  # fmt: skip
+def test_wrong_arguments_are_refused(wrong):
+    with board("auto", particles(np.random.default_rng(8), 5, 1)) as auto:
+        assert wrong(auto._board.cluster, ffi.new("unsigned char[1]")) < 0
+        assert np.isfinite(auto.forces(eps=0.01).acc).all()
+
+
+def test_rows_given_for_another_number_of_targets_are_refused():
+    rng = np.random.default_rng(9)
+    with board("auto", particles(rng, 5, 1)) as auto:
+        fine = np.ones(4, np.uint8)
+        assert lib.g6x_set_fine_rows(auto._board.cluster, 4, bytes_of(fine)) == 0
+        with pytest.raises(Grape6Error, match="after g6x_set_fine_rows with 4"):
+            auto.forces(eps=0.01)
+        assert np.isfinite(auto.forces(eps=0.01).acc).all()
