@@ -1,4 +1,4 @@
-"""The table of what it takes to ask for more accuracy, for tables.py."""
+"""The tables of what it takes to ask for more accuracy, for tables.py."""
 
 from tables_markdown import head, row
 
@@ -27,4 +27,13 @@ def more_accurate(result):
     return lines
 
 
-MAKERS = {"eta": more_accurate}
+def price(result):
+    """Seconds of modes auto and double over those of grape, by N."""
+    lines = head("N", "rows in double", "`auto`", "`double`")
+    for f in result["figures"]:
+        share = f"{100 * f['share']:.1f} %"
+        lines += row([f["n"], share, *(f"{f[mode] / f['grape']:.2f}" for mode in MODES[1:3])])
+    return lines
+
+
+MAKERS = {"eta": more_accurate, "auto-price": price}

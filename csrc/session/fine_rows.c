@@ -36,18 +36,18 @@ static void look_at(void *search, int64_t first, int64_t end)
 }
 
 /* Looks up n rows in the slots of `nj` of `all` j particles; returns how many are fine. */
-static int look_up(struct session *s, struct jmemory *memory, int64_t nj, int64_t all, double time,
-                   int rows, const int32_t *index, unsigned char *fine)
+static int look_up(const struct session *s, struct jmemory *memory, int64_t nj, int64_t all,
+                   const double drift[3], double time, int rows, const int32_t *index,
+                   unsigned char *fine)
 {
     enum { ROWS = 256, ROWS_PER_THREAD = 4096 };
-    const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
     int found = 0;
     jmemory_commit(memory);
     jmemory_map(memory);
     struct search search = {.memory = memory,
                             .time = time,
                             .step = fine_step((double)all),
-                            .drift = scale.drift,
+                            .drift = drift,
                             .nj = nj,
                             .index = index,
                             .fine = fine};
@@ -72,7 +72,8 @@ int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *ind
     const int shared = !s->whole && (s->options.scale[0] != G6X_AUTO || s->j.is_share);
     memset(fine, 0, (size_t)rows);
     if (shared || all_rest(memory, all)) return 0;
-    return look_up(s, memory, all, all, s->call.time, rows, index, fine);
+    const struct force_call *c = &s->call;
+    return look_up(s, memory, all, all, c->scale.drift, c->time, rows, index, fine);
 }
 
 int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, unsigned char *fine)
@@ -87,8 +88,11 @@ int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, u
     if (!ni) return 0;
     fpenv_enter(&host);
     memset(fine, 0, (size_t)ni);
-    if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj))
-        (void)look_up(s, &s->j, nj, s->j.is_share ? s->j.share_all : nj, s->time, ni, index, fine);
+    if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj)) {
+        const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
+        const int64_t all = s->j.is_share ? s->j.share_all : nj;
+        (void)look_up(s, &s->j, nj, all, scale.drift, s->time, ni, index, fine);
+    }
     fpenv_leave(&host);
     return 0;
 }

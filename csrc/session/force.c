@@ -153,7 +153,6 @@ void session_force_freeze(struct session *s, int nj)
     struct force_call *c = &s->call;
     c->precision = session_force_scale_precision(s, nj);
     c->scale = session_force_scale_in(s, c->precision);
-    c->fine_scale = c->precision == MODE_AUTO ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
     c->isa = s->options.isa;
@@ -162,8 +161,9 @@ void session_force_freeze(struct session *s, int nj)
 
 int session_force_upload(struct session *s, int nj)
 {
-    const struct force_call *c = &s->call;
+    struct force_call *c = &s->call;
     struct options options = s->options;
+    c->fine_scale = c->fine ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
     options.precision = c->precision;
     options.jerk = c->jerk;
     options.snap = c->snap;

@@ -205,6 +205,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     session_force_freeze(s, nj);
     const struct hermite_noise noise = session_hermite_noise(s, h);
     if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return 2;
+    s->call.fine = turn->fine;
     const int code = session_force_upload(s, nj);
     s->calls++;
     s->rows += e->ni;
