@@ -18,7 +18,7 @@ int by_row_open(const struct backend *inner, const struct options *o, int choice
 {
     struct by_row *b = memory_zeroed(sizeof *b);
     if (!b) return error_set(err, G6X_E_MEMORY, "out of memory at open");
-    *b = (struct by_row){.inner = inner, .options = *o, .choice = choice};
+    *b = (struct by_row){.inner = inner, .options = *o, .choice = choice, .end = ROWS_COARSE + 1};
     const int code = by_row_have(b, ROWS_COARSE, err);
     if (code)
         memory_free(b);
@@ -52,7 +52,7 @@ int by_row_set_j(void *state, const struct upload *upload, struct error *err)
     b->options = *upload->options;
     b->upload = *upload;
     b->upload.options = &b->options;
-    b->only = ROWS_COARSE;
+    b->first = ROWS_COARSE, b->end = ROWS_COARSE + 1;
     memset(b->sent, 0, sizeof b->sent);
     return b->options.precision == MODE_AUTO ? 0 : by_row_ready(b, ROWS_COARSE, err);
 }
@@ -88,22 +88,16 @@ int by_row_ready(struct by_row *b, int kind, struct error *err)
 
 /* ---- the rows of a call ----------------------------------------------------------------- */
 
-static int reserve_rows(struct by_row *b, int ni, struct error *err)
+/* Reserves the arrays of a call with rows of both kinds, and sets `row` and `n` of each. */
+static int divide(struct by_row *b, int ni, const unsigned char *fine, struct error *err)
 {
     const struct memory_array all[] = OF_ROWS(b, ni);
-    if (ni <= b->capacity) return 0;
-    int missing = memory_grow_all(all);
-    for (int k = 0; k < NSUM && !missing; k++)
+    const int grows = ni > b->capacity;
+    int missing = grows && memory_grow_all(all);
+    for (int k = 0; k < NSUM && grows && !missing; k++)
         missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(b->sum[k], ni), {0}});
     if (missing) return error_set(err, G6X_E_MEMORY, "out of memory for %d i particles", ni);
-    b->capacity = ni;
-    return 0;
-}
-
-int by_row_divide(struct by_row *b, int ni, const unsigned char *fine, struct error *err)
-{
-    const int code = reserve_rows(b, ni, err);
-    if (code) return code;
+    if (grows) b->capacity = ni;
     for (int k = 0; k < ROW_KINDS; k++) b->kind[k].n = 0;
     for (int i = 0; i < ni; i++) {
         struct rows_of_kind *k = &b->kind[fine[i] ? ROWS_FINE : ROWS_COARSE];
@@ -140,13 +134,14 @@ int by_row_submit(void *state, const struct targets *targets, struct error *err)
     int fine = 0;
     b->targets = *targets;
     for (int i = 0; i < targets->ni && targets->fine; i++) fine += targets->fine[i] != 0;
-    b->only = !fine ? ROWS_COARSE : fine == targets->ni ? ROWS_FINE : ROW_KINDS;
-    if (b->only < ROW_KINDS) {
-        const int code = by_row_ready(b, b->only, err);
-        return code ? code : b->inner->submit(b->state[b->only], targets, err);
+    b->first = fine && fine == targets->ni ? ROWS_FINE : ROWS_COARSE;
+    b->end = fine ? ROWS_FINE + 1 : ROWS_COARSE + 1;
+    if (!by_row_has_both(b)) {
+        const int code = by_row_ready(b, b->first, err);
+        return code ? code : b->inner->submit(b->state[b->first], targets, err);
     }
     if (targets->fill) targets->fill(targets->context, 0, targets->ni);
-    int code = by_row_divide(b, targets->ni, targets->fine, err);
+    int code = divide(b, targets->ni, targets->fine, err);
     for (int k = 0; k < ROW_KINDS && !code; k++) {
         const struct targets some = targets_of(&b->targets, &b->kind[k]);
         code = by_row_ready(b, k, err);
@@ -162,9 +157,9 @@ int by_row_collect(void *state, unsigned want, int count, struct results *result
 {
     struct by_row *b = state;
     int code = 0;
-    if (b->only < ROW_KINDS) {
-        code = b->inner->collect(b->state[b->only], want, count, results, err);
-        results->fine = b->only == ROWS_FINE ? b->targets.fine : NULL;
+    if (!by_row_has_both(b)) {
+        code = b->inner->collect(b->state[b->first], want, count, results, err);
+        results->fine = b->first == ROWS_FINE ? b->targets.fine : NULL;
         return code;
     }
     if (count < b->targets.ni) return 1;
@@ -187,7 +182,7 @@ int by_row_partials(void *state, const struct partial_row **rows, struct error *
 {
     struct by_row *b = state;
     int code = 0;
-    if (b->only < ROW_KINDS) return b->inner->partials(b->state[b->only], rows, err);
+    if (!by_row_has_both(b)) return b->inner->partials(b->state[b->first], rows, err);
     for (int kind = 0; kind < ROW_KINDS && !code; kind++) {
         const struct partial_row *some = NULL;
         code = b->inner->partials(b->state[kind], &some, err);
@@ -233,8 +228,8 @@ int by_row_neighbours(void *state, int first, int count, const double *h2,
     struct by_row *b = state;
     struct neighbour_lists some[ROW_KINDS] = {{0}};
     int at[ROW_KINDS], code = 0;
-    if (b->only < ROW_KINDS)
-        return b->inner->neighbours(b->state[b->only], first, count, h2, lists, err);
+    if (!by_row_has_both(b))
+        return b->inner->neighbours(b->state[b->first], first, count, h2, lists, err);
     for (int kind = 0; kind < ROW_KINDS && !code; kind++) {
         struct rows_of_kind *k = &b->kind[kind];
         at[kind] = rows_before(k, first);

@@ -25,7 +25,7 @@ struct by_row {
     int sent[ROW_KINDS];  /* the state has it */
 
     struct targets targets;
-    int only; /* the kind of all rows of the call, or ROW_KINDS if it has both */
+    int first, end; /* the kinds that the call has: one, or both */
     int capacity;
     struct rows_of_kind kind[ROW_KINDS];
     /* By row, merged from those of both kinds. */
@@ -52,14 +52,7 @@ void by_row_close(void *state);
 int by_row_have(struct by_row *b, int kind, struct error *err);
 /* The same, and gives it the j particles. */
 int by_row_ready(struct by_row *b, int kind, struct error *err);
-/* The first and the end of the kinds that a call has. */
-static inline int by_row_first(const struct by_row *b) { return b->only < ROW_KINDS ? b->only : 0; }
-static inline int by_row_end(const struct by_row *b)
-{
-    return b->only < ROW_KINDS ? b->only + 1 : ROW_KINDS;
-}
-/* Reserves the arrays of a call with rows of both kinds, and sets `row` and `n` of each. */
-int by_row_divide(struct by_row *b, int ni, const unsigned char *fine, struct error *err);
+static inline int by_row_has_both(const struct by_row *b) { return b->end - b->first == ROW_KINDS; }
 
 #define BY_ROW_FUNCTIONS                                                                           \
     .reserve = by_row_reserve, .set_j = by_row_set_j, .submit = by_row_submit,                     \

@@ -124,7 +124,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     const struct by_row *b = state;
     int code = 0;
     *found = (struct device_found){{-1, -1}, {-1, -1}, 0};
-    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+    for (int kind = b->first; kind < b->end && !code; kind++) {
         struct device_found some = *found;
         struct cuda *c = enter(b->state[kind], err);
         code = c ? leave(c, cuda_arrays_write_outputs(c, to, &some, err)) : err->code;
@@ -140,7 +140,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
 static int64_t bytes_before(const struct by_row *b, int kind)
 {
     int64_t bytes = 0;
-    for (int k = by_row_first(b); k < kind; k++) {
+    for (int k = b->first; k < kind; k++) {
         const struct cuda *c = ((const struct cuda_multi_device *)b->state[k])->device[0];
         bytes += part_bytes(c->mode, c->targets.ni);
     }
@@ -152,7 +152,7 @@ static int store_part(void *state, void *part, void *stream, int *left, struct e
     const struct by_row *b = state;
     int code = 0;
     *left = 0;
-    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+    for (int kind = b->first; kind < b->end && !code; kind++) {
         int some = 0;
         struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)part + bytes_before(b, kind);
@@ -165,9 +165,9 @@ static int store_part(void *state, void *part, void *stream, int *left, struct e
 static int merge_parts(void *state, void *parts, int count, void *stream, struct error *err)
 {
     const struct by_row *b = state;
-    const int64_t bytes = bytes_before(b, by_row_end(b));
+    const int64_t bytes = bytes_before(b, b->end);
     int code = 0;
-    for (int kind = by_row_first(b); kind < by_row_end(b) && !code; kind++) {
+    for (int kind = b->first; kind < b->end && !code; kind++) {
         struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)parts + bytes_before(b, kind);
         code = c ? leave(c, cuda_parts_merge(c, at, bytes, count, stream, err)) : err->code;
@@ -206,9 +206,9 @@ static int fetch(void *state, const struct fetched_targets *to, struct error *er
 {
     struct by_row *b = state;
     const struct targets *t = &b->targets;
-    struct cuda *c = enter(b->state[by_row_first(b)], err);
+    struct cuda *c = enter(b->state[b->first], err);
     if (!c) return err->code;
-    if (b->only < ROW_KINDS) return leave(c, cuda_arrays_fetch(c, to, err));
+    if (!by_row_has_both(b)) return leave(c, cuda_arrays_fetch(c, to, err));
     int code = 0;
     for (int kind = 0; kind < ROW_KINDS && !code; kind++) code = fetch_kind(b, kind, to, err);
     if (!code && t->h2)

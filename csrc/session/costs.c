@@ -179,11 +179,8 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
         struct results results;
         t->time += moves ? 0x1p-20 : 0.0;
         jmemory_settle(&t->j, nj, options_threads(t->options.threads));
-        const struct upload upload = {.memory = &t->j,
-                                      .nj = nj,
-                                      .time = t->time,
-                                      .scale = jmemory_scale(&t->j),
-                                      .options = &t->options};
+        const struct scale scale = jmemory_scale(&t->j);
+        const struct upload upload = {&t->j, nj, t->time, scale, scale, &t->options};
         int code = t->backend->reserve(t->state, t->j.capacity, &t->error);
         if (!code) code = t->backend->set_j(t->state, &upload, &t->error);
         if (!code) code = t->backend->submit(t->state, &targets, &t->error);

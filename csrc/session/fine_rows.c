@@ -12,7 +12,7 @@
 #include "util/threads.h"
 
 struct search {
-    const struct jmemory *memory;
+    struct jmemory *memory;
     double time, step;
     const double *drift;
     int64_t nj;
@@ -35,25 +35,16 @@ static void look_at(void *search, int64_t first, int64_t end)
     }
 }
 
-/* Looks up n rows in the slots of `nj` of `all` j particles; returns how many are fine. */
-static int look_up(const struct session *s, struct jmemory *memory, int64_t nj, int64_t all,
-                   const double drift[3], double time, int rows, const int32_t *index,
-                   unsigned char *fine)
+/* Looks up rows in the slots of j particles; returns how many are fine. */
+static int look_up(const struct session *s, struct search *search, int rows)
 {
     enum { ROWS = 256, ROWS_PER_THREAD = 4096 };
     int found = 0;
-    jmemory_commit(memory);
-    jmemory_map(memory);
-    struct search search = {.memory = memory,
-                            .time = time,
-                            .step = fine_step((double)all),
-                            .drift = drift,
-                            .nj = nj,
-                            .index = index,
-                            .fine = fine};
+    jmemory_commit(search->memory);
+    jmemory_map(search->memory);
     threads_each(options_threads_for(rows / ROWS_PER_THREAD + 1, s->options.threads), rows, ROWS,
-                 look_at, &search);
-    for (int i = 0; i < rows; i++) found += fine[i];
+                 look_at, search);
+    for (int i = 0; i < rows; i++) found += search->fine[i];
     return found;
 }
 
@@ -73,7 +64,9 @@ int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *ind
     memset(fine, 0, (size_t)rows);
     if (shared || all_rest(memory, all)) return 0;
     const struct force_call *c = &s->call;
-    return look_up(s, memory, all, all, c->scale.drift, c->time, rows, index, fine);
+    const double step = fine_step((double)all);
+    struct search search = {memory, c->time, step, c->scale.drift, all, index, fine};
+    return look_up(s, &search, rows);
 }
 
 int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, unsigned char *fine)
@@ -91,7 +84,9 @@ int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, u
     if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj)) {
         const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
         const int64_t all = s->j.is_share ? s->j.share_all : nj;
-        (void)look_up(s, &s->j, nj, all, scale.drift, s->time, ni, index, fine);
+        const double step = fine_step((double)all);
+        struct search search = {&s->j, s->time, step, scale.drift, nj, index, fine};
+        (void)look_up(s, &search, ni);
     }
     fpenv_leave(&host);
     return 0;
