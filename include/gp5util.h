@@ -1,7 +1,4 @@
 /* gp5util.h - g5lib.h under the name that programs written for Phantom-GRAPE include. */
-#ifndef GP5UTIL_H
-#define GP5UTIL_H
-
 #ifdef SYMMETRIC
 #error "libgrape6 has no symmetric softening: compile without -DSYMMETRIC"
 #endif
@@ -11,6 +8,4 @@
 /* Number of j particles in the arrays of such programs; g5_set_xmj accepts more. */
 #ifndef JMEMSIZE
 #define JMEMSIZE (1 << 16)
-#endif
-
 #endif

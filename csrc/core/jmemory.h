@@ -178,8 +178,6 @@ void jmemory_share_end(struct jmemory *j);
  * recomputed. */
 void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
                            double v[3][ORIGIN_COLUMN], int n);
-/* Recomputes the notes of all counted slots for a new origin. */
-void jmemory_note_again(struct jmemory *j);
 
 /* Lowest bad or lost address below nj, or -1; *state becomes SLOT_BAD or SLOT_LOST. */
 int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state);

@@ -157,8 +157,8 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-/* The others are recomputed when they are counted. */
-void jmemory_note_again(struct jmemory *j)
+/* For a new origin; slots that are not counted are recomputed when they are. */
+static void note_again(struct jmemory *j)
 {
     for (int64_t a = 0; a < j->counted; a++) {
         const struct slot_note old = j->note[a];
@@ -187,7 +187,7 @@ void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
-    jmemory_note_again(j);
+    note_again(j);
 }
 
 /* Updates the origin from the sample, before the changed slots are settled. */

@@ -128,7 +128,6 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
         struct device_found some = *found;
         struct cuda *c = enter(b->state[kind], err);
         code = c ? leave(c, cuda_arrays_write_outputs(c, to, &some, err)) : err->code;
-        if (code) break;
         take_lower(&found->invalid, some.invalid);
         take_lower(&found->out_of_range, some.out_of_range);
         found->left |= some.left;

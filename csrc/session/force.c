@@ -291,7 +291,8 @@ int session_force_first_plain(struct session *s, int nj, int ni, const int *inde
 
 /* ---- lasthalf ------------------------------------------------------------------- */
 
-struct direct_job session_force_job(struct session *s, _Atomic int64_t *zero_distances)
+/* The current call for the functions of exact.h. */
+static struct direct_job job_of(struct session *s, _Atomic int64_t *zero_distances)
 {
     const struct force_call *c = &s->call;
     jmemory_commit(&s->j);
@@ -315,13 +316,13 @@ int session_force_verify(struct session *s, unsigned want)
 {
     _Atomic int64_t zero_distances = 0;
     if (!(s->options.verify > 0.0)) return 0;
-    const struct direct_job job = session_force_job(s, &zero_distances);
+    const struct direct_job job = job_of(s, &zero_distances);
     return session_verify_rows(s, &job, want);
 }
 
 static void find_distances(struct session *s)
 {
-    const struct direct_job job = session_force_job(s, NULL);
+    const struct direct_job job = job_of(s, NULL);
     session_distance_up_to(&s->call, &job, s->call.ni, s->options.threads);
 }
 
@@ -411,8 +412,7 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        const struct direct_job job =
-            distance ? session_force_job(s, NULL) : (struct direct_job){.ni = 0};
+        const struct direct_job job = distance ? job_of(s, NULL) : (struct direct_job){.ni = 0};
         int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
         code = session_force_complete(s, want);
         if (s->backend != backend) written = 0;

@@ -59,8 +59,6 @@ void session_force_warn(struct session *s, int64_t zero_distances);
 int session_force_resume(struct session *s, int code);
 /* Completes the sums and the other requested results (WANT_*). */
 int session_force_complete(struct session *s, unsigned want);
-/* The current call for the functions of exact.h. */
-struct direct_job session_force_job(struct session *s, _Atomic int64_t *zero_distances);
 /* Verifies rows of the call just computed, as GRAPE6_VERIFY requests. 0 or G6X_E_VERIFY. */
 int session_force_verify(struct session *s, unsigned want);
 

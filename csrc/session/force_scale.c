@@ -50,10 +50,9 @@ int session_force_scale_precision(struct session *s, int nj)
     const struct options *o = &s->options;
     jmemory_settle(&s->j, nj, options_threads(o->threads));
     if (s->whole) jmemory_settle(s->whole, s->whole_nj, options_threads(o->threads));
-    const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
-    if (may && jmemory_is_crowded(scaled(s))) return MODE_DOUBLE;
-    const int by_row = o->precision == MODE_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
-    return o->precision == MODE_AUTO && !by_row ? MODE_GRAPE : o->precision;
+    if (s->backend->capabilities & CAN_APPROXIMATE)
+        return o->precision == MODE_AUTO ? MODE_GRAPE : o->precision;
+    return o->scale[0] == G6X_AUTO && jmemory_is_crowded(scaled(s)) ? MODE_DOUBLE : o->precision;
 }
 
 struct scale session_force_scale_in(struct session *s, int precision)

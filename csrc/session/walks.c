@@ -21,7 +21,7 @@ struct pending_walks {
     int64_t bad_target, bad_entry, out_of_range; /* as in struct walks */
 };
 
-void session_walks_fill_nan(const struct walks *w)
+static void fill_nan(const struct walks *w)
 {
     for (int64_t k = 0; k < w->count; k++)
         for (int64_t i = 0; i < w->group[k].ni; i++)
@@ -83,7 +83,7 @@ int session_walks_sum(struct session *s, struct walks *w)
         code = cpu_walks_sum(w, &s->error);
     }
     if (!code) code = verdict(w, &s->error);
-    if (fails_all(code)) session_walks_fill_nan(w);
+    if (fails_all(code)) fill_nan(w);
     fpenv_leave(&host);
     return code;
 }
@@ -227,7 +227,7 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w)
     else
         code = retrieve(s, f, w);
     if (f && code != G6X_E_MISMATCH) forget(f);
-    if (fails_all(code)) session_walks_fill_nan(w);
+    if (fails_all(code)) fill_nan(w);
     fpenv_leave(&host);
     return code;
 }

@@ -11,5 +11,3 @@ int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code
 /* Reads ni, acc and pot of the groups. */
 int session_walks_retrieve(struct session *s, int tag, struct walks *w);
 void session_walks_free(struct session *s);
-/* Sets all results to NaN. */
-void session_walks_fill_nan(const struct walks *w);

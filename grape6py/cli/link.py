@@ -152,6 +152,5 @@ def _files(folder: Path, names: Iterable[str]) -> Files:
 def _target(folder: Path, library: Path) -> str:
     """The library of this package; by a relative path where it is in the same folder, which may
     then be moved."""
-    return (
-        os.path.relpath(library, folder / "lib") if library.is_relative_to(folder) else str(library)
-    )
+    inside = library.is_relative_to(folder)
+    return os.path.relpath(library, folder / "lib") if inside else str(library)
