@@ -109,6 +109,7 @@ DRAWN = [
     (figures_tree.stages, ["tree-stages-h200"], {}),
     (figures_tree.plot, ["tree-plot-h200"], {}),
     (figures_tree.lattice, ["tree-lattice-h200"], {}),
+    (figures_tree.dominant, ["tree-dominant-zen5"], {}),
     (figures_merger.merger, [f"merger-{how}-h200" for how in figures_merger.DRAWN], {}),
 ]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 from published import column
-from tables_tree import STAGES
+from tables_tree import ASKED, STAGES, dominant_setting
 
 METHODS = {4: "fmm, order 4", 5: "fmm, order 5", 6: "fmm, order 6", 0: "bh"}
 
@@ -106,3 +106,23 @@ def lattice(result):
     right.set(ylabel="times faster than the direct sum", xscale="linear")
     right.legend(frameon=False, fontsize="small")
     yield "tree-lattice", labelled(figure)
+
+
+def dominant(result):
+    """Errors against the mass of a body in the centre: a panel for each percentile, with what is
+    asked."""
+    lines = dict.fromkeys(dominant_setting(f) for f in result["figures"])
+    names = {"median": "median", "p99": "99 %", "largest": "largest"}
+    figure, found = panels(3, xlabel="central mass over that of the others")
+    (asked,) = {f["accuracy"] for f in result["figures"] if "accuracy" in f}
+    for axes, (key, title) in zip(found, names.items(), strict=True):
+        axes.set_title(title, loc="left")
+        axes.set_xscale("symlog", linthresh=1e-3)
+        axes.set_xticks([0, *(10.0**k for k in range(-2, 7, 2))])
+        for setting in lines:
+            of = [f for f in result["figures"] if dominant_setting(f) == setting]
+            axes.plot([f["share"] for f in of], [f["error"][key] for f in of], "o-", ms=4,
+                      label=setting)  # fmt: skip
+        axes.axhline(ASKED[key] * asked, color="k", ls=":", label="at most")
+    found[0].set_ylabel("relative error of the acceleration")
+    yield "tree-dominant", labelled(figure)

@@ -125,10 +125,10 @@ def tree(comm, n, options):
             comm.Barrier()
         return time.perf_counter()
 
-    made = Tree(pos, mass, comm=comm, **backend)
+    made = Tree(mass, pos, comm=comm, **backend)
     if options.settled and comm is not None:
         pos, mass = map(made._tree._way.there, (pos, mass))
-        made = Tree(pos, mass, comm=comm, **backend)
+        made = Tree(mass, pos, comm=comm, **backend)
     acc = made.forces(accuracy=options.accuracy, **walk).acc
     last = xp.sqrt((acc * acc).sum(axis=1))
     bound = options.bound or made.bound(options.accuracy, last_acc=last, **walk)
@@ -137,7 +137,7 @@ def tree(comm, n, options):
         more = {"work": made.work} if hasattr(made._tree, "work") else {}
         made.close()
         began = at_once()
-        made = Tree(pos, mass, comm=comm, **backend, **more)
+        made = Tree(mass, pos, comm=comm, **backend, **more)
         built = at_once()
         acc = made.forces(bound=bound, last_acc=last, **walk).acc
         took.append(at_once() - began)

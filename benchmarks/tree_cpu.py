@@ -1,19 +1,23 @@
 """Times the octree on the CPU: build and walk of Plummer spheres, configurations alternating, and
 errors; medians and best of the rounds. `shapes`: the error that was asked for, on systems of all
-shapes, and the time; `search`: nearest particles, beside scipy's cKDTree, with one thread each.
+shapes, and the time; `dominant`: errors with a body of any mass in the centre of a Plummer sphere;
+`search`: nearest particles, beside scipy's cKDTree, with one thread each.
 
-    python benchmarks/tree_cpu.py [cpu] [shapes] [search] [--name NAME] [--rounds 5] [--largest N]
+    python benchmarks/tree_cpu.py [cpu] [shapes] [dominant] [search] [--name NAME] [--rounds 5]
+                                  [--largest N]
 """
 
 import ctypes
+import functools
 import statistics
+import tempfile
 import time
 from typing import NamedTuple
 
 import numpy as np
 import tree_models as models
-from harness import relative, run
-from tree_timing import EPS, summary
+from harness import HERE, compile_c, relative, run
+from tree_timing import CANCELLED, EPS, relative_errors, summary
 
 from grape6py import Grape6, Tree, paths, plummer
 
@@ -27,6 +31,11 @@ SIZES = ((100_000, (1,)), (1_000_000, (1, 2)))  # N, threads
 TARGETS = 4000
 SHAPES_SIZES, SHAPES_TARGETS = (10**4, 10**5, 10**6), 4096
 ACCURACIES, NEAREST = (1e-2, 1e-3, 1e-4, 1e-5), (1, 8, 32)
+DOMINANT, SHARES = 10**5, (0.0, *(10.0**k for k in range(-3, 7)))  # N; mass over that of the others
+DOMINANT_SETTINGS = (
+    {"accuracy": 1e-3, "method": "fmm"}, {"accuracy": 1e-3, "method": "bh"},
+    {"theta": 0.5, "method": "fmm"}, {"theta": 0.5, "method": "bh"},
+)  # fmt: skip
 
 
 class Model(NamedTuple):
@@ -93,21 +102,50 @@ def shapes(options):
     for n in (n for n in SHAPES_SIZES if n <= options.largest):
         for make in models.SHAPES:
             model = Model(*make(np, n, 81))
-            rows = np.random.default_rng(n).choice(n, SHAPES_TARGETS, False).astype(np.int32)
-            right = exact(model, rows)
+            right = by_terms(model)
             for accuracy in ACCURACIES:
-                yield {"model": make.__name__, "n": n} | as_asked(model, accuracy, rows, right)
+                yield {"model": make.__name__, "n": n} | as_asked(model, right, accuracy=accuracy)
 
 
-def as_asked(model, accuracy, rows, right):
+def dominant(options):
+    n = min(DOMINANT, options.largest)
+    for share in SHARES:
+        model = Model(*models.central(np, n, 81, share))
+        right = by_terms(model)
+        for setting in DOMINANT_SETTINGS:
+            yield {"n": n, "share": share} | as_asked(model, right, **setting)
+
+
+@functools.cache
+def tree_exact():
+    """tree_exact.c, compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = "-O3 -march=native -fno-math-errno -fopenmp -shared -fPIC".split()
+        return ctypes.CDLL(compile_c(HERE / "tree_exact.c", folder, *flags)).tree_exact
+
+
+def by_terms(model):
+    """Rows drawn at random, their accelerations, and the sums of the lengths of the terms."""
+    n = len(model.mass)
+    rows = np.random.default_rng(n).choice(n, min(n, SHAPES_TARGETS), False).astype(np.int32)
+    found, x = np.empty((len(rows), 4)), np.ascontiguousarray(model.pos.T)
+    x_at, mass_at, rows_at, found_at = (
+        ctypes.c_void_p(array.ctypes.data) for array in (x, model.mass, rows, found)
+    )
+    tree_exact()(n, x_at, mass_at, len(rows), rows_at, ctypes.c_double(EPS * EPS), found_at)
+    return rows, found
+
+
+def as_asked(model, right, **setting):
+    rows, exactly = right
     seconds = []
     for _ in range(3):
         began = time.perf_counter()
-        with Tree(model.pos, model.mass, backend="cpu") as tree:
-            acc = tree.forces(eps=EPS, accuracy=accuracy).acc
+        with Tree(pos=model.pos, mass=model.mass, backend="cpu") as tree:
+            acc = tree.forces(eps=EPS, **setting).acc
         seconds.append(time.perf_counter() - began)
-    errors = summary(np.sort(relative(acc[rows], right)))
-    return {"accuracy": accuracy, "error": errors, "ms": 1e3 * statistics.median(seconds)}
+    errors = summary(relative_errors(np, acc[rows], exactly, CANCELLED))
+    return setting | {"error": errors, "ms": 1e3 * statistics.median(seconds)}
 
 
 def search(options):
@@ -115,7 +153,7 @@ def search(options):
     from scipy.spatial import cKDTree
 
     def ours(pos, k):
-        with Tree(pos, 1.0, threads=1) as tree:
+        with Tree(1.0, pos, threads=1) as tree:
             return tree.nearest(k)
 
     for n in (n for n in SHAPES_SIZES[1:] if n <= options.largest):
@@ -135,7 +173,7 @@ def search(options):
 
 
 if __name__ == "__main__":
-    parts = {"cpu": speeds, "shapes": shapes, "search": search}
+    parts = {"cpu": speeds, "shapes": shapes, "dominant": dominant, "search": search}
     run(__doc__, parts, prefix="tree-", about=lambda options: {"eps": EPS},
         rounds={"type": int, "default": 5},
         largest={"type": int, "default": 1_000_000, "help": "N"})  # fmt: skip

@@ -14,14 +14,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import tree_models as models
 from harness import run
-from tree_timing import EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
+from tree_timing import CANCELLED, EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
 
 from grape6py import Grape6
 from grape6py.cuda.tree import build
-from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.settings import WIDEST, Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting, bound_of
 
 GROUP = build.numbers.TREE_GROUP  # targets
 M = 1 << 20
@@ -164,18 +163,16 @@ def shapes(gpu, largest):
 
 
 def as_asked(model, accuracy, order):
-    """A sum with a wanted error: the time of all, and of all but the search for the bound, as in a
-    step of a run, which knows it and the last accelerations."""
-    gpu = model.gpu
+    """A sum with a wanted error: the time of all, and of a step of a run, which knows the last
+    accelerations."""
+    gpu, bound = model.gpu, bound_of(order, accuracy)
 
     def first():
         tree = Octree(gpu, model.pos, model.mass)
-        sample = Sample(tree, model.pos, Setting(WIDEST, order, EPS * EPS))
-        last, bound = sample.last_acc(None, None), sample.bound(accuracy, True)
-        return *tree.forces(Setting(WIDEST, order, EPS * EPS, bound), last_acc=last), bound
+        return tree.forces(Setting(WIDEST, order, EPS * EPS, bound))
 
-    acc, *_, counts, bound = first()
-    errors = model.relative_errors(acc)
+    acc, *_, counts = first()
+    errors = model.relative_errors(acc, CANCELLED)
     last = gpu.xp.linalg.norm(acc, axis=1)
     del acc, _
     return {

@@ -94,7 +94,60 @@ def line(xp, n, seed):
     return pos, _equal(xp, n)
 
 
-SHAPES = plummer, uniform, clustered, fractal, thin_disk, apart, line
+def haloes(xp, n, seed):
+    """A thousandth of n haloes of NFW's profile, concentration 10, radii from 1/3 to 1/100."""
+    random = xp.random.default_rng(seed)
+    count = max(1, n // 1000)
+    size = 10.0 ** -(0.5 + 1.5 * random.random(count))
+    share = xp.cumsum(size**2) / xp.sum(size**2)
+    which = xp.minimum(xp.searchsorted(share, random.random(n)), count - 1)
+    q = xp.asarray(10.0) ** xp.linspace(-5, 1, 4000)  # radii over NFW's scale
+    inside = xp.log1p(q) - q / (1 + q)
+    radius = size[which] * xp.interp(random.random(n) * inside[-1], inside, q / 10)
+    centre = 2 * random.random((count, 3)) - 1
+    return centre[which] + _directions(xp, random, n) * radius[:, None], _equal(xp, n)
+
+
+def cores(xp, n, seed):
+    """Half of the bodies in five dense cores, the others in a ball around these."""
+    random, half = xp.random.default_rng(seed), n // 2
+    pos = _directions(xp, random, n) * (3 * random.random(n) ** (1 / 3))[:, None]
+    centre = _directions(xp, random, 5)
+    pos[:half] = centre[random.integers(0, 5, half)] + 1e-3 * plummer(xp, half, seed + 1)[0]
+    return pos, _equal(xp, n)
+
+
+def central(xp, n, seed, share=10.0):
+    """A Plummer sphere, and a body in its centre of `share` times its mass."""
+    return _around(xp, plummer(xp, n, seed)[0], share)
+
+
+def cusp(xp, n, seed):
+    """A density that goes with r^-7/4, and a black hole of the same mass."""
+    random = xp.random.default_rng(seed)
+    radius = random.random(n) ** 0.8
+    return _around(xp, _directions(xp, random, n) * radius[:, None], 1.0)
+
+
+def planets(xp, n, seed):
+    """A star and a thin disk from 0.3 to 3, with a thousandth of its mass."""
+    random = xp.random.default_rng(seed)
+    radius, angle = 0.3 + 2.7 * random.random(n), 2 * math.pi * random.random(n)
+    height = 0.01 * radius * random.standard_normal(n)
+    return _around(
+        xp, xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), height], axis=1), 1e3
+    )
+
+
+SHAPES = (plummer, uniform, clustered, fractal, thin_disk, apart, line, haloes, cores, central,
+          cusp, planets)  # fmt: skip
+
+
+def _around(xp, pos, share):
+    """The first body in the centre, with `share` times the mass of all others."""
+    mass = xp.full(len(pos), 1 / ((1 + share) * max(1, len(pos) - 1)))
+    pos[:1], mass[:1] = 0, share / (1 + share)
+    return pos, mass
 
 
 def _equal(xp, n):

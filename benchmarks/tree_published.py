@@ -143,7 +143,7 @@ def step(pos, mass, method, backend, wait):
     for _ in range(takes + 1):
         found.append({})
         with clock("tree"):
-            tree = Tree(pos, mass, backend=backend)
+            tree = Tree(mass, pos, backend=backend)
         with tree, clock("force"):
             forces = tree.forces(eps=EPS, method=method, theta=ANGLE)
         with clock("update"):

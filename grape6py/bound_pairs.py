@@ -120,7 +120,7 @@ def _mutual(mass: Floats, pos: Floats) -> tuple[Int64s, Int64s]:
     """Rows of the pairs of nearest neighbours, the heavier member first."""
     if len(mass) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    with Tree(pos, mass) as tree:
+    with Tree(mass, pos) as tree:
         nearest = tree.nearest(1).index[:, 0].astype(np.int64)
     row = np.arange(len(mass))
     one = row[(nearest[nearest] == row) & (row < nearest)]

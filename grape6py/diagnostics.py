@@ -158,7 +158,7 @@ def density_centre(
     mass = validate.floats("mass", mass, (len(pos),))
     if validate.integer("neighbours", neighbours) < 2:
         raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
-    with Tree(pos, mass, comm=None if ranks is None else ranks.comm) as tree:
+    with Tree(mass, pos, comm=None if ranks is None else ranks.comm) as tree:
         if len(tree) <= neighbours:
             return centre_of_mass(mass, pos, ranks=ranks)
         index, distance = tree.nearest(neighbours)

@@ -65,6 +65,7 @@ def takes_quantities(cls: C) -> C:
         signature = inspect.signature(kind.__init__)  # type: ignore[misc]
         given = dict(signature.bind(None, *arguments, **options).arguments)
         del given["self"]
+        given = getattr(kind, "_in_order", dict)(given)
         takes_g, made = "G" in signature.parameters, own.__new__(kind)
         converter, numbers = _in_numbers(given, takes_g, not takes_g, ARGUMENTS)
         if converter is None:

@@ -15,8 +15,9 @@ from grape6py import tree_backends
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
+from grape6py._arrays.memory_space import first_on_device
 from grape6py._lib.neighbours import Neighbours
-from grape6py._lib.tree import HostTree
+from grape6py._lib.tree import HostTree, are_few
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.in_units import takes_quantities
 from grape6py.ranks.ranks import ranks_of, together
@@ -84,10 +85,10 @@ class Tree(Closed):
 
     Parameters
     ----------
-    pos : array_like, shape (n, 3)
-        In any units with G = 1.
     mass : float or array_like, shape (n,)
         Of any sign.
+    pos : array_like, shape (n, 3)
+        In any units with G = 1. `mass` and `pos` may also come in the other order.
     vel : array_like, shape (n, 3), optional
         Without, there is no jerk.
     units : Units, optional
@@ -124,20 +125,20 @@ class Tree(Closed):
     --------
     >>> from grape6py import Tree, plummer
     >>> mass, pos, vel = plummer(10000, seed=1)
-    >>> with Tree(pos, mass) as tree:
+    >>> with Tree(mass, pos) as tree:
     ...     acc, pot, _ = tree.forces(eps=0.01)
     ...     index, distance = tree.nearest(6)
 
     On a GPU, with CuPy's arrays::
 
-        with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
+        with Tree(cupy.asarray(mass), cupy.asarray(pos)) as tree:
             acc, pot, _ = tree.forces(eps=0.01)
     """
 
     def __init__(
         self,
-        pos: Numbers,
         mass: Numbers,
+        pos: Numbers,
         vel: Numbers | None = None,
         *,
         units: Units | None = None,
@@ -148,12 +149,12 @@ class Tree(Closed):
         work: Numbers | None = None,
     ) -> None:
         del units  # of takes_quantities
+        mass, pos = self._in_order({"mass": mass, "pos": pos}).values()
         given = {"pos": pos, "mass": mass, "vel": vel}
         self._description, self._warned = (backend, threads, isa), False
         with contextlib.ExitStack() as stack:
             ranks = ranks_of(comm)
             stack.enter_context(together(ranks, "Tree()"))
-            validate.order("Tree(pos, mass)", pos, mass)
             self._library = libraries.library_of(given.values())
             options = tree_backends.options_of(threads, isa)
             self._tree: HostTree | DeviceTree | SharedTree = (
@@ -163,13 +164,31 @@ class Tree(Closed):
             )
             using: contextlib.AbstractContextManager[Place] = self._tree.using(given)
             place = stack.enter_context(using)
-            pos = place.floats("pos", pos, (None, 3))
+            try:
+                pos = place.floats("pos", pos, (None, 3))
+            except ArgumentError:
+                if hasattr(mass, "shape") or first_on_device({"mass": mass}) is None:
+                    raise
+                mass, pos = pos, place.floats("pos", mass, (None, 3))  # no array shows its shape
             self._n = n = len(pos)
             mass = place.floats("mass", mass, (n,))
             vel = None if vel is None else place.floats("vel", vel, (n, 3))
             if work is not None:
                 self._shared_tree().work_before(place.floats("work", work, (n,)))
             self._tree.build(place, pos, mass, vel)
+
+    @staticmethod
+    def _in_order(given: Attributes) -> Attributes:
+        """Arguments by name, of which mass and pos may have been exchanged."""
+        shapes = [validate.shape(given[name]) for name in ("mass", "pos")]
+        depths = [len(shape) for shape in shapes]
+        if depths in ([1, 1], [2, 2]) and shapes[0] != (0,):
+            raise ArgumentError(
+                f"mass has shape {shapes[0]} and pos has {shapes[1]}: the order is Tree(mass, pos) "
+                "or Tree(pos, mass), with shapes (n,) or () and (n, 3)"
+            )
+        exchanged = {"mass": given["pos"], "pos": given["mass"]}
+        return given | exchanged if depths[0] == 2 else given
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -239,10 +258,14 @@ class Tree(Closed):
         eps : float
             Softening length.
         accuracy : float, optional
-            Wanted median relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
-            of the system; 1e-3 by default, if neither `theta` nor `bound` is given. How far cells
-            stand for their particles then depends on their estimated error relative to the
-            acceleration [5]_, and the limit is found by measuring errors on a sample.
+            Wanted relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
+            of the system and whoever dominates; 1e-3 by default, if neither `theta` nor `bound` is
+            given. Half of the errors are below 1.5 times that, 99 % below four times, the largest
+            below a hundred times, relative to the acceleration or a twentieth of the sum of
+            absolute values of all pairs. Cells stand for their particles as far as what their terms
+            can come to allows [5]_. Pairs of up
+            to 4096 particles (8192 on a GPU), or 2^24 pairs, take no longer one by one: they are
+            summed so, unless there is a `theta`.
         method : {"fmm", "bh"}
             "fmm": far cells act on groups of targets through expansions [1]_ [2]_. "bh": cells
             with quadrupoles act on each target [3]_ [4]_.
@@ -250,8 +273,8 @@ class Tree(Closed):
             Opening angle, above 0 and at most 1.5. Towards 0 the forces become those of the direct
             sum, in the time of a direct sum. Errors then depend on the shape of the system.
         order : int, optional
-            Order of the expansions of "fmm", 2 to 6. By default 5; for an `accuracy` 4 from 5e-4
-            on, 3 from 2e-3 on, 2 from 5e-3 on.
+            Order of the expansions of "fmm", 2 to 6. By default 5 with `theta` or `bound`, else as
+            `accuracy` wants: 2 from 5e-3 on, 3 from 2e-3, 4 from 5e-4 (and so by default), below 5.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one. With `comm`, of this rank's own particles.
@@ -320,6 +343,8 @@ class Tree(Closed):
             if momentum and pos is not None:
                 raise ArgumentError("momentum is that of all particles: give no targets")
             place.check()
+            if theta is None and bound > 0 and are_few(len(self)):  # as any accuracy takes them
+                setting |= {"theta": 0.0, "bound": _LEAST_ERROR}
             setting["momentum"] = bool(momentum)
             *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
             forces = TreeForces(*map(place.give, arrays))
@@ -340,22 +365,21 @@ class Tree(Closed):
         order: int | None = None,
         last_acc: Numbers | None = None,
     ) -> float:
-        """The bound of :meth:`forces` that gives a median error.
+        """The bound of :meth:`forces` that gives an accuracy.
 
-        `accuracy` alone finds it in each call, on a sample. A program that moves particles may
-        keep it for many steps: the bound depends on the shape of the system.
+        It depends on accuracy, method and order alone.
 
         Parameters
         ----------
         accuracy, eps, method, order
             As in :meth:`forces`, where they have to be the same.
         last_acc : array_like, shape (n,), optional
-            Absolute values of the particles' accelerations, roughly; by default they are estimated.
+            Not used; it may be given.
 
         Returns
         -------
         float
-            For forces on the particles themselves with `last_acc`, and without `theta`.
+            For forces with `last_acc`, and without `theta`.
 
         Raises
         ------
@@ -367,10 +391,10 @@ class Tree(Closed):
         >>> import numpy as np
         >>> from grape6py import Tree, plummer
         >>> mass, pos, vel = plummer(10000, seed=1)
-        >>> with Tree(pos, mass) as tree:
+        >>> with Tree(mass, pos) as tree:
         ...     size = np.linalg.norm(tree.forces().acc, axis=1)
         ...     bound = tree.bound(1e-3, last_acc=size)
-        >>> with Tree(pos + vel / 1000, mass) as tree:
+        >>> with Tree(mass, pos + vel / 1000) as tree:
         ...     acc, pot, _ = tree.forces(order=4, bound=bound, last_acc=size)
         """
         with self._tree.using({"last_acc": last_acc}) as place:
@@ -534,7 +558,7 @@ def _rebuilt(
     threads: int | None,
     isa: str | None,
 ) -> Tree:
-    return Tree(pos, mass, vel, backend=backend, threads=threads, isa=isa)
+    return Tree(mass, pos, vel, backend=backend, threads=threads, isa=isa)
 
 
 def _force_setting(

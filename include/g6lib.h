@@ -566,8 +566,9 @@ int g6x_tree_particles(int tree, double (*x)[3], double mass[]);
  *             share of its length, |sum m acc| over sum |m acc|
  *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
  *             than theta times its distance. Towards 0 the forces become those of the direct sum.
- *             Or 0: bound is then the median relative error of acc that is wanted, 1e-6 to 0.1,
- *             which is had by measuring errors on a sample
+ *             Or 0: bound is then the relative error of acc that is wanted, 1e-6 to 0.1: of half of
+ *             the targets; 99 % are below four times that; pairs of up to 4096 particles, or 2^24
+ *             pairs in all, are summed one by one
  *   last_acc  double[ni], or NULL if bound or theta is 0: the approximate magnitude of each
  *             target's acceleration, for example from the previous call
  *   bound     0, or the largest estimated error of a cell's force as a fraction of last_acc
@@ -577,9 +578,9 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
 /* The bound with which g6x_tree_forces on the tree's own particles, with theta 1.4 and their
- * accelerations in last_acc, has a median relative error of acc of `accuracy`, 1e-6 to 0.1: for
- * programs that keep it for many steps. It is found by measuring errors on a sample. last_acc:
- * double[number of particles], or NULL: estimated. 0, or a code; *bound is then NaN. */
+ * accelerations in last_acc, has the errors of acc of `accuracy`, 1e-6 to 0.1. It is the same for
+ * all particles. last_acc: double[number of particles], or NULL; its values do not matter. 0, or a
+ * code; *bound is then NaN. */
 int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
                    const double last_acc[], double *bound);
 /* One tree of the particles of several ranks of a program, of which each rank has some: those of a

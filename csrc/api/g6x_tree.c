@@ -9,6 +9,7 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "session/registry.h"
+#include "shared/tree_few.h"
 #include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -81,7 +82,8 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
     p->n = n, p->moving = whole ? whole->fastest >= 0.0 : v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
-    if ((n || whole) && tree_build(&p->tree, &in, whole, options_threads(p->threads), &err)) {
+    const int threads = n > TREE_FEW ? options_threads(p->threads) : 1; /* not to wake others */
+    if ((n || whole) && tree_build(&p->tree, &in, whole, threads, &err)) {
         tree_handles_free(p);
         return session_registry_refuse(err.code, "%s", err.text);
     }
@@ -360,6 +362,25 @@ static int no_forces(const struct request *w, const struct tree_forces *out)
     return verdict(&r, w->ni, out);
 }
 
+/* With an accuracy the pairs of few particles are summed one by one. */
+static struct tree_setting setting_for(const struct tree_setting *s, int isa, int64_t n, int64_t ni)
+{
+    struct tree_setting found = *s;
+    if (s->accuracy > 0.0 && tree_few(n, ni, 0))
+        found =
+            (struct tree_setting){.method = TREE_BARNES_HUT, .theta = TREE_PAIR_BY_PAIR, .lone = 1};
+    found.isa = isa;
+    return found;
+}
+
+int g6x_tree_few(long long particles, long long targets, int on_device);
+
+/* For Python, which has trees of its own on a GPU. */
+int g6x_tree_few(long long particles, long long targets, int on_device)
+{
+    return tree_few(particles, targets, on_device);
+}
+
 static int has_cells(const struct request *w)
 {
     for (int k = 0; k < w->parts; k++)
@@ -373,12 +394,11 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     int code = 0;
     struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
     if (!p) return code;
-    struct tree_setting s = *setting;
+    const struct tree_setting s = setting_for(setting, p->isa, p->n, w->ni);
     struct tree_forces out = *to;
-    s.isa = p->isa;
     if (!p->moving) out.jerk = NULL;
     code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
-    if (!code) code = setting_checked(&s, w);
+    if (!code) code = setting_checked(setting, w);
     if (!code && w->ni && !(to->acc && to->pot))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
     if (!code && w->ni) code = p->n || has_cells(w) ? sum(p, &s, w, &out) : no_forces(w, &out);
@@ -392,23 +412,14 @@ static int find_bound(int handle, const struct tree_setting *setting, const doub
                       double eps2, double *bound)
 {
     int code = 0;
-    struct error err = {0};
     struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
     if (!p) return code;
     const struct request w = {.ni = p->n, .last_acc = last_acc, .eps2 = eps2};
-    struct tree_setting s = *setting;
-    struct tree tree = p->tree;
-    struct prepared r = {0};
-    s.isa = p->isa;
-    tree.threads = options_threads(p->threads);
-    code = bound ? setting_checked(&s, &w)
+    code = bound ? setting_checked(setting, &w)
                  : session_registry_refuse(G6X_E_NULL, "g6x_tree_bound: null pointer");
-    if (!code && !p->n) *bound = s.accuracy;
-    if (!code && p->n && prepare(p, &w, 0, &r))
-        code = session_registry_refuse(G6X_E_MEMORY, "out of memory for the bound of a tree");
-    if (r.eps2 && tree_sum_bound(&tree, &s, r.eps2, last_acc, bound, &err))
-        code = session_registry_refuse(err.code, "%s", err.text);
-    free_prepared(&r);
+    if (!code)
+        *bound = tree_bound_of(setting->method == TREE_BARNES_HUT ? 0 : setting->order,
+                               setting->accuracy);
     tree_handles_release(p);
     return code;
 }

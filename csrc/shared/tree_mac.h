@@ -4,6 +4,7 @@
 #ifndef GRAPE6_TREE_MAC_H
 #define GRAPE6_TREE_MAC_H
 
+#include "shared/tree_moments.h"
 #include "shared/tree_opening.h"
 
 /* Length unit of the expansions of a group. At least 2^-13 of the box: expansions compute s^-13 for
@@ -63,40 +64,129 @@ HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tre
     return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
 }
 
-/* Whether the estimated error of a term is below `most`:
- *   m/d^2 (s/d)^p / (1 - (s/d)^2)^2
- * p is 6, or 4 in Barnes-Hut and for expansions of order 2 and 3; the denominator is for all orders
- * beyond it, which a near cell has. (As in Dehnen 2014, Comput. Astrophys. 1, 1, and in Gadget-4,
- * but for powers found by experiment: they give the smallest errors in a given time, and the fewest
- * large ones.) Lengths are in the group's unit, in which the powers fit single precision. */
-HOST_DEVICE vmask tree_error_below(const struct tree_group *g, int sixth_power, vec mass, vec size,
-                                   vec distance2, float most)
+/* ---- errors of terms: what they can come to, after Dehnen 2014, Comput. Astrophys. 1, 1 (section
+ * 3), with powers of multipoles P_k <= sum m r^k <= T s^(k - 2), T the sum of m r^2 --------------
+ */
+
+/* A cell as the estimates see it, in the unit of a group, in which powers fit single precision. */
+struct tree_weight {
+    vec mass, second, size, count; /* |m|, T, radius; bodies */
+};
+
+HOST_DEVICE struct tree_weight tree_weight_of(const struct tree_group *g, vec mass, vec spread,
+                                              vec size, vec count)
 {
-    const vec per_unit = v_set1(1.0f / g->unit), d = v_mul(v_mul(distance2, per_unit), per_unit);
-    const vec s = v_mul(size, per_unit), s2 = v_mul(s, s);
-    const vec apart = v_max(v_sub(d, s2), v_set1(0)), near = v_mul(apart, apart);
-    vec error = v_mul(mass, v_mul(s2, s2));
-    vec bound = v_mul(v_set1(most * g->unit * g->unit), v_mul(d, near));
-    if (sixth_power) {
-        error = v_mul(error, s2);
-        bound = v_mul(bound, d);
-    }
-    return v_lt(error, bound);
+    const vec u = v_set1(1.0f / g->unit);
+    struct tree_weight c;
+    c.mass = v_abs(mass); /* of mixed signs: the size is infinite */
+    c.second = v_mul(v_abs(spread), v_mul(v_add(u, u), u));
+    c.size = v_mul(u, size);
+    c.count = count;
+    return c;
 }
 
+/* Bodies of a cell; of another rank's that came without them, more than can be counted. */
+HOST_DEVICE float tree_bodies_of(const struct tree_cell *c)
+{
+    return c->end > c->first ? (float)(c->end - c->first) : INFINITY;
+}
+
+/* 1/d in that unit. */
+HOST_DEVICE vec tree_inverse_of(const struct tree_group *g, vec distance2)
+{
+    const vec u = v_set1(1.0f / g->unit);
+    return v_rsqrt(v_max(v_mul(v_mul(distance2, u), u), v_set1(1e-30f)));
+}
+
+/* The sum over n >= k of (n + 1) q^(n - k), k a constant; infinite from q = 1 on. */
+HOST_DEVICE vec tree_series(int k, vec q)
+{
+    const vec left = v_sub(v_set1(1), q), by = v_rsqrt(v_max(v_mul(left, left), v_set1(1e-30f)));
+    const vec sum = v_mul(v_fma(v_set1((float)-k), q, v_set1((float)(k + 1))), v_mul(by, by));
+    return v_select(v_lt(q, v_set1(1)), sum, v_set1(INFINITY));
+}
+
+/* The multipoles of a cell beyond quadrupoles (known = 2) or octupoles (3), at a distance 1/i: the
+ * sum over k > known of (k + 1) P_k / d^(k + 2). */
+HOST_DEVICE vec tree_error_of_multipoles(const int known, const struct tree_weight *c, vec i)
+{
+    const vec q = v_mul(c->size, i), i2 = v_mul(i, i);
+    const vec t = v_mul(v_mul(c->second, v_mul(i2, i2)), known == 2 ? q : v_mul(q, q));
+    return v_mul(t, tree_series(known + 1, q));
+}
+
+/* What an expansion to order p lacks of the mass, quadrupole and octupole of a cell, whose centre
+ * is at a distance 1/i from the group's, on targets within a radius: the sum over n > p of
+ * n C(n - 1, k) P_k R^(n - 1 - k) / d^(n + 1), with the tail of k = 0 for all. */
+HOST_DEVICE vec tree_error_of_order(int order, const struct tree_weight *c, vec radius, vec i)
+{
+    const float p = (float)order, two = 0.5f * p * (p - 1.0f), three = two * (p - 2.0f) / 3.0f;
+    const vec x = v_mul(radius, i), i2 = v_mul(i, i), t = v_mul(c->second, i2);
+    const vec octupole = v_mul(t, v_mul(c->size, i)), mass = v_mul(c->mass, v_mul(x, x));
+    vec sum;
+    if (order == 2)
+        sum = v_fma(v_set1(4.0f / 3.0f), octupole, v_add(mass, t));
+    else
+        sum = v_fma(x, v_fma(v_set1(two), t, mass), v_mul(v_set1(three), octupole));
+    for (int n = 3; n < order; n++) sum = v_mul(sum, x);
+    return v_mul(v_mul(sum, i2), tree_series(order, x));
+}
+
+/* Multipoles that are not known are rarely aligned: this share of what they can come to counts.
+ * (With the whole, cells near a group have errors far below all others; with less, two heavy bodies
+ * in one cell have larger ones than is asked.) */
+#define TREE_ALIGNED 0.1f
+/* Without a bound: times the error on points; and the share of a term below which no error counts.
+ */
+#define TREE_LIKE_POINTS 2.0f
+#define TREE_NO_ERROR 1e-6f
+
+HOST_DEVICE vec tree_most_error(const struct tree_opening *o, const struct tree_group *g)
+{
+    return v_set1(o->bound * g->least_acc * g->unit * g->unit);
+}
+
+/* Whether a cell has a heavy body: its bodies have more than twice the usual mass, in the mean. */
+HOST_DEVICE vmask tree_is_heavy(const struct tree_opening *o, const struct tree_weight *c)
+{
+    return v_lt(v_mul(c->count, v_set1(2.0f * o->usual_mass)), c->mass);
+}
+
+/* Whether a cell's error on each target of the group is within the bound. Without one, a heavy cell
+ * is to be twice as far away as the opening angle says. */
 HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g,
-                                    vec mass, vec size, vec distance2)
+                                    const struct tree_weight *c, vec distance2)
 {
-    return tree_error_below(g, o->sixth_point, mass, size, distance2,
-                            o->bound_point * g->typical_acc);
+    if (!(o->bound > 0.0f)) {
+        const vec reach = v_mul(tree_reach_point(o, g, v_mul(c->size, v_set1(g->unit))), v_set1(4));
+        return v_lt(v_select(tree_is_heavy(o, c), reach, v_set1(0)), distance2);
+    }
+    const vec i = tree_inverse_of(g, distance2);
+    const vec error =
+        o->order ? tree_error_of_multipoles(3, c, i) : tree_error_of_multipoles(2, c, i);
+    return v_lt(v_mul(v_set1(TREE_ALIGNED), error), tree_most_error(o, g));
 }
 
+/* The error of a cell's expansion about the group's centre: of its order, and, where a target is
+ * nearest to the cell, of its multipoles. Without a bound the opening angle decides, but for cells
+ * of heavy bodies: the error is to be no larger than that of a quadrupole on each target, as in
+ * Barnes and Hut's walk; a heavy body then acts on each target itself. */
 HOST_DEVICE vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g,
-                                    vec mass, vec size, vec distance2)
+                                    const struct tree_weight *c, vec distance2)
 {
-    const vec both = v_fma(size, v_set1(o->size_weight), v_set1(g->radius));
-    return tree_error_below(g, o->sixth_local, mass, both, distance2,
-                            o->bound_local * g->typical_acc);
+    const vec i = tree_inverse_of(g, distance2), radius = v_set1(g->radius / g->unit);
+    const vec order = tree_error_of_order(o->order, c, radius, i);
+    if (!(o->bound > 0.0f)) {
+        const vec least = v_mul(v_set1(TREE_NO_ERROR), v_mul(c->mass, v_mul(i, i)));
+        const vec point = tree_error_of_multipoles(2, c, i);
+        const vec most = v_fma(v_set1(TREE_LIKE_POINTS), point, least);
+        return v_lt(order, v_select(tree_is_heavy(o, c), most, v_set1(INFINITY)));
+    }
+    const vec nearest = v_mul(i, v_rsqrt(v_max(v_mul(v_sub(v_set1(1), v_mul(radius, i)),
+                                                     v_sub(v_set1(1), v_mul(radius, i))),
+                                               v_set1(1e-30f))));
+    const vec multipoles = tree_error_of_multipoles(3, c, nearest);
+    return v_lt(v_fma(v_set1(TREE_ALIGNED), multipoles, order), tree_most_error(o, g));
 }
 
 #endif

@@ -141,6 +141,12 @@ HOST_DEVICE void tree_close(struct tree_moments *c)
     if (corner < c->radius) c->radius = corner;
 }
 
+/* The mean absolute mass of n bodies in units of the box, from the root's: of mixed signs, less. */
+HOST_DEVICE double tree_usual_mass(const struct tree_moments *root, int64_t n)
+{
+    return n ? fabs(root->m) / (double)n : 0.0;
+}
+
 /* The least single precision number that is not below a. */
 HOST_DEVICE float tree_above(double a)
 {

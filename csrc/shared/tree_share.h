@@ -57,9 +57,9 @@ HOST_DEVICE void tree_region_group(const struct tree_box *box, const struct tree
     g->x = centre[0], g->y = centre[1], g->z = centre[2];
     g->half_x = half[0], g->half_y = half[1], g->half_z = half[2];
     g->radius = (float)sqrt(r2);
-    g->typical_acc = r->least_acc > 0.0
-                         ? (float)tree_scaled(r->least_acc, 2 * box->length - box->mass)
-                         : INFINITY;
+    g->least_acc = r->least_acc > 0.0
+                       ? (float)tree_scaled(r->least_acc, 2 * box->length - box->mass)
+                       : INFINITY;
     g->eps2 = g->eps2_spread = 0.0f;
     g->first = g->count = 0;
     g->self_first = 0x7fffffff, g->self_end = 0;

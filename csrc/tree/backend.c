@@ -16,6 +16,7 @@
 #include "core/options.h"
 #include "tree/backend.h"
 #include "tree/kernel.h"
+#include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
 #include "tree/parts.h"
 #include "util/threads.h"
@@ -27,8 +28,8 @@
 struct worth {
     int64_t particles, pairs, targets, pairs_so_far;
 };
-static const struct worth ON_CPU = {4096, 1 << 22, 1024, 0};
-static const struct worth ON_DEVICE = {4096, 1 << 28, 0, (int64_t)1 << 33};
+static const struct worth ON_CPU = {TREE_FEW, 1 << 22, 1024, 0};
+static const struct worth ON_DEVICE = {TREE_FEW, 1 << 28, 0, (int64_t)1 << 33};
 static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
 /* Targets that a tree in single precision serves: no farther from it and with no larger softening

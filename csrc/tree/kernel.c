@@ -16,6 +16,7 @@
 #include "shared/tree_expansion.h"
 #include "shared/tree_hilbert.h"
 #include "shared/tree_mac.h"
+#include "shared/tree_pull.h"
 #include "shared/pair.h"
 #include "shared/pair_double.h"
 
@@ -67,30 +68,6 @@ static float largest(vec v)
 
 static float least(vec v) { return -largest(v_sub(v_set1(0), v)); }
 
-/* The sum of the inverse accelerations of a group's targets, in the order of a GPU's warp. */
-static float inverse_acc_of_group(const float *last_acc, int32_t count)
-{
-    float inverse[TREE_GROUP];
-    for (int l = 0; l < TREE_GROUP; l++) inverse[l] = l < count ? 1.0f / last_acc[l] : 0.0f;
-    for (int half = TREE_GROUP / 2; half; half /= 2)
-        for (int l = 0; l < half; l++) inverse[l] += inverse[l + half];
-    return inverse[0];
-}
-
-static float typical_acc(const float *last_acc, int32_t count)
-{
-    const int32_t in_level1 = TREE_GROUP * TREE_LEVEL1;
-    float sum = 0.0f;
-    for (int32_t level1 = 0; level1 < count; level1 += in_level1) {
-        const int32_t end = count - level1 < in_level1 ? count : level1 + in_level1;
-        float in_this = 0.0f;
-        for (int32_t k = level1; k < end; k += TREE_GROUP)
-            in_this += inverse_acc_of_group(last_acc + k, end - k);
-        sum += in_this;
-    }
-    return (float)count / sum;
-}
-
 static void find_group(const struct tree_job *job, const struct tree_opening *o, int32_t first,
                        int32_t count, struct tree_group *g)
 {
@@ -124,14 +101,14 @@ static void find_group(const struct tree_job *job, const struct tree_opening *o,
                              .radius = sqrtf(largest(r2)),
                              .first = first,
                              .count = count,
-                             .typical_acc = INFINITY};
+                             .least_acc = INFINITY};
     float most = 0.0f;
     g->eps2 = INFINITY;
     for (int32_t k = first; k < first + count; k++) {
         g->eps2 = job->eps2[k] < g->eps2 ? job->eps2[k] : g->eps2;
         most = job->eps2[k] > most ? job->eps2[k] : most;
+        if (job->last_acc && job->last_acc[k] < g->least_acc) g->least_acc = job->last_acc[k];
     }
-    if (job->last_acc) g->typical_acc = typical_acc(job->last_acc + first, count);
     g->eps2_spread = most - g->eps2;
     g->unit = tree_unit(o, g);
     g->self_first = first, g->self_end = first + count;
@@ -167,12 +144,16 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
                 vmask_bits(v_lt(reach, d.centre)) & vmask_bits(v_lt(v_set1(0), d.box)) &
                 vmask_bits(v_lt(v_set1(tree_reach_soft(o, g)), d.centre));
-    if (o->bound_point > 0.0f) {
-        real mass[VL];
-        for (int l = 0; l < VL; l++) mass[l] = fabsf(job->tree->far[cell[l]].m);
-        may.point &= vmask_bits(tree_within_point(o, g, v_load(mass), size, d.box));
-        may.local &= vmask_bits(tree_within_local(o, g, v_load(mass), size, d.centre));
+    real mass[VL], spread[VL], count[VL];
+    for (int l = 0; l < VL; l++) {
+        mass[l] = job->tree->far[cell[l]].m;
+        spread[l] = job->tree->far[cell[l]].spread;
+        count[l] = tree_bodies_of(&job->tree->cell[cell[l]]);
     }
+    const struct tree_weight c =
+        tree_weight_of(g, v_load(mass), v_load(spread), size, v_load(count));
+    if (o->bound > 0.0f || job->order) may.point &= vmask_bits(tree_within_point(o, g, &c, d.box));
+    if (may.local) may.local &= vmask_bits(tree_within_local(o, g, &c, d.centre));
     if (!job->order) may.local = 0;
     return may;
 }
@@ -216,7 +197,7 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
                 else if (large)
                     add_children(next, c);
                 else if (!own && (c->child >= 0 ? may.point & bit
-                                                : job->coarse || c->first == c->end ||
+                                                : c->first == c->end ||
                                                       (may.point & bit &&
                                                        c->end - c->first >= o->least_count)))
                     w->point.cell[w->point.count++] = id;
@@ -255,6 +236,51 @@ static void mark(const struct tree_job *job, const struct tree_opening *o,
         }
         now = next;
     }
+}
+
+/* ---- how strong the field is ---------------------------------------------------- */
+
+/* A lower estimate of the pull on every target of the group, from the cells without targets of it:
+ * what is left of the sum at its centre when the cell that varies most over the group is taken
+ * away twice; at least a twentieth of the sum of absolute values (shared/tree_pull.h). */
+static float pull(const struct tree_job *job, const struct tree_group *g, struct tree_work *w)
+{
+    const struct tree_list *now = &w->from[2];
+    struct tree_pull sum = tree_pull_none();
+    for (int turn = 0; now->count; turn ^= 1) {
+        struct tree_list *next = &w->front[turn];
+        next->count = 0;
+        if (!reserve(next, 8 * (int64_t)now->count, w)) return 0.0f;
+        for (int l = 0; l < VL; l++) now->cell[now->count + l] = job->tree->cells;
+        for (int32_t k = 0; k < now->count; k += VL) {
+            const float *row[VL];
+            real mass[VL];
+            vec place[4];
+            for (int l = 0; l < VL; l++) row[l] = &job->place[now->cell[k + l]].x;
+            v_columns(row, place);
+            const unsigned far = vmask_bits(tree_pull_is_far(g, place));
+            const int n = now->count - k < VL ? now->count - k : VL;
+            for (int l = 0; l < VL; l++) {
+                const struct tree_cell *c = &job->tree->cell[now->cell[k + l]];
+                const int own = c->first < g->self_end && c->end > g->self_first;
+                const int acts = l < n && !own && (far >> l & 1 || c->child < 0);
+                mass[l] = acts ? job->tree->far[now->cell[k + l]].m : 0.0f;
+                if (l < n && !acts && c->child >= 0) add_children(next, c);
+            }
+            tree_pull_add(&sum, g, place, v_load(mass));
+        }
+        now = next;
+    }
+    float part[5];
+    for (int c = 0; c < 4; c++) {
+        real lane[VL];
+        v_store(lane, sum.of[c]);
+        for (int half = VL / 2; half; half /= 2)
+            for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+        part[c] = lane[0];
+    }
+    part[4] = largest(sum.varies);
+    return tree_pull_of(part);
 }
 
 /* ---- cells to expansions -------------------------------------------------------- */
@@ -410,5 +436,5 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
 #include "tree/kernel_eval.h"
 
 extern const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel);
-const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_keys, find_group, walk, mark,
-                                                          expand,    shift,      sum};
+const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_keys, find_group, walk,  mark,
+                                                          pull,      expand,     shift, sum};

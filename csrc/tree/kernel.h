@@ -41,8 +41,6 @@ struct tree_job {
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
     int jerk;                     /* whether it is wanted */
     float speed;                  /* the tree's unit of velocity in the targets' */
-    int coarse; /* leaves of others act as wholes, softened by their sizes: to estimate
-                   accelerations */
 };
 
 /* Forces on a small group's targets, in units of the box. */
@@ -64,6 +62,8 @@ struct tree_kernel {
      * leaves whose particles may act one by one. */
     void (*mark)(const struct tree_job *job, const struct tree_opening *o,
                  const struct tree_group *region, struct tree_work *w, unsigned char *opened);
+    /* A lower estimate of the accelerations of a small group's targets; walks from w->from[2]. */
+    float (*pull)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w);
     /* Expansion about a group's centre of the cells in w->local, added to local[][at]. */
     void (*expand)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
                    float (*local)[TREE_LEVEL1], int at);

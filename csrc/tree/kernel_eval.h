@@ -52,20 +52,18 @@ HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
                                    .yyz = v[12]};
 }
 
-HOST_DEVICE void points_on(const int octupole, const int jerk, const int coarse,
-                           const struct tree_job *job, const struct tree_group *g,
-                           const struct tree_list *list, struct bodies b[], int vectors)
+HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree_job *job,
+                           const struct tree_group *g, const struct tree_list *list,
+                           struct bodies b[], int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
         const struct tree_cell_multipole *f = &job->tree->far[list->cell[k]];
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
-        const float size = coarse ? (float)job->tree->moments[list->cell[k]].radius : 0.0f;
         for (int v = 0; v < vectors; v++) {
-            const vec eps2 = coarse ? v_add(b[v].eps2, v_set1(size * size)) : b[v].eps2;
-            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z), eps2,
-                               &c, &b[v].phi, b[v].acc);
+            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
+                               b[v].eps2, &c, &b[v].phi, b[v].acc);
         }
         if (!jerk) continue;
         const struct tree_motion *r = &job->tree->motion[list->cell[k]];
@@ -82,7 +80,7 @@ HOST_DEVICE void points_on(const int octupole, const int jerk, const int coarse,
     }
 }
 
-/* Pairs of `n` sources with two vectors of targets; near: the least s^2 of each. `own`: some of
+/* Pairs of `n` sources with two vectors of targets; near: the least r^2 of each. `own`: some of
  * them are targets themselves, number self after the first. */
 HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
                           int n, const struct bodies b[2], const vec self[2], vec near[2],
@@ -111,7 +109,7 @@ HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int je
                 s2 = v_select(same, v_set1(1), s2);
                 m = v_select(same, v_set1(0), m);
             }
-            near[v] = v_min(near[v], s2);
+            near[v] = v_min(near[v], v_sub(s2, b[v].eps2));
             pair_add(jerk, &i, &j, m, v_rsqrt(s2), &r, &sum[v]);
         }
     }
@@ -287,12 +285,10 @@ HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct
 #undef CALL
         }
     }
-    if (job->coarse)
-        points_on(0, 0, 1, job, g, &w->point, b, VECTORS);
-    else if (job->order)
-        points_on(1, jerk, 0, job, g, &w->point, b, VECTORS);
+    if (job->order)
+        points_on(1, jerk, job, g, &w->point, b, VECTORS);
     else
-        points_on(0, jerk, 0, job, g, &w->point, b, VECTORS);
+        points_on(0, jerk, job, g, &w->point, b, VECTORS);
     w->counts.points += (int64_t)w->point.count * g->count;
     clear(sums, jerk);
     for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);

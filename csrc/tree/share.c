@@ -142,7 +142,7 @@ struct tree_part_header *tree_share_part(const struct tree *t, const struct tree
     const int order = s->method == TREE_BARNES_HUT ? 0 : s->order;
     struct tree_cell_centre *place = NULL;
     struct marking m = {.job = {.tree = t, .place = t->place, .order = order},
-                        .opening = tree_opening_of(s->theta, order, s->bound),
+                        .opening = tree_opening_of(s->theta, order, s->bound, (double)INFINITY),
                         .kernel = tree_sum_kernel(s->isa),
                         .region = region,
                         .opened = memory_zeroed((size_t)t->cells)};

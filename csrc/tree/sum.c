@@ -39,8 +39,7 @@ static int32_t count_from(const struct tree_sum *s, int64_t first, int64_t most)
     return (int32_t)(left < most ? left : most);
 }
 
-/* A walk begins at the root, and at those of other ranks' parts. */
-static void begin(const struct tree_sum *s, struct tree_list *list)
+void tree_sum_begin(const struct tree_sum *s, struct tree_list *list)
 {
     const struct tree *t = s->job.tree;
     list->cell[0] = 0;
@@ -84,14 +83,14 @@ static void sum_level2_group(const struct tree_sum *s, int64_t first, struct tre
         k->group(&s->job, &s->opening, level2.first + at,
                  count_from(s, level2.first + at, TREE_GROUP * TREE_LEVEL1), &level1[count++]);
     if (s->job.order) {
-        begin(s, &w->from[0]);
+        tree_sum_begin(s, &w->from[0]);
         k->walk(&s->job, &s->opening, &level2, 0, w);
         memset(w->level2, 0, sizeof w->level2);
         k->expand(&s->job, &level2, w, w->level2, 0);
         k->shift(&s->job, &level2, (const float (*)[TREE_LEVEL1])w->level2, 0, level1, count,
                  w->level1);
     } else {
-        begin(s, &w->from[2]);
+        tree_sum_begin(s, &w->from[2]);
     }
     for (int n = 0; n < count && !w->missing; n++) sum_level1_group(s, &level1[n], w, n);
 }
@@ -123,7 +122,7 @@ static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_
     const struct tree_kernel *k = s->kernel;
     struct tree_group group;
     struct tree_sums sums;
-    begin(s, &w->from[2]);
+    tree_sum_begin(s, &w->from[2]);
     k->group(&s->job, &s->opening, (int32_t)first, count_from(s, first, TREE_GROUP), &group);
     k->walk(&s->job, &s->opening, &group, 2, w);
     if (s->job.order) {
@@ -247,19 +246,19 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     return 0;
 }
 
-/* The bound on errors that the setting asks for; `given`: last accelerations were. */
+/* The errors that the setting allows; `given`: last accelerations were. */
 static int set_opening(struct tree_sum *s, const struct tree_setting *setting, int given,
                        float *last_acc, int threads)
 {
-    double theta = setting->theta, bound = setting->bound;
-    if (setting->accuracy > 0.0) {
-        int code = tree_accuracy_find(s, setting->accuracy, given, threads, &bound);
-        if (!code && !given) code = tree_accuracy_estimate(s, threads, last_acc);
-        if (code) return code;
-        theta = TREE_WIDEST;
-    }
-    s->opening = tree_opening_of(theta, s->job.order, bound);
-    return 0;
+    const int by_accuracy = setting->accuracy > 0.0;
+    const double bound =
+        by_accuracy ? tree_bound_of(s->job.order, setting->accuracy) : setting->bound;
+    const struct tree *t = s->job.tree;
+    /* with cells of other ranks the mean is not known: none is heavy */
+    const double usual = t->roots ? (double)INFINITY : tree_usual_mass(t->moments, t->points.n);
+    s->opening =
+        tree_opening_of(by_accuracy ? TREE_WIDEST : setting->theta, s->job.order, bound, usual);
+    return by_accuracy && !given ? tree_accuracy_estimate(s, threads, last_acc) : 0;
 }
 
 int tree_sum(const struct tree *t, const struct tree_setting *setting,
@@ -292,43 +291,12 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
         code =
             prepare(t, targets, self, eps2, last_acc, last_acc || setting->accuracy > 0.0, &p, &s);
     if (!code) code = set_opening(&s, setting, last_acc != NULL, p.last_acc, t->threads);
-    if (!code) code = tree_sum_run(&s, 0, t->threads);
+    if (!code) code = tree_sum_run(&s, setting->lone, t->threads);
     if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.zero_distances};
     free_prepared(&p);
     memory_free(place);
     if (code)
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets", (long long)n);
-    return 0;
-}
-
-/* Of a tree in parts: that with the most particles; NULL: they have none. */
-static const struct tree *largest_part(const struct tree_parts *p)
-{
-    const struct tree *most = NULL;
-    for (int k = 0; k < p->count; k++) {
-        const struct tree *t = &p->part[k].tree;
-        if (t->cells && (!most || t->points.n > most->points.n)) most = t;
-    }
-    return most;
-}
-
-int tree_sum_bound(const struct tree *whole, const struct tree_setting *setting, const double *eps2,
-                   const double *last_acc, double *bound, struct error *err)
-{
-    const struct tree *t = whole->parts ? largest_part(whole->parts) : whole;
-    struct tree_sum s = {.kernel = tree_sum_kernel(setting->isa)};
-    struct prepared p = {0};
-    *bound = setting->accuracy; /* where there are only pairs, any will do */
-    if (!t || !t->points.n) return 0;
-    if (whole->parts) last_acc = NULL; /* which are numbered otherwise */
-    s.job.tree = t;
-    s.job.place = t->place;
-    s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
-    int code = prepare(t, NULL, NULL, eps2, last_acc, 1, &p, &s);
-    if (!code)
-        code = tree_accuracy_find(&s, setting->accuracy, last_acc != NULL, whole->threads, bound);
-    free_prepared(&p);
-    if (code) return error_set(err, G6X_E_MEMORY, "out of memory for the bound of a tree");
     return 0;
 }

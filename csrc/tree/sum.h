@@ -27,14 +27,12 @@ int tree_sum_run(struct tree_sum *s, int lone, int threads);
 /* Memory of one thread, or NULL; it may be `missing` some. */
 struct tree_work *tree_sum_new_work(const struct tree *t);
 void tree_sum_free_work(struct tree_work *w);
+/* A walk begins at the root, and at those of other ranks' parts. */
+void tree_sum_begin(const struct tree_sum *s, struct tree_list *list);
 /* The places of all cells as Barnes and Hut's walk takes them; those of other ranks' are so
  * already. NULL: no memory. */
 struct tree_cell_centre *tree_sum_barnes_hut_places(const struct tree *t, double theta);
 
-/* tree/accuracy.c: the bound with which the median relative error of the accelerations is
- * `accuracy`. given: the job has accelerations, which serve if its targets are the tree's own
- * particles. 0 or G6X_E_MEMORY. */
-int tree_accuracy_find(const struct tree_sum *s, double accuracy, int given, int threads,
-                       double *bound);
-/* Estimates the accelerations of all targets of the job, in units of the box. 0 or G6X_E_MEMORY. */
-int tree_accuracy_estimate(const struct tree_sum *s, int threads, float *last_acc);
+/* tree/accuracy.c: estimates the accelerations of all targets of the job, in units of the box. 0 or
+ * G6X_E_MEMORY. */
+int tree_accuracy_estimate(struct tree_sum *s, int threads, float *last_acc);

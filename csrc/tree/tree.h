@@ -58,8 +58,9 @@ struct tree_setting {
     int method, order;
     double theta;
     double bound;    /* of a term's error as a share of the last acceleration, or 0 */
-    double accuracy; /* wanted median relative error, in place of theta and bound, or 0 */
+    double accuracy; /* wanted relative error, in place of theta and bound, or 0 */
     int isa;
+    int lone; /* targets share no walks: their groups are shared out one by one */
 };
 
 /* What was done, all targets together. */
@@ -83,10 +84,6 @@ int tree_build(struct tree *t, const struct tree_input *in, const struct tree_wh
 int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,
              const int32_t *self, const double *eps2, const double *last_acc,
              const struct tree_forces *out, struct tree_counts *counts, struct error *err);
-/* The bound with which forces on the tree's own particles have the setting's accuracy, if the
- * widest angle is taken. eps2: of each particle; last_acc may be NULL. */
-int tree_sum_bound(const struct tree *t, const struct tree_setting *s, const double *eps2,
-                   const double *last_acc, double *bound, struct error *err);
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
  */

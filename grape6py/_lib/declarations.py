@@ -41,11 +41,13 @@ ffi = cffi.FFI()
 ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
 # Not in the header: independent fused multiply-add vector instructions a second that one thread
 # issues with the kernel of an instruction set and a mode, 0 if the machine lacks it; 1 if the last
-# error of a cluster has been printed; 1 in Python code that the library has called.
+# error of a cluster has been printed; 1 in Python code that the library has called; 1 if a tree's
+# pairs are summed one by one: csrc/shared/tree_few.h.
 ffi.cdef("""
 double g6x_fma_rate(int isa, int mode);
 int g6x_error_printed(int clusterid);
 int g6x_runs_python(void);
+int g6x_tree_few(long long particles, long long targets, int on_device);
 int g6x_threads(void);
 int g6x_open_on(int clusterid, int backend, int device);
 """)

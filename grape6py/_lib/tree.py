@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
 
+# Opening angle at which no cell stands for its particles: csrc/shared/tree_few.h.
+PAIR_BY_PAIR = 2.0**-20
+
+
+def are_few(particles: int, targets: int | None = None, *, on_device: bool = False) -> bool:
+    """Whether a sum with a wanted accuracy takes pairs one by one; where its bound is known, if
+    `targets` (by default the particles) are not given."""
+    given = particles, particles if targets is None else targets
+    return bool(lib.g6x_tree_few(*given, int(on_device)))
+
+
 class HostTree:
     """A tree of the library, with options by G6X_THREADS and G6X_ISA."""
 
@@ -190,7 +201,7 @@ class HostTree:
         order: int,
         accuracy: float,
     ) -> float:
-        """The bound that gives a median error; accelerations are those of the particles."""
+        """The bound that gives an accuracy."""
         found = ffi.new("double *")
         walk = eps2, _METHODS[method], order, accuracy, *pointers(last_acc), found
         check(wait_for(lib.g6x_tree_bound, self.handle, *walk, size=self._n))

@@ -106,7 +106,7 @@ def add_parser(commands: Commands) -> None:
         help="find binaries at each output, for the log and HDF5")  # fmt: skip
     add("--dt-out", type=positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
-    add("--backend", choices=BACKENDS, default="auto", help="where forces are summed")
+    add("--backend", choices=BACKENDS, help="where forces are summed (auto; leapfrog: tree)")
     add(
         "--precision",
         choices=("auto", "grape", "double", "single"),

@@ -93,8 +93,10 @@ def shown_settings(settings: Attributes) -> str:
     for name, value in settings.items():
         if name == "field" and str(value).startswith("["):
             words.append(f"field {fields.Field.from_text(value)!r}")
+        elif name in ("orbit", "few_bodies"):
+            words.append(f"{name.replace('_', ' ')} {value}")
         elif isinstance(value, str):
-            words.append(f"orbit {value}" if name == "orbit" else value)
+            words.append(value)
         else:
             words.append(f"{name} {value:g}")
     return ", ".join(words)

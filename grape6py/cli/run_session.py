@@ -91,6 +91,7 @@ class _Integration:
     cluster: archive.Cluster
     _about: Attributes
     _history: list[archive.Record]
+    _specific: float | None = None
     _seconds: list[float | None]
     _profile_from: tuple[float, float] | None
 
@@ -208,7 +209,7 @@ class _Integration:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         more = {} if self._ranks is None else {"comm": self._ranks.comm}
         more |= _given(o, _CHANGED)
-        restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **more)
+        restored = archive.restore(o.start, backend=o.backend or "auto", threads=o.threads, **more)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
@@ -316,7 +317,10 @@ class _Integration:
         since = self._profile_from[0] + self._output_time if self._profile_from else began
         self._seconds.append(began - since)
         numbers = archive.describe(cluster)
-        self._history.append(archive.record(numbers, self._about["initial_energy"]))
+        record = archive.record(numbers, self._about["initial_energy"])
+        self._specific = cluster._specific_error()
+        record["error"] = record["error"] if self._specific is None else self._specific
+        self._history.append(record)
         binaries = cluster.binaries() if self._options.list_binaries else None
         with together(self._ranks, "an output"):
             for writer in writers:
@@ -391,6 +395,8 @@ class _Integration:
         error = self._history[-1]["error"]
         if math.isnan(error):
             self._say("no relative energy error: the energy was 0 at the start")
+        elif self._specific is not None:
+            self._say(f"relative error {error:.3e} of the specific energies of bodies without mass")
         else:
             self._say(f"relative energy error {error:.3e}")
 
@@ -438,7 +444,7 @@ def _begun(
     given |= run_outside.settings_of(options, found.units) | {"ids": found.ids}
     if ranks is not None:
         given["comm"] = ranks.comm
-    return kind(*found, eps=eps, backend=options.backend, **given)
+    return kind(*found, eps=eps, **given | _given(options, ["backend"]))
 
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> Attributes:

@@ -25,7 +25,7 @@ class TreeLauncher:
         self._kernels: dict[str, CuPy] = {}
         self._modules: dict[str | None, CuPy] = {}
         # Of trees' lists, by setting and size.
-        self.capacities: dict[tuple[float, int, bool, bool, bool, int], Capacities] = {}
+        self.capacities: dict[tuple[float, int, bool, bool, int], Capacities] = {}
 
     def _module(self, order: str | None) -> CuPy:
         """Kernels of an order of expansions, or (None) all others: compiled at first use."""

@@ -25,7 +25,7 @@ from grape6py.in_units import converter_of
 from grape6py.integrators import external
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
-from grape6py.integrators.energy_check import EnergyCheck
+from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
 from grape6py.integrators.progress import Bar, multiples
 from grape6py.quantities import Converter
 
@@ -119,7 +119,7 @@ class Integration(Changes):
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")
         self._turn = threading.RLock()
-        self._energy_check = EnergyCheck()
+        self._energy_check, self._specific_check = EnergyCheck(), SpecificCheck()
         self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
         # What the file that it was loaded from says of the run, for files to come: attributes of
@@ -504,7 +504,10 @@ class Integration(Changes):
             self._stopping[0], self._stopped_by = 1, event
 
     def _energy_error(self) -> float:
-        """Relative error of the energy since this was called first."""
+        """Relative error of the energy since this was called first, or of specific ones."""
+        specific = self._specific_error()
+        if specific is not None:
+            return specific
         energy = self._find_energy()
         total = energy.total - self._energy_change
         if self._first_energy is None:

@@ -11,6 +11,7 @@ from grape6py._arrays import ids as numbers
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
+from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.integrators.quantities import Quantities
 from grape6py.integrators.together import OnRanks
 from grape6py.ranks.ranks import together, total
@@ -282,6 +283,7 @@ class Changes(OnRanks, Quantities):
         self._net_change += new.n - self._blocks.n
         self._blocks = new
         self._energy_change += after - before
+        self._specific_check = SpecificCheck()
         self._set_ids(ids)
         self._time, self._seen, self._potential = time, None, None
         number = {i: k for k, i in enumerate(ids.tolist())}

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from grape6py.ranks.ranks import total
+
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes
+    from grape6py._arrays.kinds import Attributes, Floats, UInt64s
     from grape6py.diagnostics import Energy
+    from grape6py.ranks.ranks import Ranks
 
 LIMIT = 1e-3
 
@@ -43,6 +48,30 @@ class EnergyCheck:
         self._n, self._last = n, total
         scale = max(abs(self.start), self._size / 3)
         return (total - self.start) / scale if scale else 0.0
+
+
+class SpecificCheck:
+    """The error of specific energies since they were first known, of bodies that do not act.
+
+    The sum of their changes is measured by that of the energies, or by a third of v^2/2 + |phi|
+    where that is larger, of the smallest seen: as the energy in EnergyCheck.
+    """
+
+    def __init__(self) -> None:
+        self._ids = np.zeros(0, np.uint64)
+        self._start, self._size = np.zeros(0), np.zeros(0)
+
+    def error(self, ids: UInt64s, half_v2: Floats, pot: Floats, ranks: Ranks | None) -> float:
+        """Mean relative error of bodies of all ranks, of which `ids` are this one's; the first
+        time, and of bodies that come later, 0."""
+        now, size = half_v2 + pot, half_v2 + np.abs(pot)
+        _, own, old = np.intersect1d(ids, self._ids, assume_unique=True, return_indices=True)
+        start = now.copy()
+        start[own], size[own] = self._start[old], np.minimum(size[own], self._size[old])
+        self._ids, self._start, self._size = ids, start, size
+        scale = total(ranks, np.maximum(np.abs(start), size / 3))
+        change = total(ranks, np.abs(now - start))
+        return change / scale if scale else 0.0
 
 
 def remedies(settings: Attributes, precision: str) -> str:

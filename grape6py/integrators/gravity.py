@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from grape6py import tree_backends
 from grape6py._arrays import memory_space
 from grape6py._arrays.modules import lengths
+from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
 from grape6py.cuda.tree import device_tree
-from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import WIDEST, Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting, bound_of
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_arrays import HostArrays
@@ -41,6 +42,10 @@ Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees | SharedTrees"
 
 Known: TypeAlias = "tuple[DeviceArray, float]"
 
+_ANY_ACCURACY = 1e-3  # of pairs, which are summed one by one
+# A GPU, which one waits for, is worth it from the number of bodies on of which pairs are summed one
+# by one, over this.
+_THERE_AND_BACK = 2
 FIRST_THETA = 0.7  # of a tree's first forces, from which those of the wanted accuracy follow
 _TREES_OF_DEVICES = ("tree", "cuda-tree")
 
@@ -80,7 +85,8 @@ def find(
         arrays = HostArrays() if device is None else DeviceArrays(*device)
         return DirectGravity(session, eps, arrays)
     session.close()
-    if device is not None:
+    is_small = n > 0 and _Trees(walk)._are_few(_THERE_AND_BACK * n)
+    if device is not None and (backend == "cuda-tree" or not is_small):
         return DeviceTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
@@ -229,16 +235,34 @@ class DirectGravity(_Gravity):
         return int(self.ranks.counts(n)[: self.ranks.rank].sum()), not said.most[0]
 
 
-class HostTrees(_Gravity):
-    """Trees of libgrape6.so."""
+class _Trees(_Gravity):
+    """What all trees share: `walk` says how they are walked, or few bodies taken pair by pair."""
 
     precision = "single"  # of the pairs
 
+    def __init__(self, walk: Attributes) -> None:
+        self._walk, self.accuracy, self._warned = walk, walk.get("accuracy"), False
+
+    def _are_few(self, n: int, *, on_device: bool = False) -> bool:
+        """Whether the forces on n bodies, or some of them, are summed pair by pair."""
+        may_be = self.accuracy is not None or "few_bodies" in self._walk
+        return may_be and are_few(n, on_device=on_device)
+
+    def _warn(self, text: str | None) -> None:
+        """Of the first sum that has something to warn of."""
+        if text and not self._warned:
+            self._warned = True
+            warnings.warn(text, Grape6Warning, stacklevel=3)
+
+
+class HostTrees(_Trees):
+    """Trees of libgrape6.so."""
+
     def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
+        super().__init__(walk)
         self.arrays: HostArrays | DeviceArrays = HostArrays()
-        self.backend = backend
-        self._threads, self._setting = threads, walk | {"eps": eps}
-        self.accuracy = walk.get("accuracy")
+        self.backend, self._threads, self._eps = backend, threads, eps
+        self._options = tree_backends.options_of(threads, None)
 
     def forces(
         self,
@@ -248,28 +272,31 @@ class HostTrees(_Gravity):
         known: Known | None = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        which, setting = {}, dict(self._setting)
-        if known is not None:
-            acc, setting["bound"] = known
-            del setting["accuracy"]
-            which["last_acc"] = lengths(acc if rows is None else acc[rows])
-        with self._tree(mass, pos) as tree:
-            if rows is not None:
-                which |= {"targets": pos[rows], "self_index": tree.first + rows}
-            found = tree.forces(**which, **setting, momentum=rows is None)
-            self._learn(tree, rows is None)
-        return found.acc, found.pot
+        theta, bound, last_acc = self._walk.get("theta", 0.0), self.accuracy or 0.0, None
+        if self._are_few(len(mass)):
+            theta, bound = 0.0, _ANY_ACCURACY
+        elif known is not None:
+            theta, (acc, bound) = WIDEST, known
+            last_acc = lengths(acc if rows is None else acc[rows])
+        setting = {"eps2": self._eps**2, "theta": theta, "bound": bound}
+        setting |= {name: self._walk[name] for name in ("method", "order")}
+        at = None if rows is None else pos[rows]
+        n = len(pos if at is None else at)
+        with contextlib.closing(HostTree(self._options)) as tree:
+            tree.build(None, pos, mass, None)
+            found = tree.forces(n, at, None, rows, last_acc, **setting, momentum=rows is None)
+        acc, pot, _, warning = found
+        self._warn(warning)
+        return acc, pot
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         self._check_open()
         with self._tree(mass, pos) as tree:
-            return tree.bound(**self._setting, last_acc=lengths(acc))
+            wanted = {name: self._walk[name] for name in ("accuracy", "method", "order")}
+            return tree.bound(**wanted, eps=self._eps, last_acc=lengths(acc))
 
     def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
-        return Tree(pos, mass, backend="cpu", threads=self._threads)
-
-    def _learn(self, tree: Tree, is_of_all: bool) -> None:
-        """What a tree has to say when it has given forces, on all bodies or on some."""
+        return Tree(mass, pos, backend="cpu", threads=self._threads)
 
 
 class SharedTrees(HostTrees):
@@ -289,10 +316,10 @@ class SharedTrees(HostTrees):
         with Grape6(backend="cpu-tree") as session:
             super().__init__(session.backend, threads, eps, walk)
         self.arrays, self.ranks = arrays, ranks
-        self._options: Attributes = {"backend": "cpu", "threads": threads, "comm": ranks.comm}
+        self._where: Attributes = {"backend": "cpu", "threads": threads, "comm": ranks.comm}
         if isinstance(arrays, DeviceArrays):
             self.backend = f"cuda-tree {arrays.name}"
-            self._options["backend"] = "cuda"
+            self._where["backend"] = "cuda"
         self._work: DeviceArray = None
         self.seconds: dict[str, float] = {}  # of the stages of all sums: ranks/stages.py
 
@@ -301,9 +328,32 @@ class SharedTrees(HostTrees):
         if work is not None and len(work) != len(mass):  # bodies have come or gone
             mean = float(work.mean()) if len(work) else 1.0
             work = self.arrays.xp.full(len(mass), mean)
-        return Tree(pos, mass, work=work, **self._options)
+        return Tree(mass, pos, work=work, **self._where)
+
+    def forces(
+        self,
+        mass: DeviceArray,
+        pos: DeviceArray,
+        rows: DeviceArray = None,
+        known: Known | None = None,
+    ) -> tuple[Floats, Floats]:
+        self._check_open()
+        which, walk = {}, {k: value for k, value in self._walk.items() if k != "few_bodies"}
+        with self._tree(mass, pos) as tree:
+            if self._are_few(len(tree)):
+                walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
+            elif known is not None:
+                acc, walk["bound"] = known
+                del walk["accuracy"]
+                which["last_acc"] = lengths(acc if rows is None else acc[rows])
+            if rows is not None:
+                which |= {"targets": pos[rows], "self_index": tree.first + rows}
+            found = tree.forces(**which, **walk, eps=self._eps, momentum=rows is None)
+            self._learn(tree, rows is None)
+        return found.acc, found.pot
 
     def _learn(self, tree: Tree, is_of_all: bool) -> None:
+        """What a tree has to say when it has given forces, on all bodies or on some."""
         for stage, taken in tree.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + taken
         if not is_of_all:
@@ -315,17 +365,16 @@ class SharedTrees(HostTrees):
         self._work = (old + work) / 2 if is_known else work
 
 
-class DeviceTrees(_Gravity):
-    """Trees on a gpu. Nothing comes to the host but what their making and their walks need."""
-
-    precision = "single"
+class DeviceTrees(_Trees):
+    """Trees on a gpu. Nothing comes to the host but what their making and their walks need, and
+    bodies of which there are so few that they are summed there."""
 
     def __init__(self, cupy: CuPy, device: int, eps: float, walk: Attributes) -> None:
-        self.arrays, self._warned = DeviceArrays(cupy, device), False
+        super().__init__(walk)
+        self.arrays = DeviceArrays(cupy, device)
         self.backend = f"cuda-tree {self.arrays.name}"
         self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
         order = walk["order"] if walk["method"] == "fmm" else 0
-        self.accuracy = walk.get("accuracy")
         self._setting = Setting(walk.get("theta", FIRST_THETA), order, eps * eps)
 
     def forces(
@@ -338,8 +387,12 @@ class DeviceTrees(_Gravity):
         self._check_open()
         if not len(mass):
             return pos, mass
+        if self._are_few(_THERE_AND_BACK * len(mass)):
+            return self._through_host(mass, pos, rows, known)
         setting, last_acc = self._setting, None
-        if known is not None:
+        if self._are_few(len(mass), on_device=True):
+            setting = Setting(PAIR_BY_PAIR, 0, setting.eps2)
+        elif known is not None:
             acc, bound = known
             setting = Setting(WIDEST, setting.order, setting.eps2, bound)
             last_acc = lengths(acc if rows is None else acc[rows])
@@ -352,10 +405,8 @@ class DeviceTrees(_Gravity):
                 )
             except Unresolved:
                 return self._through_host(mass, pos, rows, known)
-        if counts.zero_distances and not self._warned:
-            self._warned = True
-            text = "pairs of a tree at one place with eps = 0: they add nothing"
-            warnings.warn(f"{counts.zero_distances} {text}", Grape6Warning, stacklevel=2)
+        text = "pairs of a tree at one place with eps = 0: they add nothing"
+        self._warn(f"{counts.zero_distances} {text}" if counts.zero_distances else None)
         return acc, pot
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
@@ -363,13 +414,7 @@ class DeviceTrees(_Gravity):
         accuracy = self.accuracy
         if accuracy is None or not len(mass):
             return 0.0
-        with device_tree.turn:
-            tree = Octree(self.arrays.gpu, pos, mass)
-            try:
-                last_acc = lengths(acc)
-                return Sample(tree, pos, self._setting).bound(accuracy, False, last_acc)
-            except Unresolved:
-                return self._host.bound(*map(self.arrays.gpu.take, (mass, pos, acc)))
+        return bound_of(self._setting.order, accuracy)
 
     def _through_host(
         self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray, known: Known | None

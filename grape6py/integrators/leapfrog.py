@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from grape6py._arrays import libraries, memory_space, validate
+from grape6py._lib.tree import are_few
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from grape6py.integrators.watch import Sighting
 
 
-_THETA = {"fmm": 0.75, "bh": 0.85}  # for a median error of 5e-4 to 1e-3 on spheres
+# What a tree goes by, and of how many bodies, if neither theta nor accuracy is given: angles for a
+# median error of 5e-4 to 1e-3 on spheres.
+_USUAL: dict[str, Attributes] = {"fmm": {"theta": 0.75}, "bh": {"theta": 0.85}}
+_WALK = ("theta", "accuracy", "method", "order", "few_bodies")
 
 
 @takes_quantities
@@ -72,7 +76,9 @@ class Leapfrog(Integration):
     theta, accuracy, method, order
         Of a tree, as in :meth:`Tree.forces`: the opening angle, by default 0.75, or 0.85 for "bh",
         or the median error of the accelerations. The bound that gives an accuracy is found at the
-        start, and again every 64 (largest) steps.
+        start, and again every 64 (largest) steps. Pairs of up to 4096 bodies (8192 on a GPU) are
+        summed one by one, unless `theta` is given; of up to 2048 on the CPU, unless `backend` is
+        "cuda-tree".
     field, orbit : optional
         A field from outside, and the frame of the bodies in it, as in :class:`Hermite`. Fields that
         depend on velocities get predicted ones; the scheme is then not reversible.
@@ -205,6 +211,8 @@ class Leapfrog(Integration):
         settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
         if "theta" in a:
             settings |= walk_setting(str(a["method"]), a["theta"], int(a["order"]))
+            if "few_bodies" in a:
+                settings["few_bodies"] = str(a["few_bodies"])
         elif "accuracy" in a:
             settings |= setting_for(str(a["method"]), a["accuracy"], int(a["order"]))
         if "boundary" in a:
@@ -221,8 +229,7 @@ class Leapfrog(Integration):
         threads: int | None,
     ) -> None:
         s = self._settings
-        names = ("theta", "accuracy", "method", "order")
-        walk = {k: s[k] for k in names if k in s} if self._has_tree else None
+        walk = {k: s[k] for k in _WALK if k in s} if self._has_tree else None
         requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
         self._forces = gravity.find(given, n, s["eps"], walk, ranks=self._parts, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
@@ -281,11 +288,12 @@ class Leapfrog(Integration):
         with arrays.using():
             mass, pos, vel = seen.mass * self._G, seen.pos, seen.vel
             if self._has_tree:
-                s = self._settings
-                walk = {k: s[k] for k in ("theta", "accuracy", "method", "order") if k in s}
+                walk = {k: self._settings[k] for k in _WALK if k in self._settings}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
                 comm = self._options.get("comm")
-                with Tree(pos, mass, vel, backend=kind, comm=comm) as tree:
+                with Tree(mass, pos, vel, backend=kind, comm=comm) as tree:
+                    if walk.pop("few_bodies", None) and are_few(len(tree)):
+                        del walk["theta"]
                     found = tree.forces(eps=eps, **walk)
             else:
                 with Grape6(precision=self.precision, **self._options) as grape:
@@ -336,10 +344,14 @@ def _walk(backend: str, given: Attributes, precision: str | None) -> Attributes:
             raise ArgumentError(f"{wrong[0]} is a tree's, but backend = {backend!r} is none")
         return {}
     if precision is not None:
-        raise ArgumentError("precision is that of direct sums: a tree has none")
-    method, order, theta = given["method"] or "fmm", given["order"], given["theta"]
-    if given["accuracy"] is None:
-        return walk_setting(method, _THETA.get(method, 1.0) if theta is None else theta, order)
-    if theta is not None:
+        raise ArgumentError("precision is that of direct sums: a tree has none; backend 'auto' has")
+    method, order = given["method"] or "fmm", given["order"]
+    theta, accuracy = given["theta"], given["accuracy"]
+    if theta is not None and accuracy is not None:
         raise ArgumentError("give theta or accuracy, not both")
-    return setting_for(method, given["accuracy"], order)
+    if theta is not None:
+        return walk_setting(method, theta, order)
+    usual: Attributes = {} if accuracy is not None else _USUAL.get(method, {})
+    if "theta" in usual:
+        return walk_setting(method, usual["theta"], order) | {"few_bodies": "directly"}
+    return setting_for(method, usual.get("accuracy", accuracy), order)

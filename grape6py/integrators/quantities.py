@@ -15,9 +15,9 @@ import numpy as np
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
 from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError
-from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
+from grape6py.integrators.energy_check import LIMIT, EnergyCheck, SpecificCheck, remedies
 from grape6py.models import Particles
-from grape6py.ranks.ranks import together
+from grape6py.ranks.ranks import together, total
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -49,6 +49,7 @@ class Quantities:
     _seen: Moment | None
     _potential: Floats | None
     _energy_check: EnergyCheck
+    _specific_check: SpecificCheck
     _last_id = -1  # the largest that a body had, if it has gone
     _first_energy: float | None  # without changes; known if an event asks for it
     _energy_change: float
@@ -261,11 +262,15 @@ class Quantities:
         -----
         AccuracyWarning
             Once, if it differs by more than 1e-3 from the first one computed, other than by
-            :attr:`energy_change` and by what bodies have taken with them.
+            :attr:`energy_change` and by what bodies have taken with them. Where no more than one
+            body has mass, it says nothing: then by the specific energies of those without mass,
+            v^2/2 and the potential, in the frame of that body.
         """
         with together(self._parts, "energy()"):
             energy = self._find_energy()
         error = self._energy_check.error(self.n - self._net_change, energy, self._energy_change)
+        specific = self._specific_error()
+        error = error if specific is None else specific
         if abs(error) > LIMIT and not self._energy_check.has_warned:
             self._energy_check.has_warned = True
             self._warn_of_energy(error)
@@ -279,6 +284,24 @@ class Quantities:
             return energy
         of_places = self._blocks.external_energy(self.time, mass, pos, vel)
         return energy._replace(external=of_places + self._call("energy_of_work", self.time))
+
+    def _specific_error(self) -> float | None:
+        """Mean relative error of the specific energies of bodies without mass, if they keep them:
+        where one body acts on them, or a field from outside alone."""
+        mass, external = self._blocks.mass, self._blocks.external
+        heavy = mass != 0
+        acting = total(self._parts, heavy.astype(float))
+        if acting > 1 or (acting and external is not None) or acting == self.n:
+            return None
+        pos, vel, *_ = self._synchronised()
+        light = ~heavy
+        pot = self._known_potential()[light]
+        pos, vel = pos[light], vel[light] - self.momentum() / (total(self._parts, mass) or 1.0)
+        with together(self._parts, "the field"):
+            if external is not None and len(pos):
+                pot = pot + external.potential(self.time, pos, vel)
+        half_v2 = (vel * vel).sum(axis=1) / 2
+        return self._specific_check.error(self._own_ids()[light], half_v2, pot, self._parts)
 
     def _warn_of_energy(self, error: float) -> None:
         advice = remedies(self._settings, self.precision)

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats
-from grape6py._arrays.modules import module_of, on_host
+from grape6py._arrays.modules import module_of
 from grape6py._arrays.regions import regions_of
-from grape6py.cuda.tree.accuracy import Sample
-from grape6py.cuda.tree.settings import WIDEST, Setting
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import ArrayModule
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from grape6py.ranks.stages import Stages
 
 _ROW = 16  # bytes, of which parts are multiples
-_ORDERS = {"bh": 0}
 
 
 class Found(NamedTuple):
@@ -153,32 +150,3 @@ class DomainTree:
         del pieces[self.ranks.rank]
         self.bytes = sum(map(len, pieces))
         return [piece for piece in pieces if len(piece)]
-
-    # ---- a wanted accuracy: what Sample asks of a tree -------------------------------------------
-
-    def bound(
-        self, accuracy: float, walk: Walk, last_acc: DeviceArray | None
-    ) -> tuple[float, DeviceArray]:
-        """The bound that gives a median error, and last accelerations for it, of the particles."""
-        setting = Setting(WIDEST, _ORDERS.get(walk.method, walk.order), walk.eps2)
-        sample = Sample(self, self.pos, setting, self._gathered)  # type: ignore[arg-type]
-        estimated = last_acc is None
-        last = sample.last_acc(None, None) if last_acc is None else last_acc
-        return sample.bound(accuracy, estimated, None if estimated else last), last
-
-    def _gathered(self, found: DeviceArray) -> DeviceArray:
-        return module_of(found).asarray(np.concatenate(self.ranks.gathered(on_host(found))))
-
-    def forces(
-        self,
-        setting: Setting,
-        targets: DeviceArray,
-        self_index: DeviceArray,
-        last_acc: DeviceArray = None,
-        few: bool | None = None,
-    ) -> tuple[DeviceArray, ...]:
-        """As the tree of a GPU has it, for samples."""
-        method = "fmm" if setting.order else "bh"
-        bound = setting.bound if last_acc is not None else 0.0
-        walk = Walk(setting.eps2, method, setting.theta, setting.order or 5, bound)
-        return self.sum(walk, targets, None, self_index, last_acc, few)[:3]

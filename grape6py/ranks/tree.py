@@ -10,7 +10,8 @@ import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, Untyped
 from grape6py._arrays.modules import lengths, module_of, on_host
-from grape6py._lib.tree import HostTree
+from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
+from grape6py.cuda.tree.settings import bound_of
 from grape6py.errors import AddressError, ArgumentError, RangeError
 from grape6py.ranks.domain_tree import DomainTree, Found, Walk
 from grape6py.ranks.domains import Moves, cut_keys, sample_of, whole_of
@@ -201,14 +202,13 @@ class SharedTree:
         if pos is not None:
             way, targets = self._way_of_targets(pos, vel, number)
         last = way.there(last_acc)
-        if walk.theta == 0.0:  # bound is the wanted median error
-            own = last if pos is None else None
-            bound, estimated = domain.bound(walk.bound, walk, own)
-            if last is None and pos is None:
-                last = estimated
-            elif last is None:
+        if walk.theta == 0.0 and are_few(self.n_all):
+            walk, last = walk._replace(theta=PAIR_BY_PAIR, bound=0.0), None
+        elif walk.theta == 0.0:  # bound is the wanted error
+            if last is None:
                 first = walk._replace(theta=1.0, bound=0.0, order=min(walk.order, 2))
                 last = lengths(domain.sum(first, *targets).acc)
+            bound = bound_of(walk.order if walk.method == "fmm" else 0, walk.bound)
             walk = walk._replace(theta=_WIDEST, bound=bound)
         found = domain.sum(walk, *targets, last)
         if pos is None and len(domain.pos):
@@ -258,7 +258,7 @@ class SharedTree:
             pos, _, vel = self._particles
             number = np.arange(self.first, self.first + len(pos), dtype=np.int32)
         targets = len(pos), pos, vel, number
-        if last_acc is None and walk.theta == 0.0:
+        if last_acc is None and walk.theta == 0.0 and not are_few(self.n_all):
             first = walk._replace(theta=1.0, bound=0.0)._asdict() | {"momentum": False}
             last_acc = lengths(self._by_replica("forces", *targets, None, **first)[0])
         setting = walk._asdict() | {"momentum": False}
@@ -277,16 +277,11 @@ class SharedTree:
             acc -= (xp.copysign(size, mass) / net[3])[:, None] * xp.asarray(net[:3])
 
     def bound(self, last_acc: DeviceArray | None, *, accuracy: float, **setting: Untyped) -> float:
-        """The bound that gives a median error; accelerations are those of the particles."""
+        """The bound that gives an accuracy."""
         with self.ranks.step("Tree.bound()") as said:
             said.same("whether last_acc is given", last_acc is not None)
             _say(said, setting | {"accuracy": accuracy})
-        if self._whole is None:
-            return accuracy
-        if self._domain is None:
-            return self._of_all().bound(self._all(last_acc), accuracy=accuracy, **setting)
-        walk = Walk(theta=0.0, bound=accuracy, **setting)
-        return self._domain.bound(accuracy, walk, self._way.there(last_acc))[0]
+        return bound_of(setting["order"] if setting["method"] == "fmm" else 0, accuracy)
 
     # ---- searches --------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import nvrtc
 from fake_gpu import relative
 from grape6py import Leapfrog, errors, plummer, reference
 from grape6py.cuda import compiler
-from grape6py.integrators import leapfrog_arrays
+from grape6py.integrators import gravity, leapfrog_arrays
 from grape6py.integrators.gravity import DeviceTrees, HostTrees
 from grape6py.integrators.leapfrog_device import KERNELS, DeviceArrays
 from test_hermite_use import same
@@ -32,7 +32,8 @@ def both(put, n=N, **options):
     return device, Leapfrog(*bodies, eps=EPS, theta=0.5, backend="cpu-tree", **options)
 
 
-def test_a_bound_gives_the_accuracy_asked_for(put, tmp_path):
+def test_a_bound_gives_the_accuracy_asked_for(put, tmp_path, monkeypatch):
+    monkeypatch.setattr(gravity, "are_few", lambda *_, **__: False)
     mass, pos, vel = plummer(1500, seed=4)
     galaxy = Leapfrog(put(mass), put(pos), put(vel), eps=0.01, accuracy=1e-3, dt=1 / 64)
     galaxy.evolve(0.3)
@@ -40,7 +41,17 @@ def test_a_bound_gives_the_accuracy_asked_for(put, tmp_path):
     state = galaxy.state()
     assert state["bound"] > 0
     exact = reference.direct_sum(mass, state["pos"], vel, eps2=1e-4).acc
-    assert 1e-3 / 2 < np.median(relative(state["acc"], exact)) < 2e-3
+    assert 1e-3 / 20 < np.median(relative(state["acc"], exact)) < 1.5e-3
+
+
+@pytest.mark.parametrize("options", [{}, {"accuracy": 1e-2}], ids=str)
+@pytest.mark.parametrize("n", [10, 2100])
+def test_few_bodies_are_summed_directly(put, options, n):
+    bodies = plummer(n, 7)
+    galaxy = Leapfrog(*map(put, bodies), eps=EPS, dt=1 / 64, **options)
+    galaxy.evolve(1 / 16)
+    exact = reference.direct_sum(bodies[0], galaxy.state()["pos"], bodies[2], eps2=EPS**2).acc
+    assert np.median(relative(galaxy.state()["acc"], exact)) < 2e-6
 
 
 @pytest.mark.parametrize("options", STEPS, ids=str)
@@ -259,7 +270,7 @@ def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(cupy, monkeypatch
 @pytest.mark.backends("cuda")
 @pytest.mark.parametrize("backend", ["tree", "cuda-tree"])
 def test_leapfrogs_of_trees_go_to_the_gpu_by_themselves(cupy, backend):
-    options = {"dt": 1 / 64, "eps": EPS, "backend": backend}
+    options = {"dt": 1 / 64, "eps": EPS, "backend": backend, "theta": 0.7}
     given, put = (Leapfrog(*map(to, SESSION_BODIES), **options)
                   for to in (cupy.asarray, np.asarray))  # fmt: skip
     for galaxy in (given, put):

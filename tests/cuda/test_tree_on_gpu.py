@@ -15,7 +15,7 @@ import fake_arrays
 from fake_gpu import assert_equal_bits, relative
 from grape6py import Grape6Warning, Tree, errors, plummer, reference
 from grape6py._lib.tree import HostTree
-from grape6py.cuda.tree import accuracy
+from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
@@ -65,9 +65,22 @@ def test_forces_that_add_up_to_zero(put, size):
         trees[0].forces(put(pos), momentum=True)
 
 
+@pytest.mark.parametrize("given", [{}, {"accuracy": 0.1}, {"bound": 1.0}], ids=str)
+def test_few_particles_are_summed_pair_by_pair(put, given):
+    mass, pos, vel = plummer(700, seed=2)
+    mass[7] = 1e3
+    exact = reference.direct_sum(mass, pos, vel, eps2=1e-4)
+    if "bound" in given:
+        given = given | {"last_acc": put(np.linalg.norm(exact.acc, axis=1))}
+    acc, pot, jerk = Tree(put(mass), put(pos), put(vel)).forces(eps=0.01, **given)
+    for name, found in (("acc", acc), ("pot", pot), ("jerk", jerk)):
+        assert np.median(relative(found.get(), getattr(exact, name))) < 1e-5, name
+
+
 @pytest.mark.parametrize(("method", "targets"), [("fmm", None), ("fmm", "others"),
                                                  ("bh", "last accelerations")])  # fmt: skip
-def test_an_accuracy_asked_for_is_had(put, targets, method):
+def test_an_accuracy_asked_for_is_had(put, targets, method, monkeypatch):
+    monkeypatch.setattr(device_tree, "are_few", lambda *_, **__: False)
     mass, pos, _ = plummer(1500, seed=2)
     tree, given = Tree(put(pos), put(mass)), {}
     exact = reference.direct_sum(mass, pos, 0 * pos)
@@ -76,17 +89,7 @@ def test_an_accuracy_asked_for_is_had(put, targets, method):
     if targets == "others":
         given = {"targets": put(pos), "self_index": put(np.arange(1500, dtype=np.int32))}
     acc = tree.forces(accuracy=1e-4, method=method, **given).acc.get()
-    assert 1e-4 / 2 < np.median(relative(acc, exact.acc)) < 2e-4
-
-
-def test_the_accuracy_of_many_is_measured_on_groups_that_share_what_is_far(put, monkeypatch):
-    monkeypatch.setattr(accuracy, "LARGE", 1000)
-    monkeypatch.setattr(accuracy, "PER_LEVEL2", 500)
-    mass, pos, _ = plummer(5000, seed=2)
-    rows = np.arange(0, 5000, 20)
-    exact = reference.direct_sum(mass, pos, 0 * pos, rows=rows)
-    acc = Tree(put(pos), put(mass)).forces(accuracy=1e-3).acc.get()
-    assert 1e-3 / 2 < np.median(relative(acc[rows], exact.acc)) < 2e-3
+    assert 1e-4 / 30 < np.median(relative(acc, exact.acc)) < 1.5e-4
 
 
 @pytest.mark.parametrize(("order", "method"), [(5, "fmm"), (3, "fmm"), (0, "bh")])

@@ -20,7 +20,7 @@ from grape6py.cuda.tree.share import HEADER, keys_of
 
 N, RUN, EPS2 = 2500, 512, 1e-6
 FMM, BH = Setting(0.6, 5, EPS2), Setting(0.7, 0, EPS2)
-BOUND, BH_BOUND = Setting(WIDEST, 5, EPS2, 1e-4), Setting(WIDEST, 0, EPS2, 1e-2)
+BOUND, BH_BOUND = Setting(WIDEST, 5, EPS2, 2e-5), Setting(WIDEST, 0, EPS2, 2e-2)
 RNG = np.random.default_rng(3)
 
 
@@ -250,8 +250,6 @@ def test_what_is_no_part_is_refused(tree_gpu):
     for wrong in (part[:-16], part[:20], still, np.zeros(64, np.uint8)):
         with pytest.raises(errors.ArgumentError, match="part 1 is none of a tree like this one"):
             tree.forces(FMM, imports=[part, wrong])
-    with pytest.raises(errors.ArgumentError, match="coarse"):
-        tree.forces(Setting(1.0, 2, coarse=True), imports=[part])
 
 
 # ---- the tree of ranks' arrays ------------------------------------------------------------------

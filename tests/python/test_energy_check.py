@@ -6,10 +6,19 @@ import warnings
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, diagnostics, plummer, two_body
+from grape6py import (
+    Hermite,
+    Leapfrog,
+    diagnostics,
+    fields,
+    plummer,
+    two_body,
+    write_snapshot,
+)
 from grape6py.cli import main
 from grape6py.diagnostics import Energy
 from grape6py.errors import AccuracyWarning, Grape6Warning
+from grape6py.events import EnergyError
 from grape6py.integrators.energy_check import EnergyCheck
 
 BODIES = plummer(64, seed=1)
@@ -133,3 +142,62 @@ def test_the_command_line_prints_one_line(tmp_path, monkeypatch, capsys):
 
 def test_it_is_a_warning_of_ours():
     assert issubclass(AccuracyWarning, Grape6Warning)
+
+
+def ring(n=40, *, star=1.0, drift=0.0, eccentric=0.8):
+    """Bodies without mass on orbits about a star that moves."""
+    angle = np.linspace(0, 6, n)
+    pos = np.c_[np.cos(angle), np.sin(angle), 0 * angle]
+    vel = np.sqrt(1 - eccentric) * pos[:, [1, 0, 2]] * [-1, 1, 0] + [drift, 0, 0]
+    mass = np.append(star, np.zeros(n))
+    return mass, np.vstack([[0, 0, 0], pos]), np.vstack([[drift, 0, 0], vel])
+
+
+def without_star(bodies):
+    return tuple(array[1:] for array in bodies)
+
+
+POINT = {"field": fields.plummer(1.0, 0.05)}
+LIGHT = {
+    "about a star": (ring(), {}),
+    "about a star that moves": (ring(drift=3.0), {}),
+    "in a field": (without_star(ring()), POINT),
+}
+
+
+@pytest.mark.parametrize("kind", [Leapfrog, Hermite])
+@pytest.mark.parametrize("case", LIGHT)
+def test_bodies_without_mass_are_judged_by_their_specific_energies(case, kind):
+    bodies, options = LIGHT[case]
+    eps = {"eps": 0.05}
+    good = kind(*bodies, **eps, **options, **({"dt": 2**-10}))
+    assert warned(good, 1.0, 3.0) == []
+    assert 0 < good._specific_error() < 1e-3
+    bad = kind(*bodies, **eps, **options, dt=1 / 8)
+    (words,) = warned(bad, 1.0, 3.0)
+    assert "take a smaller dt than 0.125" in words
+    stopped = kind(*bodies, **eps, **options, dt=1 / 8)
+    assert stopped.evolve(4.0, events=EnergyError(1e-2)).kind == "energy"
+
+
+def test_who_comes_goes_or_is_kicked_is_no_error():
+    cluster = Leapfrog(*ring(), eps=0.05, dt=2**-10)
+    cluster.energy()
+    cluster.evolve(0.25)
+    cluster.kick([1, 2], vel=[0.1, 0, 0])
+    cluster.remove([3, 5])
+    assert warned(cluster, 0.5) == []
+
+
+@pytest.mark.parametrize("mass", [np.ones(3), np.array([1.0, 1.0, 0.0]), np.zeros(3)], ids=str)
+def test_where_two_bodies_act_energies_of_others_are_not_kept(mass):
+    cluster = Hermite(mass, np.eye(3), np.zeros((3, 3)), eps=0.1)
+    assert cluster._specific_error() == (None if mass.any() else 0.0)
+
+
+def test_a_run_says_which_error_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_snapshot("ring.txt", *ring())
+    words = "run ring.txt --integrator leapfrog --dt 0.001 --eps 0.05 --t-end 0.5".split()
+    assert main(words) == 0
+    assert "of the specific energies of bodies without mass" in capsys.readouterr().out

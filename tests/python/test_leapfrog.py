@@ -115,7 +115,7 @@ def test_the_angular_momentum_of_a_pair():
 @pytest.mark.parametrize("step", [{"dt": 1 / 64}, {"dt_max": 1 / 32, "eta": 0.01}], ids=str)
 def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, method):
     """The bound is found again every 64 steps, here between the restart and the end."""
-    mass, pos, vel = plummer(3000, seed=8)
+    mass, pos, vel = plummer(4200, seed=8)  # more than are summed directly
     pos[:, 2] *= 0.01
     galaxy = Leapfrog(mass, pos, vel, eps=0.01, accuracy=1e-3, method=method, **step)
     galaxy.evolve(0.4)
@@ -133,7 +133,7 @@ def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, metho
             Leapfrog.restored(*given[:2], given[2] | wrong, time=galaxy.time, backend="cpu-tree")
     if "dt" in step:
         exact = reference.direct_sum(mass, state["pos"], vel, eps2=1e-4).acc
-        assert 1e-3 / 2 < np.median(relative(state["acc"], exact)) < 2e-3
+        assert 1e-3 / 20 < np.median(relative(state["acc"], exact)) < 1.5e-3
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ def test_errors_are_those_of_one_tree(ranks, shape):
         by_accuracy = "accuracy" in row["setting"]
         if shape == "both signs" and by_accuracy:  # forces nearly cancel: samples differ much
             continue
-        # Of a wanted accuracy each number of ranks has a bound of its own, from its own sample.
-        for what, most in ("acc", 1.1), ("jerk", 1.1), ("pot", 1.2):
+        # Alone, a tree with an opening angle takes more care of cells with heavy bodies.
+        usual = 2.5 if shape == "two" else 1.1
+        for what, most in ("acc", usual), ("jerk", usual), ("pot", 1.2):
             assert row[what] < (1.5 if by_accuracy else most), row
         assert row["acc tail"] < (2.0 if by_accuracy else 1.25), row
         if "momentum" in row["setting"]:
@@ -35,7 +36,7 @@ def test_errors_are_those_of_one_tree(ranks, shape):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_other_targets_and_neighbours(ranks):
-    assert said(ranks, "others", 2000) == [{"ok": True}]
+    assert said(ranks, "others", 4200) == [{"ok": True}]
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6, Tree, plummer, reference
+from grape6py import Tree, plummer, reference
 from grape6py.errors import ArgumentError, NotOpenError
 from particles import assert_zero, relative
 from samples import SAMPLES, SHAPES, truth
@@ -80,13 +80,10 @@ def test_errors_are_within_stated_percentiles(sample, method, isa):
 @pytest.mark.parametrize("accuracy", [1e-3, 1e-4, 1e-5])
 @pytest.mark.parametrize("name", ["plummer", "clustered", "disk", "fractal", "apart", "far_off"])
 def test_an_accuracy_asked_for_is_had_on_any_shape(name, accuracy, method):
-    """Within a factor of 1.5, and the noise of 300 rows. Barnes-Hut's errors are less than 1e-3 at
-    the widest angle; clumps of few particles are pairs, or not."""
+    """And not far less, which would cost time; tests/tree/test_error_asked.py has the limits."""
     mass, pos, true = known(name)
     error = true.errors(Tree(pos, mass).forces(accuracy=accuracy, method=method))
-    less = 4 if (method, accuracy) == ("bh", 1e-3) or name == "clustered" else 1.7
-    assert accuracy / less < np.median(error) < 1.7 * accuracy
-    assert np.percentile(error, 99) < (100 if name == "clustered" else 50) * accuracy
+    assert accuracy / 30 < np.median(error) < 1.5 * accuracy
 
 
 def test_the_best_and_the_worst_accuracy_are_kept(method):
@@ -96,22 +93,12 @@ def test_the_best_and_the_worst_accuracy_are_kept(method):
         assert np.median(error) < 1.5 * accuracy
 
 
-def test_the_accuracy_of_many_is_measured_on_groups_that_share_what_is_far():
-    mass, pos, vel = plummer(270000, seed=4)
-    rows = np.arange(0, len(mass), 900)
-    with Grape6(backend="cpu", precision="double") as grape:
-        grape.set_particles(mass, pos, vel)
-        exact = grape.forces(pos[rows], vel[rows], rows).acc
-    error = relative(Tree(pos, mass).forces(accuracy=1e-3).acc[rows], exact)
-    assert 1e-3 / 1.7 < np.median(error) < 1.7e-3
-
-
 def test_last_accelerations_serve_in_place_of_an_estimate(method):
     mass, pos, true = known("fractal")
     tree = Tree(pos, mass)
     last = np.linalg.norm(tree.forces(method=method).acc, axis=1)
     found = tree.forces(accuracy=1e-4, last_acc=last, method=method)
-    assert 1e-4 / 1.7 < np.median(true.errors(found)) < 1.7e-4
+    assert 1e-4 / 30 < np.median(true.errors(found)) < 1.5e-4
     assert bits(found) != bits(tree.forces(accuracy=1e-4, method=method))
 
 
@@ -124,7 +111,7 @@ def test_a_bound_gives_an_accuracy_in_later_sums(name, method):
             bound = tree.bound(1e-4, method=method, last_acc=last)
             last = np.linalg.norm(first.acc, axis=1)
             found = tree.forces(bound=bound, last_acc=last, method=method)
-            assert 1e-4 / 2 < np.median(true.errors(found)) < 2e-4
+            assert 1e-4 / 30 < np.median(true.errors(found)) < 1.5e-4
     assert Tree(pos, mass, threads=1).bound(1e-4, method=method) == bound
     assert Tree(pos[:0], mass[:0]).bound(1e-4) > 0
     with pytest.raises(ArgumentError, match="accuracy = 1e-07"):

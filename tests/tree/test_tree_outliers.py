@@ -10,7 +10,7 @@ from grape6py import Leapfrog, Tree, plummer, reference
 from grape6py.errors import Grape6Warning, RangeError
 from particles import relative
 
-N = 4000
+N = 5000  # more than are summed directly
 MASS, POS, VEL = plummer(N, seed=3)
 ROWS = np.arange(0, N, 8)
 

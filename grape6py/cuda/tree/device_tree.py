@@ -13,13 +13,12 @@ from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
-from grape6py._lib.tree import HostTree
+from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
 from grape6py.cuda import errors as cuda_errors
-from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.settings import WIDEST, Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting, bound_of
 from grape6py.cuda.tree.share import extent_of, keys_of, owners_of, regions_in
 from grape6py.errors import ArgumentError, NotFiniteError
 
@@ -179,13 +178,10 @@ class DeviceTree:
         setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
         last_acc = last_acc if bound else None
         try:
-            if theta == 0.0:  # bound is the wanted median error
-                sample = Sample(self._tree, self._copies[0], setting)
-                estimated = last_acc is None
-                last_acc = sample.last_acc(pos, number) if estimated else last_acc
-                own = None if estimated or pos is not None else last_acc
-                bound = sample.bound(bound, estimated, own)
-                setting = Setting(WIDEST, setting.order, eps2, bound)
+            if theta == 0.0 and are_few(self._n, ni, on_device=True):
+                setting, last_acc = Setting(PAIR_BY_PAIR, 0, eps2), None
+            elif theta == 0.0:  # bound is the wanted error
+                setting = Setting(WIDEST, setting.order, eps2, bound_of(setting.order, bound))
             acc, pot, jerk, counts = self._tree.forces(
                 setting, pos, number, last_acc, vel, few, momentum, imports
             )
@@ -213,20 +209,9 @@ class DeviceTree:
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
     ) -> float:
-        """The bound that gives a median error; accelerations are those of the particles."""
+        """The bound that gives an accuracy."""
         check_last_acc(last_acc)
-        if self._tree is None or not self._n:
-            return accuracy
-        setting = Setting(WIDEST, order if method == "fmm" else 0, eps2)
-        try:
-            sample = Sample(self._tree, self._copies[0], setting)
-            return sample.bound(accuracy, last_acc is None, last_acc)
-        except Unresolved:
-            if self._of_ranks:
-                raise _of_no_use() from None
-            return self._in_parts().bound(
-                self._taken(last_acc), eps2=eps2, method=method, order=order, accuracy=accuracy
-            )
+        return bound_of(order if method == "fmm" else 0, accuracy)
 
     def within(
         self, ni: int, pos: DeviceArray, number: DeviceArray, h2: DeviceArray

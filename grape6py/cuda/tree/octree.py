@@ -76,7 +76,8 @@ class Octree(TreeCells):
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
-        is that of the targets, zero by default. `few`: groups lie too far apart to share walks; by
+        is that of the targets, zero by default. Without last accelerations,
+        those for a bound are estimated. `few`: groups lie too far apart to share walks; by
         default as their number says. `momentum`: forces on the particles add up to zero, unless
         there are imports. `imports`: parts of other ranks' trees, on the host or the device, which
         act as well. Raises Unresolved.
@@ -85,14 +86,11 @@ class Octree(TreeCells):
         if self.unresolved:
             raise Unresolved
         job.theta, job.order_of_expansion = setting.theta, setting.order
-        job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
-        job.coarse = setting.coarse
+        job.eps2_given, job.bound = setting.eps2, setting.bound
         job.target_count = ni = self.n if targets is None else len(targets)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
         others = share.parts_of(self, imports)
-        if others and setting.coarse:
-            raise errors.from_code("ARGUMENT", "coarse sums are those of one rank's tree")
         if ni == 0 or not (self.cells or others):
             for result in ("acc", "pot", "jerk") if ni else ():
                 if self.arrays[result] is not None:
@@ -101,13 +99,13 @@ class Octree(TreeCells):
         if last_acc is not None:
             last_acc = xp.maximum(last_acc, LEAST_ACC * last_acc.mean())
         self.set(targets=targets, self=self_index, last=last_acc, target_v=vel)
-        self.set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
+        self.set(last_acc=xp.empty(ni, np.float32) if setting.bound else None)
         self._few = FEW * ni <= self.n if few is None else few
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         by_bound = bool(setting.bound and setting.order)
-        which = setting.width, setting.order, setting.coarse, by_bound, self._few, ni.bit_length()
+        which = setting.width, setting.order, by_bound, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         with share.joined(self, others, "place" if setting.order else "barnes_hut"):
             status = None
@@ -196,11 +194,21 @@ class Octree(TreeCells):
             self.set(target_order=self._gpu.sort(self.arrays["key"]))
             self.launch("tree_gather_targets", ni, 256)
             self.drop("key")
+        self._take_places()
         if job.last:
             self.launch("tree_gather_last", ni, 256)
-        self._take_places()
+        elif job.last_acc:
+            self._find_pulls()
         if job.jerk:
             self._take_velocities()
+
+    def _find_pulls(self) -> None:
+        """How strong the field is at each group, in place of last accelerations."""
+        self.launch("tree_begin", 1, 32)  # which makes the opening
+        self.launch("tree_pulls", 32 * self._groups_of(self.fields.target_count), 128)
+        found = self.arrays["last_acc"]
+        least = max(2.0**-100, LEAST_ACC * float(found.mean()))
+        self.set(last_acc=self._xp.maximum(found, least))
 
     def _take_places(self) -> None:
         """The cells' centres and sizes for Barnes and Hut's walk."""

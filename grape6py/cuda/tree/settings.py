@@ -18,25 +18,21 @@ BY_BOUND = 0.4  # of lists, where a bound lets parts of wide groups have larger 
 WIDEST, LEAST_ACC = 1.4, 2.0**-20
 
 
-def usual_bound(order: int, accuracy: float) -> float:
-    """The bound that gives a median error on a Plummer sphere of 10^5 particles."""
-    if order > 4:
-        return 1e-4 * math.pow(accuracy / 1.1e-4, 2.4)
-    if order > 3:
-        return 5e-3 * math.pow(accuracy / 1e-3, 2.6)
-    if order:
-        return 1e-3 * math.pow(accuracy / 8.5e-4, 1.8)
-    return 1e-2 * math.pow(accuracy / 3.7e-4, 2.9)
+def bound_of(order: int, accuracy: float) -> float:
+    """The bound that gives an accuracy: tree_bound_of of shared/tree_opening.h."""
+    factor = min(1.45 * math.pow(accuracy / 1e-3, 0.34), 1.25)
+    return (1.0 if order else 0.6) * factor * accuracy
 
 
 def usual_theta(order: int, bound: float) -> float:
-    """The opening angle that gives the same error as a bound, to an eighth of a factor of two."""
+    """The opening angle whose lists are about as long as a bound's, to an eighth of a factor of
+    two."""
     if order > 3:
-        octaves = (math.log2(bound / 1e-4) / 2.4 + math.log2(1.1e-4 / 3.2e-3)) / 4.3
+        octaves = math.log2(bound / 1e-2) / 4.3
     elif order:
-        octaves = (math.log2(bound / 1e-3) / 1.8 + math.log2(8.5e-4 / 7e-3)) / 3.5
+        octaves = math.log2(bound / 2e-2) / 3.5
     else:
-        octaves = (math.log2(bound / 1e-2) / 2.9 + math.log2(3.7e-4 / 1.7e-3)) / 3.7
+        octaves = math.log2(bound / 5e-3) / 3.7
     return math.pow(2.0, round(8 * octaves) / 8)
 
 
@@ -60,7 +56,6 @@ class Setting:
     order: int = 5  # of expansions, 2 to 6; 0 for Barnes and Hut's walk
     eps2: float = 0.0
     bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
-    coarse: bool = False  # leaves act as wholes: an estimate
 
     @property
     def width(self) -> float:
@@ -88,8 +83,6 @@ class Capacities:
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if setting.bound:
             near = [int(BY_BOUND * capacity) for capacity in near]
-        if setting.coarse:
-            near[1] += leaves
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64

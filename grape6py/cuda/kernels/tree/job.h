@@ -106,7 +106,6 @@ struct tree_device_job {
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
-    int32_t coarse;    /* as in csrc/tree/kernel.h */
     int32_t region_count;
     int32_t ranks, own_rank;
     int32_t root_count; /* 0: walks begin with cell 0 */

@@ -27,8 +27,7 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             part[0].x = (part[0].x - g->x) + part[1].x, part[0].y = (part[0].y - g->y) + part[1].y;
             part[0].z = (part[0].z - g->z) + part[1].z;
             part[1].x = part[1].w;
-            const float size = job.coarse ? (float)job.moments[list[first + lane]].radius : 0.0f;
-            part[1].y = v_fma(size, size, g->eps2);
+            part[1].y = g->eps2;
         }
         __syncwarp();
         TREE_UNROLL

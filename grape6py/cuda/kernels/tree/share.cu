@@ -107,8 +107,10 @@ KERNEL(tree_mark, struct tree_device_job, 128, 8)
             c = whole(&job.cell[cell]);
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             bool point = tree_reach_point(&o, &g, p.size) < d.box;
-            if (o.bound_point > 0.0f)
-                point = point && tree_within_point(&o, &g, fabsf(job.far[cell].m), p.size, d.box);
+            const struct tree_cell_multipole *far = &job.far[cell];
+            const struct tree_weight w =
+                tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
+            if (o.bound > 0.0f || o.order) point = point && tree_within_point(&o, &g, &w, d.box);
             const bool light = c.child < 0 && c.end - c.first < o.least_count;
             opens = !point || light;
             if (opens) job.opened[cell] = 1; /* as other warps may */

@@ -17,7 +17,7 @@ DEVICE_FN float most_of_warp(float a)
 DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
 
 struct tree_bounds {
-    float low[3], high[3], inverse_acc; /* the sum over all targets */
+    float low[3], high[3], least_acc;
     int self_first, self_end;
 };
 
@@ -27,7 +27,7 @@ DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
         b->low[c] = fminf(b->low[c], by->low[c]);
         b->high[c] = fmaxf(b->high[c], by->high[c]);
     }
-    b->inverse_acc += by->inverse_acc;
+    b->least_acc = fminf(b->least_acc, by->least_acc);
     b->self_first = min(b->self_first, by->self_first);
     b->self_end = max(b->self_end, by->self_end);
 }
@@ -42,7 +42,7 @@ DEVICE_FN struct tree_group group_of(const struct tree_device_job &job, const st
     g.half_x = fmaxf(b->high[0] - x, x - b->low[0]);
     g.half_y = fmaxf(b->high[1] - y, y - b->low[1]);
     g.half_z = fmaxf(b->high[2] - z, z - b->low[2]);
-    g.typical_acc = (float)count / b->inverse_acc;
+    g.least_acc = b->least_acc;
     g.eps2 = *job.eps2;
     g.eps2_spread = g.radius = g.unit = 0.0f;
     g.first = first, g.count = count;
@@ -62,16 +62,15 @@ DEVICE_FN void close_group(const struct tree_device_job &job, struct tree_group 
     g->unit = tree_unit(job.opening, g);
 }
 
-/* Of the targets of a warp's lanes. Those that do not count are copies of others. */
-DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, bool counts, float4 *p,
+/* Of the targets of a warp's lanes. */
+DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, float4 *p,
                               struct tree_bounds *b)
 {
     *p = (job.targets ? job.target_high : job.high)[target];
     b->low[0] = least_of_warp(p->x), b->high[0] = most_of_warp(p->x);
     b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
     b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
-    b->inverse_acc = job.last_acc && counts ? 1.0f / job.last_acc[target] : 0.0f;
-    for (int by = 16; by; by /= 2) b->inverse_acc += __shfl_xor_sync(EVERY, b->inverse_acc, by);
+    b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
     const int self = job.targets ? job.target_self[target] : target;
     b->self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
     b->self_end = __reduce_max_sync(EVERY, self) + 1;
@@ -88,12 +87,12 @@ KERNEL(tree_groups, struct tree_device_job, 256, 1)
     const float4 *points = job.targets ? job.target_high : job.high;
     struct tree_bounds all;
     for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
-    all.inverse_acc = 0.0f, all.self_first = 0x7fffffff, all.self_end = 0;
+    all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
     for (int g = 0; g < TREE_LEVEL1 && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
         struct tree_bounds b;
         float4 p;
-        bounds_of_warp(job, k, at + lane < n, &p, &b);
+        bounds_of_warp(job, k, &p, &b);
         struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
         close_group(job, &group, most_of_warp(distance2(&group, p)));
         if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
@@ -212,10 +211,53 @@ KERNEL(tree_groups_of_kind, struct tree_device_job, 128, 1)
     const int count = min(targets_of(job.kind), job.target_count - first);
     struct tree_bounds b;
     float4 p;
-    bounds_of_warp(job, first + min(lane, count - 1), lane < count, &p, &b);
+    bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
     struct tree_group group = group_of(job, &b, first, count);
     close_group(job, &group, most_of_warp(distance2(&group, p)));
     if (lane == 0) small_level(job).group[id] = group;
+}
+
+/* How strong the field is at groups of targets (shared/tree_pull.h): a warp each. */
+KERNEL(tree_pulls, struct tree_device_job, 128, 8)
+{
+    __shared__ int32_t stacks[TRAVERSAL_WARPS][TRAVERSAL_STACK];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, n = job.target_count;
+    const int first = ((int)blockIdx.x * TRAVERSAL_WARPS + warp) * TREE_GROUP;
+    if (first >= n) return;
+    const int target = min(first + lane, n - 1);
+    struct tree_bounds b;
+    float4 p;
+    bounds_of_warp(job, target, &p, &b);
+    struct tree_group g = group_of(job, &b, first, min((int)TREE_GROUP, n - first));
+    close_group(job, &g, most_of_warp(distance2(&g, p)));
+    struct tree_pull sum = tree_pull_none();
+    int32_t *const stack = stacks[warp];
+    int top = 1, tally[1];
+    if (lane == 0) stack[0] = 0;
+    __syncwarp();
+    while (top > 0) {
+        const int left = TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
+        const int taken = min(min(32, top), max(1, left / 8));
+        top -= taken;
+        const int cell = lane < taken ? stack[top + lane] : -1;
+        __syncwarp();
+        struct tree_cell c = {0, 0, 0, 0};
+        bool opens = false;
+        if (cell >= 0) {
+            const struct tree_cell_centre at = whole(&job.place[cell]);
+            const float place[4] = {at.x, at.y, at.z, at.size};
+            c = whole(&job.cell[cell]);
+            const bool own = c.first < g.self_end && c.end > g.self_first;
+            opens = c.child >= 0 && (own || !tree_pull_is_far(&g, place));
+            if (!opens && !own) tree_pull_add(&sum, &g, place, job.far[cell].m);
+        }
+        push<1>(opens, &c, stack, &top, tally);
+    }
+    TREE_UNROLL
+    for (int by = 16; by; by /= 2)
+        for (int k = 0; k < 4; k++) sum.of[k] += __shfl_xor_sync(EVERY, sum.of[k], by);
+    const float all[5] = {sum.of[0], sum.of[1], sum.of[2], sum.of[3], most_of_warp(sum.varies)};
+    if (first + lane < n) job.last_acc[target] = tree_pull_of(all);
 }
 
 DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
@@ -288,18 +330,17 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
             bool local = job.order_of_expansion &&
                          tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
                          d.box > 0.0f && soft < d.centre && !own;
-            if (o.bound_point > 0.0f) {
-                const float mass = fabsf(job.far[cell].m);
-                local = local && tree_within_local(&o, &g, mass, p.size, d.centre);
-                point = point && tree_within_point(&o, &g, mass, p.size, d.box);
-            }
+            const struct tree_cell_multipole *far = &job.far[cell];
+            const struct tree_weight w =
+                tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
+            local = local && tree_within_local(&o, &g, &w, d.centre);
+            if (o.bound > 0.0f || o.order) point = point && tree_within_point(&o, &g, &w, d.box);
             if (local)
                 what = LOCAL;
             else if (large)
                 what = c.child < 0 || p.size < small ? LEAF : OPEN;
             else if (c.child >= 0 ? point
-                                  : (job.coarse && !own) || c.first == c.end ||
-                                        (point && c.end - c.first >= o.least_count))
+                                  : c.first == c.end || (point && c.end - c.first >= o.least_count))
                 what = POINT;
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;

@@ -7,6 +7,8 @@
 typedef bool vmask;
 #define v_abs(a) fabsf(a)
 #define v_max(a, b) fmaxf(a, b)
+#define v_min(a, b) fminf(a, b)
+#define v_select(m, a, b) ((m) ? (a) : (b))
 #define v_lt(a, b) ((a) < (b))
 
 #include "shared/tree_box.h"
@@ -14,6 +16,7 @@ typedef bool vmask;
 #include "shared/tree_expansion.h"
 #include "shared/tree_hilbert.h"
 #include "shared/tree_mac.h"
+#include "shared/tree_pull.h"
 #include "shared/tree_distance.h"
 #include "shared/tree_net_force.h"
 #include "shared/tree_share.h"
