@@ -180,7 +180,8 @@ class Tree(Closed):
     @staticmethod
     def _in_order(given: Attributes) -> Attributes:
         """Arguments by name, of which mass and pos may have been exchanged."""
-        shapes = [validate.shape(given[name]) for name in ("mass", "pos")]
+        both = given["mass"], given["pos"]
+        shapes = [validate.shape(getattr(value, "number", value)) for value in both]  # of AMUSE
         depths = [len(shape) for shape in shapes]
         if depths in ([1, 1], [2, 2]) and shapes[0] != (0,):
             raise ArgumentError(
@@ -274,7 +275,7 @@ class Tree(Closed):
             sum, in the time of a direct sum. Errors then depend on the shape of the system.
         order : int, optional
             Order of the expansions of "fmm", 2 to 6. By default 5 with `theta` or `bound`, else as
-            `accuracy` wants: 2 from 5e-3 on, 3 from 2e-3, 4 from 5e-4 (and so by default), below 5.
+            `accuracy` wants: 2 from 5e-3 on, 3 from 2e-3 on, 4 from 5e-4 on, 5 below.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one. With `comm`, of this rank's own particles.

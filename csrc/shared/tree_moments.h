@@ -22,10 +22,9 @@ struct tree_cell {
 /* Moments about the centre of mass, including traces: xx xy xz yy yz zz; xxx xxy xxz xyy xyz xzz
  * yyy yyz yzz zzz. Until tree_centre, x is the sum of m (x - origin). */
 struct tree_moments {
-    double m, x[3], second[6], third[10];
+    double m, total, x[3], second[6], third[10]; /* total: of |m| */
     double radius; /* of a sphere about x that contains all particles */
     double low[3], high[3];
-    int mixed; /* masses of both signs: there is no centre to expand about */
 };
 
 /* The same in single precision: position in two parts, traces removed (shared/tree_expansion.h). */
@@ -56,21 +55,23 @@ struct tree_motion {
     float xyy, xyz, yyy, yyz;
 };
 
+/* Masses of both signs: there is no centre to expand about. */
+HOST_DEVICE int tree_is_mixed(const struct tree_moments *c) { return c->total != fabs(c->m); }
+
 HOST_DEVICE void tree_begin(struct tree_moments *c)
 {
-    c->m = c->radius = 0.0;
-    c->mixed = 0;
+    c->m = c->total = c->radius = 0.0;
     for (int k = 0; k < 3; k++) c->x[k] = 0.0, c->low[k] = 1e300, c->high[k] = -1e300;
     for (int k = 0; k < 6; k++) c->second[k] = 0.0;
     for (int k = 0; k < 10; k++) c->third[k] = 0.0;
 }
 
 /* First pass: adds the mass and box of a particle or a cell. */
-HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, const double x[3],
+HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, double total, const double x[3],
                                const double origin[3], const double low[3], const double high[3])
 {
-    c->mixed |= (m < 0.0) != (c->m < 0.0) && m != 0.0 && c->m != 0.0;
     c->m += m;
+    c->total += total;
     for (int k = 0; k < 3; k++) {
         c->x[k] += m * (x[k] - origin[k]);
         if (low[k] < c->low[k]) c->low[k] = low[k];
@@ -82,8 +83,8 @@ HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, const double x[
 HOST_DEVICE void tree_centre(struct tree_moments *c, const double origin[3])
 {
     for (int k = 0; k < 3; k++)
-        c->x[k] =
-            c->m != 0.0 && !c->mixed ? origin[k] + c->x[k] / c->m : 0.5 * (c->low[k] + c->high[k]);
+        c->x[k] = c->m != 0.0 && !tree_is_mixed(c) ? origin[k] + c->x[k] / c->m
+                                                   : 0.5 * (c->low[k] + c->high[k]);
 }
 
 HOST_DEVICE double tree_larger(double a, double b) { return a > b ? a : b; }
@@ -125,7 +126,6 @@ HOST_DEVICE void tree_add_cell(struct tree_moments *c, const struct tree_moments
     c->third[8] += o[8] + y * q[5] + 2.0 * (z * q[4]);
     c->third[9] += o[9] + 3.0 * (z * q[5]);
     c->radius = tree_larger(c->radius, sqrt(tree_square(d)) + child->radius);
-    c->mixed |= child->mixed;
 }
 
 /* Limits the radius to the distance of the farthest corner of the box. */
@@ -141,10 +141,10 @@ HOST_DEVICE void tree_close(struct tree_moments *c)
     if (corner < c->radius) c->radius = corner;
 }
 
-/* The mean absolute mass of n bodies in units of the box, from the root's: of mixed signs, less. */
+/* The mean absolute mass of n bodies in units of the box. */
 HOST_DEVICE double tree_usual_mass(const struct tree_moments *root, int64_t n)
 {
-    return n ? fabs(root->m) / (double)n : 0.0;
+    return n ? root->total / (double)n : 0.0;
 }
 
 /* The least single precision number that is not below a. */
@@ -172,13 +172,13 @@ HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_cell_mult
     f->xyy = (float)(o[3] - tx), f->xyz = (float)o[4];
     f->yyy = (float)(o[6] - 3.0 * ty), f->yyz = (float)(o[7] - tz);
     p->x = f->x, p->y = f->y, p->z = f->z;
-    p->size = c->mixed ? (float)INFINITY : tree_above(c->radius);
+    p->size = tree_is_mixed(c) ? (float)INFINITY : tree_above(c->radius);
 }
 
 /* After all momenta are summed: computes the velocity of the centre of mass. */
 HOST_DEVICE void tree_motion_centre(const struct tree_moments *c, struct tree_rates *r)
 {
-    for (int k = 0; k < 3; k++) r->v[k] = c->m != 0.0 && !c->mixed ? r->v[k] / c->m : 0.0;
+    for (int k = 0; k < 3; k++) r->v[k] = c->m != 0.0 && !tree_is_mixed(c) ? r->v[k] / c->m : 0.0;
 }
 
 /* Adds the time derivatives of the moments of a mass m at offset d, with velocity w relative to the
@@ -236,7 +236,7 @@ HOST_DEVICE float tree_barnes_hut_size(const struct tree_moments *c, const doubl
         const double centre = (floor(inside / side) + 0.5) * side + low[k];
         delta2 += (c->x[k] - centre) * (c->x[k] - centre);
     }
-    return c->mixed ? (float)INFINITY : tree_above(side + theta * sqrt(delta2));
+    return tree_is_mixed(c) ? (float)INFINITY : tree_above(side + theta * sqrt(delta2));
 }
 
 #endif

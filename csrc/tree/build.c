@@ -274,7 +274,7 @@ static void leaf_moments(const struct tree *t, const struct tree_cell *cell, str
     point_of(&t->points, cell->first, origin);
     for (int32_t k = cell->first; k < cell->end; k++) {
         point_of(&t->points, k, x);
-        tree_add_mass(c, (double)t->points.m[k], x, origin, x, x);
+        tree_add_mass(c, (double)t->points.m[k], fabs((double)t->points.m[k]), x, origin, x, x);
     }
     tree_centre(c, origin);
     for (int32_t k = cell->first; k < cell->end; k++) {
@@ -293,8 +293,8 @@ static void inner_moments(const struct tree *t, const struct tree_cell *cell,
     const double *origin = child[cell->child].x;
     double d[3];
     for (int32_t k = cell->child; k < cell->child_end; k++) {
-        tree_add_mass(c, child[k].m, child[k].x, origin, child[k].low, child[k].high);
-        c->mixed |= child[k].mixed;
+        tree_add_mass(c, child[k].m, child[k].total, child[k].x, origin, child[k].low,
+                      child[k].high);
     }
     tree_centre(c, origin);
     for (int32_t k = cell->child; k < cell->child_end; k++) {

@@ -105,7 +105,7 @@ static void cell_of(const struct bodies *b, double t, int parts, int first, int 
     memset(r, 0, sizeof *r);
     tree_begin(c);
     for (int k = 0; k < n; k++) {
-        tree_add_mass(c, m[k], x[k], origin, x[k], x[k]);
+        tree_add_mass(c, m[k], fabs(m[k]), x[k], origin, x[k], x[k]);
         for (int a = 0; a < 3; a++) r->v[a] += m[k] * v[k][a];
     }
     tree_centre(c, origin);

@@ -273,8 +273,6 @@ def test_places_that_are_not_finite_are_refused():
 
 
 @pytest.mark.parametrize(("call", "order"), [
-    (lambda m, x, v: Tree(m, x), r"Tree\(pos, mass\)"),
-    (lambda m, x, v: Tree(m, x, v), r"Tree\(pos, mass\)"),
     (lambda m, x, v: Hermite(x, m, v), r"Hermite\(mass, pos, vel\)"),
     (lambda m, x, v: Hermite(x.tolist(), m.tolist(), v), r"Hermite\(mass, pos, vel\)"),
     (lambda m, x, v: Leapfrog(x, m, v, dt=0.1), r"Leapfrog\(mass, pos, vel\)"),

@@ -324,7 +324,7 @@ def test_values_that_are_not_finite_are_refused_in_quantities():
 
 
 def test_the_order_of_arguments_is_checked_in_quantities():
-    for call in (lambda: Hermite(X, M, V), lambda: Tree(M, X), lambda: accelerations(X, M)):
+    for call in (lambda: Hermite(X, M, V), lambda: Tree(X, X), lambda: accelerations(X, M)):
         with pytest.raises(ArgumentError, match=r"^(mass|pos)\b"):
             call()
 

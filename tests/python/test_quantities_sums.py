@@ -96,7 +96,7 @@ def test_the_bound_of_a_tree_is_a_share_without_a_unit():
         assert float(found) == pytest.approx(wanted, rel=1e-6)
         acc = tree.forces(eps=0.1 * u.pc, last_acc=size, bound=wanted).acc
         again = plain.forces(eps=0.1, last_acc=by_hand(size), bound=wanted).acc
-        assert is_close(by_hand(acc), again, 1e-6)
+        assert is_close(by_hand(acc), again, 1e-5)  # by rounding another cell may be opened
 
 
 @pytest.mark.parametrize("way", [

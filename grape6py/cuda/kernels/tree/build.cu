@@ -335,7 +335,7 @@ DEVICE_FN void leaf_moments(const struct tree_device_job &job, const struct stag
     point_of(job, p, first, origin, &m);
     for (int k = first; k < end; k++) {
         point_of(job, p, k, x, &m);
-        tree_add_mass(c, m, x, origin, x, x);
+        tree_add_mass(c, m, fabs(m), x, origin, x, x);
     }
     tree_centre(c, origin);
     for (int k = first; k < end; k++) {
@@ -354,8 +354,7 @@ DEVICE_FN void inner_moments(const struct tree_device_job &job, int first, int e
     for (int k = first; k < end; k++) {
         const struct tree_moments child = whole(&job.moments[k]);
         for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
-        tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
-        c->mixed |= child.mixed;
+        tree_add_mass(c, child.m, child.total, child.x, origin, child.low, child.high);
     }
     tree_centre(c, origin);
     for (int k = first; k < end; k++) {
