@@ -146,6 +146,12 @@ HOST_DEVICE vec tree_most_error(const struct tree_opening *o, const struct tree_
     return v_set1(o->bound * g->least_acc * g->unit * g->unit);
 }
 
+/* Whether more is asked of a cell than its distance. */
+HOST_DEVICE int tree_goes_by_weight(const struct tree_opening *o)
+{
+    return o->bound > 0.0f || (o->order && o->usual_mass < INFINITY);
+}
+
 /* Whether a cell has a heavy body: its bodies have more than twice the usual mass, in the mean. */
 HOST_DEVICE vmask tree_is_heavy(const struct tree_opening *o, const struct tree_weight *c)
 {

@@ -141,10 +141,12 @@ HOST_DEVICE void tree_close(struct tree_moments *c)
     if (corner < c->radius) c->radius = corner;
 }
 
-/* The mean absolute mass of n bodies in units of the box. */
+/* The mean absolute mass of n bodies in units of the box; infinite if none can have more than twice
+ * as much. (The largest has less than 2^-(ilogb(n) + 1): see tree_box_of.) */
 HOST_DEVICE double tree_usual_mass(const struct tree_moments *root, int64_t n)
 {
-    return n ? root->total / (double)n : 0.0;
+    const double usual = n ? root->total / (double)n : INFINITY;
+    return ldexp(1.0, -(ilogb((double)n) + 1)) <= 2.0 * usual ? (double)INFINITY : usual;
 }
 
 /* The least single precision number that is not below a. */

@@ -144,6 +144,9 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
                 vmask_bits(v_lt(reach, d.centre)) & vmask_bits(v_lt(v_set1(0), d.box)) &
                 vmask_bits(v_lt(v_set1(tree_reach_soft(o, g)), d.centre));
+    if (!job->order) may.local = 0;
+    if (level < 2) may.point = 0; /* its subgroups decide */
+    if (!(may.local | may.point) || !tree_goes_by_weight(o)) return may;
     real mass[VL], spread[VL], count[VL];
     for (int l = 0; l < VL; l++) {
         mass[l] = job->tree->far[cell[l]].m;
@@ -152,9 +155,8 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     }
     const struct tree_weight c =
         tree_weight_of(g, v_load(mass), v_load(spread), size, v_load(count));
-    if (o->bound > 0.0f || job->order) may.point &= vmask_bits(tree_within_point(o, g, &c, d.box));
     if (may.local) may.local &= vmask_bits(tree_within_local(o, g, &c, d.centre));
-    if (!job->order) may.local = 0;
+    if (may.point) may.point &= vmask_bits(tree_within_point(o, g, &c, d.box));
     return may;
 }
 

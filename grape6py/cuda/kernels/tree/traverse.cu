@@ -284,6 +284,7 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         out.group[large ? first_large(job, level) + slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
+    const bool by_weight = tree_goes_by_weight(&o);
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
     int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
@@ -326,15 +327,17 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
             const float reach = tree_reach_point(&o, &g, p.size);
-            bool point = reach < d.box && !own;
+            bool point = !large && reach < d.box && !own;
             bool local = job.order_of_expansion &&
                          tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
                          d.box > 0.0f && soft < d.centre && !own;
-            const struct tree_cell_multipole *far = &job.far[cell];
-            const struct tree_weight w =
-                tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
-            local = local && tree_within_local(&o, &g, &w, d.centre);
-            if (o.bound > 0.0f || o.order) point = point && tree_within_point(&o, &g, &w, d.box);
+            if (by_weight && (local || point)) {
+                const struct tree_cell_multipole *far = &job.far[cell];
+                const struct tree_weight w =
+                    tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
+                local = local && tree_within_local(&o, &g, &w, d.centre);
+                point = point && !local && tree_within_point(&o, &g, &w, d.box);
+            }
             if (local)
                 what = LOCAL;
             else if (large)
