@@ -39,7 +39,7 @@ _LONGEST = 2.0**53
 
 # Of a state, besides the arrays by body: shapes of what may be there.
 EXTRA: dict[str, tuple[int | None, ...]] = {
-    "bound": (),  # of a tree with an accuracy
+    "bound": (),  # in older files: of a tree with an accuracy
     "epoch": (),  # from which t counts
     "energy_change": (),
     "initial_energy": (),  # of an EnergyError

@@ -4,11 +4,10 @@ Bodies may be those of several ranks (`ranks`), each of which gives its own and 
 
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_arrays.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
-`is_open`, :meth:`close`; and `forces(mass, pos, rows=None, known=None)`: accelerations of and
+`is_open`, :meth:`close`; and `forces(mass, pos, rows=None, last=None)`: accelerations of and
 potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
-that these do not drift. If it is to have some `accuracy`, `known` are the bodies' last
-accelerations and the bound that gives it, which `bound(mass, pos, acc)` has found. With ranks all
-of them make each call, with rows or without.
+that these do not drift. One that is to have some accuracy goes by `last`, the last accelerations of
+all bodies, if they are known. With ranks all of them make each call, with rows or without.
 """
 
 from __future__ import annotations
@@ -40,13 +39,10 @@ if TYPE_CHECKING:
 
 Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees | SharedTrees"
 
-Known: TypeAlias = "tuple[DeviceArray, float]"
-
 _ANY_ACCURACY = 1e-3  # of pairs, which are summed one by one
 # A GPU, which one waits for, is worth it from the number of bodies on of which pairs are summed one
 # by one, over this.
 _THERE_AND_BACK = 2
-FIRST_THETA = 0.7  # of a tree's first forces, from which those of the wanted accuracy follow
 _TREES_OF_DEVICES = ("tree", "cuda-tree")
 
 
@@ -168,7 +164,6 @@ class _Gravity:
     """What all kinds share."""
 
     is_open = True
-    accuracy: float | None = None
     ranks: Ranks | None = None
     _threads: int | None = None
 
@@ -177,10 +172,6 @@ class _Gravity:
         """Threads of a sum on the CPU."""
         with Grape6(backend="cpu", threads=self._threads) as session:
             return session.threads
-
-    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
-        """What gives the accuracy; 0 if there is none."""
-        return 0.0
 
     def close(self) -> None:
         """Make no more forces."""
@@ -210,7 +201,7 @@ class DirectGravity(_Gravity):
         self._session.close()
 
     def forces(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: Known | None = None
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: DeviceArray = None
     ) -> tuple[Floats, Floats]:
         self._check_open()
         heavy = mass != 0
@@ -241,12 +232,18 @@ class _Trees(_Gravity):
     precision = "single"  # of the pairs
 
     def __init__(self, walk: Attributes) -> None:
-        self._walk, self.accuracy, self._warned = walk, walk.get("accuracy"), False
+        self._walk, self._accuracy, self._warned = walk, walk.get("accuracy"), False
 
     def _are_few(self, n: int, *, on_device: bool = False) -> bool:
         """Whether the forces on n bodies, or some of them, are summed pair by pair."""
-        may_be = self.accuracy is not None or "few_bodies" in self._walk
+        may_be = self._accuracy is not None or "few_bodies" in self._walk
         return may_be and are_few(n, on_device=on_device)
+
+    def _last_acc(self, last: DeviceArray, rows: DeviceArray) -> DeviceArray:
+        """Absolute values of the last accelerations of the targets, for an accuracy."""
+        if last is None or self._accuracy is None:
+            return None
+        return lengths(last if rows is None else last[rows])
 
     def _warn(self, text: str | None) -> None:
         """Of the first sum that has something to warn of."""
@@ -269,34 +266,23 @@ class HostTrees(_Trees):
         mass: DeviceArray,
         pos: DeviceArray,
         rows: DeviceArray = None,
-        known: Known | None = None,
+        last: DeviceArray = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        theta, bound, last_acc = self._walk.get("theta", 0.0), self.accuracy or 0.0, None
+        theta, accuracy = self._walk.get("theta", 0.0), self._accuracy or 0.0
         if self._are_few(len(mass)):
-            theta, bound = 0.0, _ANY_ACCURACY
-        elif known is not None:
-            theta, (acc, bound) = WIDEST, known
-            last_acc = lengths(acc if rows is None else acc[rows])
-        setting = {"eps2": self._eps**2, "theta": theta, "bound": bound}
+            theta, accuracy = 0.0, _ANY_ACCURACY
+        setting = {"eps2": self._eps**2, "theta": theta, "bound": accuracy}
         setting |= {name: self._walk[name] for name in ("method", "order")}
         at = None if rows is None else pos[rows]
         n = len(pos if at is None else at)
         with contextlib.closing(HostTree(self._options)) as tree:
             tree.build(None, pos, mass, None)
+            last_acc = self._last_acc(last, rows)
             found = tree.forces(n, at, None, rows, last_acc, **setting, momentum=rows is None)
         acc, pot, _, warning = found
         self._warn(warning)
         return acc, pot
-
-    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
-        self._check_open()
-        with self._tree(mass, pos) as tree:
-            wanted = {name: self._walk[name] for name in ("accuracy", "method", "order")}
-            return tree.bound(**wanted, eps=self._eps, last_acc=lengths(acc))
-
-    def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
-        return Tree(mass, pos, backend="cpu", threads=self._threads)
 
 
 class SharedTrees(HostTrees):
@@ -335,17 +321,14 @@ class SharedTrees(HostTrees):
         mass: DeviceArray,
         pos: DeviceArray,
         rows: DeviceArray = None,
-        known: Known | None = None,
+        last: DeviceArray = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
         which, walk = {}, {k: value for k, value in self._walk.items() if k != "few_bodies"}
         with self._tree(mass, pos) as tree:
             if self._are_few(len(tree)):
                 walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
-            elif known is not None:
-                acc, walk["bound"] = known
-                del walk["accuracy"]
-                which["last_acc"] = lengths(acc if rows is None else acc[rows])
+            which["last_acc"] = self._last_acc(last, rows)
             if rows is not None:
                 which |= {"targets": pos[rows], "self_index": tree.first + rows}
             found = tree.forces(**which, **walk, eps=self._eps, momentum=rows is None)
@@ -375,27 +358,24 @@ class DeviceTrees(_Trees):
         self.backend = f"cuda-tree {self.arrays.name}"
         self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
         order = walk["order"] if walk["method"] == "fmm" else 0
-        self._setting = Setting(walk.get("theta", FIRST_THETA), order, eps * eps)
+        bound = bound_of(order, self._accuracy) if self._accuracy else 0.0
+        self._setting = Setting(walk.get("theta", WIDEST), order, eps * eps, bound)
 
     def forces(
         self,
         mass: DeviceArray,
         pos: DeviceArray,
         rows: DeviceArray = None,
-        known: Known | None = None,
+        last: DeviceArray = None,
     ) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
         if not len(mass):
             return pos, mass
         if self._are_few(_THERE_AND_BACK * len(mass)):
-            return self._through_host(mass, pos, rows, known)
-        setting, last_acc = self._setting, None
+            return self._through_host(mass, pos, rows, last)
+        setting, last_acc = self._setting, self._last_acc(last, rows)
         if self._are_few(len(mass), on_device=True):
-            setting = Setting(PAIR_BY_PAIR, 0, setting.eps2)
-        elif known is not None:
-            acc, bound = known
-            setting = Setting(WIDEST, setting.order, setting.eps2, bound)
-            last_acc = lengths(acc if rows is None else acc[rows])
+            setting, last_acc = Setting(PAIR_BY_PAIR, 0, setting.eps2), None
         with device_tree.turn:
             tree = Octree(self.arrays.gpu, pos, mass)
             targets = None if rows is None else pos[rows]
@@ -404,23 +384,16 @@ class DeviceTrees(_Trees):
                     setting, targets, rows, last_acc, momentum=rows is None
                 )
             except Unresolved:
-                return self._through_host(mass, pos, rows, known)
+                return self._through_host(mass, pos, rows, last)
         text = "pairs of a tree at one place with eps = 0: they add nothing"
         self._warn(f"{counts.zero_distances} {text}" if counts.zero_distances else None)
         return acc, pot
 
-    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
-        self._check_open()
-        accuracy = self.accuracy
-        if accuracy is None or not len(mass):
-            return 0.0
-        return bound_of(self._setting.order, accuracy)
-
     def _through_host(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray, known: Known | None
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray, last: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray]:
         gpu = self.arrays.gpu
         rows = None if rows is None else gpu.take(rows)
-        known = None if known is None else (gpu.take(known[0]), known[1])
-        acc, pot = self._host.forces(gpu.take(mass), gpu.take(pos), rows, known)
+        last = None if last is None else gpu.take(last)
+        acc, pot = self._host.forces(gpu.take(mass), gpu.take(pos), rows, last)
         return gpu.put(acc), gpu.put(pot)

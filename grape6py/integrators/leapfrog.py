@@ -75,10 +75,9 @@ class Leapfrog(Integration):
         direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
     theta, accuracy, method, order
         Of a tree, as in :meth:`Tree.forces`: the opening angle, by default 0.75, or 0.85 for "bh",
-        or the median error of the accelerations. The bound that gives an accuracy is found at the
-        start, and again every 64 (largest) steps. Pairs of up to 4096 bodies (8192 on a GPU) are
-        summed one by one, unless `theta` is given; of up to 2048 on the CPU, unless `backend` is
-        "cuda-tree".
+        or the error of the accelerations, as a share of those of the step before. Pairs of up to
+        4096 bodies (8192 on a GPU) are summed one by one, unless `theta` is given; of up to 2048 on
+        the CPU, unless `backend` is "cuda-tree".
     field, orbit : optional
         A field from outside, and the frame of the bodies in it, as in :class:`Hermite`. Fields that
         depend on velocities get predicted ones; the scheme is then not reversible.
@@ -198,8 +197,6 @@ class Leapfrog(Integration):
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
-        if "accuracy" in self._settings and "bound" not in state:
-            raise ArgumentError("the state has no bound, by which a tree gives its accuracy")
         self._open({}, len(mass), outside, backend, None if tree else precision, threads)
         self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(mass, state)

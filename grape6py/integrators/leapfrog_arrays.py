@@ -42,7 +42,6 @@ class Bodies(NamedTuple):
     t: DeviceArray = None  # own times; None with shared steps, as
     dt: DeviceArray = None
     ids: DeviceArray = None  # uint64, for NumPy
-    bound: float = 0.0  # of a tree with a wanted accuracy: see gravity.py
     are_together: bool = True  # whether the own times of all, on all ranks, are `time`
 
 

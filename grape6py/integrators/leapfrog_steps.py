@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from grape6py.integrators.external import External
     from grape6py.integrators.gravity import Gravity
 
-# Largest steps, between two looks for who is beyond the boundary, and two searches for a tree's
-# bound: these take as long as some steps.
-_ESCAPES_EVERY, _BOUND_EVERY = 16, 64
+_ESCAPES_EVERY = 16  # largest steps, between two looks for who is beyond the boundary
 
 
 class Leaps:
@@ -90,12 +88,8 @@ class Leaps:
     def _start(self) -> None:
         """Take forces at the epoch, and first steps."""
         bodies = self._bodies
-        acc, pot = self._force(bodies._replace(bound=0.0), bodies.pos, bodies.vel)
-        bound = self._bound(bodies.mass, bodies.pos, acc)
-        if bound:
-            known = bodies._replace(acc=acc, bound=bound)
-            acc, pot = self._force(known, bodies.pos, bodies.vel)
-        own: Attributes = {"pot": pot, "bound": bound}
+        acc, pot = self._force(bodies, bodies.pos, bodies.vel)
+        own: Attributes = {"pot": pot}
         if not self._shared:
             dt = self._arrays.first_steps(acc, self._rule)
             own |= {"pot": None, "t": self._arrays.xp.zeros(len(bodies.mass)), "dt": dt}
@@ -110,7 +104,6 @@ class Leaps:
         time, earliest = float(said.most[0]), -float(said.most[1])
         own: Attributes = {} if self._shared else {"t": t, "dt": dt}
         own["are_together"] = self._shared or time <= earliest
-        own["bound"] = float(state["bound"]) if self._gravity.accuracy else 0.0
         self._take(Bodies(time, 0, 0, mass, pos, vel, acc, **own))
 
     def set_counters(self, steps: int, blocks: int) -> None:
@@ -126,8 +119,6 @@ class Leaps:
             own = {"t": np.full(n, bodies.time), "dt": np.full(n, self.rule[2])}
         else:
             own = {"t": fetch(bodies.t), "dt": fetch(bodies.dt)}
-        if self._gravity.accuracy:
-            own["bound"] = np.array(bodies.bound)
         return own | found
 
     def replaced(self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, time: float) -> Self:
@@ -296,23 +287,12 @@ class Leaps:
             return
         if largest % _ESCAPES_EVERY == 0:
             self._escape()
-        if largest % _BOUND_EVERY == 0:
-            bodies = self._bodies
-            bound = self._bound(bodies.mass, bodies.pos, bodies.acc)
-            self._bodies = bodies._replace(bound=bound)
 
     def _predicted(self, bodies: Bodies, to: float) -> DeviceArray:
         """Velocities at the end of a drift, for fields that depend on them; or None."""
         if self.external is None:
             return None
         return self._arrays.kick(bodies, to, bodies.acc)
-
-    def _bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
-        """Of a tree with a wanted accuracy, when all bodies are at one time; else 0."""
-        if self._gravity.accuracy is None:
-            return 0.0
-        with self._arrays.using():
-            return self._gravity.bound(mass, pos, acc)
 
     def _force(
         self,
@@ -326,11 +306,10 @@ class Leaps:
 
         The acceleration has the field at `time` in it, the potential has not.
         """
-        known = (bodies.acc, bodies.bound) if bodies.bound else None
         mass = bodies.mass if self._G == 1 else bodies.mass * self._G
         began = _clock.seconds()
         with self._arrays.using():
-            acc, pot = self._gravity.forces(mass, at, rows, known)
+            acc, pot = self._gravity.forces(mass, at, rows, bodies.acc)
             if self.external is not None:
                 with together(self._ranks, "the field"):
                     self._add_field(self.external, at, vel, rows, acc, time)
