@@ -32,8 +32,7 @@ _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 
 _METHODS = {"fmm": "fmm", "bh": "bh"}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
-# From such errors on: higher orders would give less than is asked for, or larger tails.
-_ORDERS = (5e-3, 2), (2e-3, 3), (5e-4, 4), (0.0, 5)
+_USUAL_ORDER = 5
 _WITH_BOUND = 1.4  # theta, where a bound is given alone: as shared/tree_opening.h has it
 
 
@@ -274,8 +273,7 @@ class Tree(Closed):
             Opening angle, above 0 and at most 1.5. Towards 0 the forces become those of the direct
             sum, in the time of a direct sum. Errors then depend on the shape of the system.
         order : int, optional
-            Order of the expansions of "fmm", 2 to 6. By default 5 with `theta` or `bound`, else as
-            `accuracy` wants: 2 from 5e-3 on, 3 from 2e-3 on, 4 from 5e-4 on, 5 below.
+            Order of the expansions of "fmm", 2 to 6, by default 5.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one. With `comm`, of this rank's own particles.
@@ -589,8 +587,7 @@ def setting_for(method: str, accuracy: float | None, order: int | None) -> Attri
         )
     if accuracy > _LARGEST_ERROR:
         raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
-    usual = next(order for least, order in _ORDERS if accuracy >= least)
-    return _walk(method, {"accuracy": accuracy}, usual if order is None else order)
+    return _walk(method, {"accuracy": accuracy}, order)
 
 
 def walk_setting(method: str, theta: float, order: int | None) -> Attributes:
@@ -598,12 +595,12 @@ def walk_setting(method: str, theta: float, order: int | None) -> Attributes:
     theta = validate.positive("theta", theta)
     if theta > _WIDEST:
         raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
-    return _walk(method, {"theta": theta}, 5 if order is None else order)
+    return _walk(method, {"theta": theta}, order)
 
 
-def _walk(method: str, opening: Attributes, order: int) -> Attributes:
+def _walk(method: str, opening: Attributes, order: int | None) -> Attributes:
     method = validate.choice("method", method, _METHODS)
-    order = validate.integer("order", order)
+    order = _USUAL_ORDER if order is None else validate.integer("order", order)
     if method == "fmm" and not 2 <= order <= 6:
         raise ArgumentError(f"order = {order} is not from 2 to 6")
     return {"method": method} | opening | {"order": order}

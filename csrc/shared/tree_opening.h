@@ -29,7 +29,7 @@ struct tree_group {
  * tests/tree/test_error_asked.py.) */
 HOST_DEVICE double tree_bound_of(int order, double accuracy)
 {
-    const double factor = 1.45 * pow(accuracy / 1e-3, 0.4), most = factor < 1.25 ? factor : 1.25;
+    const double factor = 1.3 * pow(accuracy / 1e-3, 0.45), most = factor < 4.0 ? factor : 4.0;
     return (order ? 1.0 : 0.6) * most * accuracy; /* Barnes-Hut has more terms */
 }
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 import capi
-from grape6py import Tree, errors
-from grape6py.tree import setting_for, walk_setting
+from grape6py import errors
 from tools import need
 
 ROOT = capi.ROOT
@@ -300,17 +299,6 @@ def test_environment_variables_are_those_of_the_library():
         mentioned -= {f"GRAPE6_{word}" for word in ("LIBRARY_DIRS", "LIBRARIES")}
         mentioned -= {"GRAPE6_MACHINE_CODE"}  # of the build of a package
         assert mentioned <= known, document.name
-
-
-def test_the_orders_that_are_said_to_belong_to_an_accuracy_are_those_taken():
-    said = [Tree.forces.__doc__, read("docs/accuracy.md")]
-    for text in said:
-        pairs = re.findall(r"\b(\d) from (5e-4|2e-3|5e-3) on", " ".join(text.split()))
-        orders = {float(least): int(order) for order, least in pairs}
-        assert set(orders) == {5e-4, 2e-3, 5e-3}
-        for least, order in [*orders.items(), (1e-6, 5)]:
-            assert setting_for("fmm", least, None)["order"] == order
-    assert walk_setting("fmm", 0.5, None)["order"] == 5
 
 
 def test_option_keys_are_those_of_the_header():
