@@ -61,7 +61,7 @@ FLAT, FLAT_SETTINGS = 10**8, ((0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6))
 PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
 SHAPES_SIZES = 10**4, 10**5, M, 4 * M, 16 * M
-ACCURACIES = (1e-2, 2), (1e-3, 4), (1e-4, 5), (1e-5, 5)  # and the order that Tree takes
+ACCURACIES = tuple((a, 5) for a in (1e-2, 1e-3, 1e-4, 1e-5))  # and the order that Tree takes
 EQUAL_SIZE, EQUAL_MODELS = (
     4 * M,
     (models.plummer, models.clustered, models.fractal, models.thin_disk),

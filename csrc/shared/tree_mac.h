@@ -132,6 +132,32 @@ HOST_DEVICE vec tree_error_of_order(int order, const struct tree_weight *c, vec 
     return v_mul(v_mul(sum, i2), tree_series(order, x));
 }
 
+/* Softened, 1/s is not harmonic, which expansions take for granted; in the terms of a cell on
+ * points, only the trace of second moments is right. What the trace of third moments comes to, of
+ * which a third counts: */
+HOST_DEVICE vec tree_error_of_soft_point(const struct tree_group *g, const struct tree_weight *c,
+                                         vec distance2)
+{
+    const vec e2 = v_set1(3.0f * g->eps2 / (g->unit * g->unit));
+    const vec i = tree_inverse_of(g, v_add(distance2, v_set1(g->eps2))), i2 = v_mul(i, i);
+    const vec third = v_mul(v_mul(c->second, c->size), v_mul(i2, i2));
+    return v_mul(v_mul(e2, third), v_mul(i2, i));
+}
+
+/* And what expansions lack of mass and second moments, within a radius; with one eps for all
+ * targets, too. Such errors of many cells have one sign, and add up: found by experiment, 30 times.
+ */
+HOST_DEVICE vec tree_error_of_soft_local(const struct tree_group *g, const struct tree_weight *c,
+                                         vec radius, vec distance2)
+{
+    const float u = 45.0f / (g->unit * g->unit);
+    const vec e2 = v_set1(u * g->eps2), spread = v_mul(c->mass, v_set1(u * g->eps2_spread));
+    const vec i = tree_inverse_of(g, v_add(distance2, v_set1(g->eps2))), i2 = v_mul(i, i);
+    const vec x = v_mul(radius, tree_inverse_of(g, distance2));
+    const vec both = v_mul(v_fma(c->mass, x, v_mul(c->second, i2)), tree_series(1, x));
+    return v_mul(v_fma(e2, both, spread), v_mul(i2, i2));
+}
+
 /* Multipoles that are not known are rarely aligned: this share of what they can come to counts.
  * (With the whole, cells near a group have errors far below all others; with less, two heavy bodies
  * in one cell have larger ones than is asked.) */
@@ -170,7 +196,8 @@ HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct t
     const vec i = tree_inverse_of(g, distance2);
     const vec error =
         o->order ? tree_error_of_multipoles(3, c, i) : tree_error_of_multipoles(2, c, i);
-    return v_lt(v_mul(v_set1(TREE_ALIGNED), error), tree_most_error(o, g));
+    const vec soft = o->order ? tree_error_of_soft_point(g, c, distance2) : v_set1(0);
+    return v_lt(v_fma(v_set1(TREE_ALIGNED), error, soft), tree_most_error(o, g));
 }
 
 /* The error of a cell's expansion about the group's centre: of its order, and, where a target is
@@ -192,7 +219,8 @@ HOST_DEVICE vmask tree_within_local(const struct tree_opening *o, const struct t
                                                      v_sub(v_set1(1), v_mul(radius, i))),
                                                v_set1(1e-30f))));
     const vec multipoles = tree_error_of_multipoles(3, c, nearest);
-    return v_lt(v_fma(v_set1(TREE_ALIGNED), multipoles, order), tree_most_error(o, g));
+    const vec rest = v_add(order, tree_error_of_soft_local(g, c, radius, distance2));
+    return v_lt(v_fma(v_set1(TREE_ALIGNED), multipoles, rest), tree_most_error(o, g));
 }
 
 #endif

@@ -30,7 +30,8 @@ struct tree_group {
 HOST_DEVICE double tree_bound_of(int order, double accuracy)
 {
     const double factor = 1.3 * pow(accuracy / 1e-3, 0.45), most = factor < 4.0 ? factor : 4.0;
-    return (order ? 1.0 : 0.6) * most * accuracy; /* Barnes-Hut has more terms */
+    const double share = order == 2 ? 0.4 : !order || order == 3 ? 0.6 : 1.0; /* more terms */
+    return share * most * accuracy;
 }
 
 /* Parameters of the MAC. Lengths are in units of the box. */

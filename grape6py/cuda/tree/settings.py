@@ -21,7 +21,7 @@ WIDEST, LEAST_ACC = 1.4, 2.0**-20
 def bound_of(order: int, accuracy: float) -> float:
     """The bound that gives an accuracy: tree_bound_of of shared/tree_opening.h."""
     factor = min(1.3 * math.pow(accuracy / 1e-3, 0.45), 4.0)
-    return (1.0 if order else 0.6) * factor * accuracy
+    return {2: 0.4, 0: 0.6, 3: 0.6}.get(order, 1.0) * factor * accuracy
 
 
 def usual_theta(order: int, bound: float) -> float:

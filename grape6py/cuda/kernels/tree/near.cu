@@ -201,7 +201,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
     }
     /* Closer pairs, places relative to the group do not resolve: then other leaves are summed as
      * precisely as those that the targets are in. */
-    const float resolved = v_mul(0x1p-6f, g.radius);
+    const float close_s2 = walk_close(g.eps2, g.radius);
     struct near_body b[TARGETS];
     int self[TARGETS], sources = 0, zero_distances = 0;
     bool close = false, precise = false;
@@ -221,7 +221,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
         close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
                                                    &sources, &zero_distances);
         TREE_UNROLL
-        for (int i = 0; i < TARGETS; i++) precise |= b[i].near < v_mul(resolved, resolved);
+        for (int i = 0; i < TARGETS; i++) precise |= b[i].near < close_s2;
         precise = __any_sync(EVERY, precise);
         if (!precise) break;
         sources = zero_distances = 0, close = false;

@@ -20,6 +20,7 @@ typedef bool vmask;
 #include "shared/tree_distance.h"
 #include "shared/tree_net_force.h"
 #include "shared/tree_share.h"
+#include "shared/walk_close.h"
 #include "tree/job.h"
 
 enum { TREE_GROUP = 32, TREE_LEVEL1 = 16, TREE_LEVEL2 = 8 }; /* as in csrc/tree/tree.h */
