@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6Warning, Tree, errors, plummer
+from grape6py import Grape6Warning, Tree, errors, plummer, reference
 from particles import assert_nan
 from variants import clean
 
@@ -39,6 +39,20 @@ def message():
     code, text = capi.text("g6x_last_error", -7)
     capi.call("g6x_clear_error", -7)
     return code, text
+
+
+@pytest.mark.parametrize("method", [CODE["G6X_TREE_FMM"], CODE["G6X_TREE_BARNES_HUT"]])
+def test_an_accuracy_is_had_without_last_accelerations(method):
+    mass, pos, vel = plummer(4300, seed=6)  # more than are summed pair by pair
+    handle = opened(pos, None, mass, len(mass))
+    asked = {"theta": 0.0, "bound": 1e-3, "eps2": 1e-4, "method": method, "jerk": False}
+    found = forces(handle, len(mass), **asked)
+    assert found.code == 0
+    exact = reference.direct_sum(mass, pos, vel, eps2=1e-4).acc
+    error = np.linalg.norm(found.acc - exact, axis=1) / np.linalg.norm(exact, axis=1)
+    assert np.median(error) < 1.5e-3
+    assert np.quantile(error, 0.99) < 4e-3
+    assert capi.call("g6x_tree_close", handle) == 0
 
 
 # ---- making -------------------------------------------------------------------------------
