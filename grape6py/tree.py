@@ -259,7 +259,7 @@ class Tree(Closed):
             Softening length.
         accuracy : float, optional
             Wanted relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
-            of the system and whoever dominates; 1e-3 by default, if neither `theta` nor `bound` is
+            of the system and its heaviest body; 1e-3 by default, if neither `theta` nor `bound` is
             given. Half of the errors are below 1.5 times that, 99 % below four times, the largest
             below a hundred times, relative to the acceleration or a twentieth of the sum of
             absolute values of all pairs. Cells stand for their particles as far as what their terms

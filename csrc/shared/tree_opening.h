@@ -56,8 +56,7 @@ struct tree_opening {
  * s/theta from the group's box, theta is adjusted so that both give similar errors. Larger groups
  * use a slightly stricter theta, since all their subgroups inherit their terms. Barnes-Hut has only
  * particle-cell terms, with sizes such that s/theta is l/theta + delta. bound: see
- * tree_error_below; in particle-cell terms, which have no expansion about the targets, the error is
- * a tenth of the estimate; and no group expands a cell, however light, nearer than least_radii: of
+ * tree_within_point; with it, no group expands a cell, however light, nearer than least_radii: of
  * a wide group, the largest errors are such terms'. (Numbers found by experiment on Plummer
  * spheres.) */
 /* order: of the expansions; 0: Barnes-Hut. */
