@@ -76,7 +76,7 @@ module g6lib
    integer(c_int), parameter :: G6X_ISA_NEON = 4
    integer(c_int), parameter :: G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1
    integer(c_int), parameter :: G6X_TREE_MOMENTUM = 16    ! added to a method
-   integer(c_int), parameter :: G6X_TREE_WHOLE = 12, G6X_TREE_REGION = 7
+   integer(c_int), parameter :: G6X_TREE_WHOLE = 13, G6X_TREE_REGION = 7
    integer(c_int), parameter :: G6X_AUTO = -2147483647
    integer(c_int), parameter :: G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2
    integer(c_int), parameter :: G6X_BACKEND_TREE = 3, G6X_BACKEND_CPU_TREE = 4

@@ -586,12 +586,13 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
 /* One tree of the particles of several ranks of a program, of which each rank has some: those of a
  * range of keys along a Hilbert curve, so that they are near each other. Before a sum each rank has
  * of each other one the part of its tree that its targets may look at.
- *   whole     double[12], the same on all ranks: the least and the largest x, y and z, the largest
+ *   whole     double[13], the same on all ranks: the least and the largest x, y and z, the largest
  *             |mass|, the number of particles, the largest component of a velocity (negative: there
- *             are none), and the mean velocity, weighted with |mass|; of the particles of all ranks
+ *             are none), the mean velocity, weighted with |mass|, and the sum of |mass|; of the
+ *             particles of all ranks
  *   region    double[7]: the least and the largest x, y and z of some targets, and the least of
  *             their last_acc, or 0. Some hundred targets that are near each other are a region */
-enum { G6X_TREE_WHOLE = 12, G6X_TREE_REGION = 7 };
+enum { G6X_TREE_WHOLE = 13, G6X_TREE_REGION = 7 };
 /* As g6x_tree_open, of a rank's own particles, n >= 0. G6X_E_RANGE where these stand closer
  * together than one box of all ranks' particles resolves. */
 int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],

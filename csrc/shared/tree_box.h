@@ -12,6 +12,7 @@
 struct tree_box {
     double centre[3], low[3], side, per_side; /* low and side in units of the box */
     double scale[2], mass_scale[2];           /* to units of the box, as two factors in range */
+    double usual_mass; /* tree_usual_mass */
     double frame[3]; /* mean velocity of the particles, in units of the box, if known */
     int length, mass, velocity;
 };
@@ -50,6 +51,14 @@ HOST_DEVICE void tree_box_of(struct tree_box *box, const double low[3], const do
     box->side = 2.0 * half;
     box->per_side = 1.0 / box->side;
     for (int c = 0; c < 3; c++) box->low[c] = -half;
+}
+
+/* The mean absolute mass of n bodies with a total, in units of the box; infinite if none can have
+ * more than twice as much. (The largest has less than 2^-(ilogb(n) + 1): see tree_box_of.) */
+HOST_DEVICE double tree_usual_mass(double total, double n)
+{
+    const double usual = n > 0.0 ? total / n : INFINITY;
+    return ldexp(1.0, -(ilogb(n) + 1)) <= 2.0 * usual ? (double)INFINITY : usual;
 }
 
 /* A coordinate in units of the box. */

@@ -85,10 +85,10 @@ HOST_DEVICE struct tree_weight tree_weight_of(const struct tree_group *g, vec ma
     return c;
 }
 
-/* Bodies of a cell; of another rank's that came without them, more than can be counted. */
+/* Bodies of a cell; another rank's leaf that came without them says how many there are. */
 HOST_DEVICE float tree_bodies_of(const struct tree_cell *c)
 {
-    return c->end > c->first ? (float)(c->end - c->first) : INFINITY;
+    return (float)(c->end > c->first ? c->end - c->first : c->child_end);
 }
 
 /* 1/d in that unit. */

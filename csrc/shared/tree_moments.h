@@ -19,6 +19,14 @@ struct tree_cell {
     int32_t first, end, child, child_end;
 };
 
+/* Bodies of a cell, as a part of a tree tells them: of very many, fewer, so that numbers of particles
+ * and these together are in range; the cell then counts as heavier than it is. */
+enum { TREE_PART_BODIES = 1 << 24 };
+HOST_DEVICE int32_t tree_part_bodies(const struct tree_cell *c)
+{
+    return c->end - c->first < TREE_PART_BODIES ? c->end - c->first : TREE_PART_BODIES;
+}
+
 /* Moments about the centre of mass, including traces: xx xy xz yy yz zz; xxx xxy xxz xyy xyz xzz
  * yyy yyz yzz zzz. Until tree_centre, x is the sum of m (x - origin). */
 struct tree_moments {
@@ -139,14 +147,6 @@ HOST_DEVICE void tree_close(struct tree_moments *c)
     }
     const double corner = sqrt(r2);
     if (corner < c->radius) c->radius = corner;
-}
-
-/* The mean absolute mass of n bodies in units of the box; infinite if none can have more than twice
- * as much. (The largest has less than 2^-(ilogb(n) + 1): see tree_box_of.) */
-HOST_DEVICE double tree_usual_mass(const struct tree_moments *root, int64_t n)
-{
-    const double usual = n ? root->total / (double)n : INFINITY;
-    return ldexp(1.0, -(ilogb((double)n) + 1)) <= 2.0 * usual ? (double)INFINITY : usual;
 }
 
 /* The least single precision number that is not below a. */

@@ -12,10 +12,10 @@
 #include "shared/tree_opening.h"
 
 /* The particles of all ranks, in the caller's units: corners of their box, the largest |mass|, how
- * many there are, the largest component of a velocity (negative: none are known), and the mean
- * velocity, weighted with |mass|. */
+ * many there are, the largest component of a velocity (negative: none are known), the mean
+ * velocity, weighted with |mass|, and the sum of |mass|. */
 struct tree_whole {
-    double low[3], high[3], mass, count, fastest, velocity[3];
+    double low[3], high[3], mass, count, fastest, velocity[3], total;
 };
 
 /* Some targets of another rank: corners of their box, and the least of their last accelerations, or
@@ -27,7 +27,8 @@ struct tree_region {
 /* A part of a tree is these numbers, then, for its cells, struct tree_cell, tree_cell_multipole and
  * tree_cell_centre (as the method wants it) and, if `moving`, tree_motion; then, for its
  * particles, four floats x y z m, four xl yl zl 0 and, if `moving`, four vx vy vz 0. Children and
- * particles are numbered in the part; cell 0 is the root. */
+ * particles are numbered in the part; cell 0 is the root. Of cells without their particles `first` and
+ * `end` say how many these are (tree_part_bodies), of leaves `child_end`. */
 struct tree_part_header {
     int64_t cells, particles, moving, bytes; /* bytes: of all, with this */
 };
@@ -35,6 +36,7 @@ struct tree_part_header {
 HOST_DEVICE void tree_whole_box(struct tree_box *box, const struct tree_whole *w)
 {
     tree_box_of(box, w->low, w->high, w->mass, w->count);
+    box->usual_mass = tree_usual_mass(tree_mass_in_box(box, w->total), w->count);
     box->velocity = w->fastest < 0.0 ? 0 : tree_speed_exponent(w->fastest);
     for (int c = 0; c < 3; c++)
         box->frame[c] = w->fastest < 0.0 ? 0.0 : tree_scaled(w->velocity[c], -box->velocity);

@@ -72,9 +72,11 @@ static int64_t take_cells(const struct tree *t, const unsigned char *opened, int
     number[0] = 0;
     for (int32_t k = 0; k < n; k++) {
         const struct tree_cell *c = &t->cell[number[k]];
-        as[k] = (struct tree_cell){0, 0, -1, 0};
+        const int32_t bodies = tree_part_bodies(c);
+        as[k] = (struct tree_cell){0, 0, -1, bodies};
         if (!opened[number[k]]) continue;
         if (c->child >= 0) {
+            as[k].end = bodies;
             as[k].child = n;
             for (int32_t child = c->child; child < c->child_end; child++) number[n++] = child;
             as[k].child_end = n;
@@ -121,7 +123,7 @@ static struct tree_part_header *packed(const struct marking *m)
                 l.far[k] = t->far[number[k]];
                 l.place[k] = m->job.place[number[k]];
                 if (moving) l.motion[k] = t->motion[number[k]];
-                if (as[k].end > as[k].first)
+                if (c->child < 0 && as[k].end > as[k].first)
                     put_particles(&t->points, c->first, c->end, as[k].first, &l);
             }
         }
@@ -142,7 +144,7 @@ struct tree_part_header *tree_share_part(const struct tree *t, const struct tree
     const int order = s->method == TREE_BARNES_HUT ? 0 : s->order;
     struct tree_cell_centre *place = NULL;
     struct marking m = {.job = {.tree = t, .place = t->place, .order = order},
-                        .opening = tree_opening_of(s->theta, order, s->bound, (double)INFINITY),
+                        .opening = tree_opening_of(s->theta, order, s->bound, t->box.usual_mass),
                         .kernel = tree_sum_kernel(s->isa),
                         .region = region,
                         .opened = memory_zeroed((size_t)t->cells)};
@@ -261,7 +263,7 @@ int tree_share_join(const struct tree *t, int parts, const void *const part[], s
         cells += h->cells;
         particles += h->particles;
     }
-    if (cells > INT32_MAX - 64 || particles > INT32_MAX - 64)
+    if (cells > INT32_MAX - 64 || particles > INT32_MAX - TREE_PART_BODIES - 64)
         return error_set(err, G6X_E_MEMORY, "more than 2^31 cells or particles on one rank");
     j.points.x = j.points.vx = NULL;
     j.cell = NULL, j.far = NULL, j.place = NULL, j.motion = NULL;

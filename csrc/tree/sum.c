@@ -254,10 +254,8 @@ static int set_opening(struct tree_sum *s, const struct tree_setting *setting, i
     const double bound =
         by_accuracy ? tree_bound_of(s->job.order, setting->accuracy) : setting->bound;
     const struct tree *t = s->job.tree;
-    /* with cells of other ranks the mean is not known: none is heavy */
-    const double usual = t->roots ? (double)INFINITY : tree_usual_mass(t->moments, t->points.n);
-    s->opening =
-        tree_opening_of(by_accuracy ? TREE_WIDEST : setting->theta, s->job.order, bound, usual);
+    s->opening = tree_opening_of(by_accuracy ? TREE_WIDEST : setting->theta, s->job.order, bound,
+                                 t->box.usual_mass);
     return by_accuracy && !given ? tree_accuracy_estimate(s, threads, last_acc) : 0;
 }
 

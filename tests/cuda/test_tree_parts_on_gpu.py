@@ -46,7 +46,7 @@ def whole_of(mass, pos, vel=None):
     fastest = -1.0 if vel is None else np.abs(vel).max()
     mean = np.zeros(3) if vel is None else np.abs(mass) @ vel / np.abs(mass).sum()
     scalars = [np.abs(mass).max(), len(mass), fastest]
-    return np.array([*pos.min(axis=0), *pos.max(axis=0), *scalars, *mean])
+    return np.array([*pos.min(axis=0), *pos.max(axis=0), *scalars, *mean, np.abs(mass).sum()])
 
 
 def regions_of(tree, pos, last=None):

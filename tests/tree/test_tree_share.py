@@ -17,7 +17,7 @@ EPS2 = 1e-4
 def whole(mass=MASS, pos=POS, vel=None):
     fastest = -1.0 if vel is None else np.abs(vel).max()
     mean = np.zeros(3) if vel is None else (mass[:, None] * vel).sum(axis=0) / mass.sum()
-    return np.concatenate([pos.min(0), pos.max(0), [mass.max(), len(mass), fastest], mean])
+    return np.concatenate([pos.min(0), pos.max(0), [mass.max(), len(mass), fastest], mean, [mass.sum()]])
 
 
 def opened(rows, box, vel=None):

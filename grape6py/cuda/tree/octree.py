@@ -44,7 +44,7 @@ class Octree(TreeCells):
     there is no jerk. If it is `unresolved`, no one box resolves the particles: there are no sums,
     and searches could take long.
 
-    `whole`, the 12 numbers of a struct tree_whole (csrc/shared/tree_share.h), describes the
+    `whole`, the 13 numbers of a struct tree_whole (csrc/shared/tree_share.h), describes the
     particles of all ranks: the trees of all have one box then, can have `parts` of each other's in
     a sum, and n may be 0.
     """

@@ -75,10 +75,10 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
         tree_whole_box(job.box, job.whole);
     else
         tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
-    *job.opening = tree_opening_of(job.theta, job.order_of_expansion, job.bound,
-                                   job.moments && !job.root_count && !job.region_count
-                                       ? tree_usual_mass(job.moments, job.n)
-                                       : INFINITY);
+    if (job.moments && !job.whole)
+        job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
+    *job.opening =
+        tree_opening_of(job.theta, job.order_of_expansion, job.bound, job.box->usual_mass);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }

@@ -156,8 +156,9 @@ KERNEL(tree_pack, struct tree_device_job, 256, 1)
         header->bytes = (char *)end - (char *)header;
     }
     const struct tree_cell c = job.cell[k];
-    struct tree_cell as = {0, 0, -1, 0};
+    struct tree_cell as = {0, 0, -1, tree_part_bodies(&c)};
     if (job.opened[k] && c.child >= 0) {
+        as.end = as.child_end;
         as.child = job.in_part[c.child] - 1;
         as.child_end = as.child + c.child_end - c.child;
     } else if (job.opened[k]) {
