@@ -718,11 +718,11 @@ module g6lib
       end function
 
       ! May be c_null_ptr: to, of `capacity` bytes.
-      integer(c_int) function g6x_tree_part(tree, method, order, theta, bound, regions, region, &
-                                            to, capacity, bytes) bind(c)
+      integer(c_int) function g6x_tree_part(tree, eps2, method, order, theta, bound, regions, &
+                                            region, to, capacity, bytes) bind(c)
          import :: c_int, c_long_long, c_double, c_ptr, G6X_TREE_REGION
          integer(c_int), value :: tree, method, order, regions
-         real(c_double), value :: theta, bound
+         real(c_double), value :: eps2, theta, bound
          real(c_double), intent(in) :: region(G6X_TREE_REGION, *)
          type(c_ptr), value :: to
          integer(c_long_long), value :: capacity

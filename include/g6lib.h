@@ -602,12 +602,12 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
                   unsigned long long key[]);
 /* The numbers of the tree's particles in the order of their keys. Returns n, or a code. */
 int g6x_tree_by_key(int tree, int order[]);
-/* What targets in some regions may look at, of sums with this method (without G6X_TREE_MOMENTUM),
- * order, theta and bound. *bytes: how many it has, which are written if they are no more than
- * `capacity`. It is for programs of the same build. 0, or a code. */
-int g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
-                  const double (*region)[G6X_TREE_REGION], void *to, long long capacity,
-                  long long *bytes);
+/* What targets in some regions may look at, of sums with this eps2 (the targets' largest), method
+ * (without G6X_TREE_MOMENTUM), order, theta and bound. *bytes: how many it has, which are written
+ * if they are no more than `capacity`. It is for programs of the same build. 0, or a code. */
+int g6x_tree_part(int tree, double eps2, int method, int order, double theta, double bound,
+                  int regions, const double (*region)[G6X_TREE_REGION], void *to,
+                  long long capacity, long long *bytes);
 /* As g6x_tree_forces, of the particles of all ranks: part[k] is that of another rank's tree for
  * this one's targets. theta may not be 0. done, if not NULL: pairs, cells on targets and cells on
  * groups that were summed. */

@@ -22,7 +22,8 @@ int api_g6x_tree_whole(const double whole[], struct tree_whole *to)
 {
     if (!whole) return session_registry_refuse(G6X_E_NULL, "whole is a null pointer");
     memcpy(to, whole, sizeof *to);
-    int good = all_finite(whole, G6X_TREE_WHOLE) && to->mass >= 0.0 && to->count >= 1.0;
+    int good = all_finite(whole, G6X_TREE_WHOLE) && to->mass >= 0.0 && to->count >= 1.0 &&
+               to->total >= 0.0;
     for (int c = 0; c < 3; c++) good &= to->low[c] <= to->high[c];
     if (!good) return session_registry_refuse(G6X_E_ARGUMENT, "whole describes no particles");
     return 0;
@@ -77,12 +78,13 @@ int g6x_tree_by_key(int tree, int order[])
     return code;
 }
 
-static int part_of(const struct tree_handle *p, const struct tree_setting *s, int regions,
-                   const struct tree_region *region, void *to, long long capacity, long long *bytes)
+static int part_of(const struct tree_handle *p, const struct tree_setting *s, double eps2,
+                   int regions, const struct tree_region *region, void *to, long long capacity,
+                   long long *bytes)
 {
     struct tree tree = p->tree;
     tree.threads = options_threads(p->threads);
-    struct tree_part_header *part = tree_share_part(&tree, s, regions, region);
+    struct tree_part_header *part = tree_share_part(&tree, s, eps2, regions, region);
     if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
     *bytes = part->bytes;
     if (to && *bytes <= capacity) memcpy(to, part, (size_t)*bytes);
@@ -90,9 +92,9 @@ static int part_of(const struct tree_handle *p, const struct tree_setting *s, in
     return 0;
 }
 
-int g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
-                  const double (*region)[G6X_TREE_REGION], void *to, long long capacity,
-                  long long *bytes)
+int g6x_tree_part(int tree, double eps2, int method, int order, double theta, double bound,
+                  int regions, const double (*region)[G6X_TREE_REGION], void *to,
+                  long long capacity, long long *bytes)
 {
     int code;
     struct fpenv host;
@@ -103,11 +105,12 @@ int g6x_tree_part(int tree, int method, int order, double theta, double bound, i
     const int is_known =
         method == G6X_TREE_BARNES_HUT || (method == G6X_TREE_FMM && order >= 2 && order <= 6);
     if (!is_known || !(theta > 0.0 && theta <= 1.5) || !(bound >= 0.0 && bound < INFINITY) ||
-        regions < 0)
-        code = session_registry_refuse(G6X_E_ARGUMENT,
-                                       "no part for method %d, order %d, theta %g, bound %g, %d "
-                                       "regions",
-                                       method, order, theta, bound, regions);
+        !(eps2 >= 0.0 && eps2 < INFINITY) || regions < 0)
+        code = session_registry_refuse(
+            G6X_E_ARGUMENT,
+            "no part for eps2 %g, method %d, order %d, theta %g, bound %g, %d "
+            "regions",
+            eps2, method, order, theta, bound, regions);
     else if (!bytes || (regions && !region))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
     else if (p->tree.parts)
@@ -115,7 +118,7 @@ int g6x_tree_part(int tree, int method, int order, double theta, double bound, i
     if (!code) {
         fpenv_enter(&host);
         fpenv_flush(1);
-        code = part_of(p, &s, regions, (const struct tree_region *)(const void *)region, to,
+        code = part_of(p, &s, eps2, regions, (const struct tree_region *)(const void *)region, to,
                        capacity, bytes);
         fpenv_leave(&host);
     }

@@ -19,8 +19,8 @@ struct tree_cell {
     int32_t first, end, child, child_end;
 };
 
-/* Bodies of a cell, as a part of a tree tells them: of very many, fewer, so that numbers of particles
- * and these together are in range; the cell then counts as heavier than it is. */
+/* Bodies of a cell, as a part of a tree tells them: of very many, fewer, so that numbers of
+ * particles and these together are in range; the cell then counts as heavier than it is. */
 enum { TREE_PART_BODIES = 1 << 24 };
 HOST_DEVICE int32_t tree_part_bodies(const struct tree_cell *c)
 {

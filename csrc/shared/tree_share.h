@@ -27,8 +27,8 @@ struct tree_region {
 /* A part of a tree is these numbers, then, for its cells, struct tree_cell, tree_cell_multipole and
  * tree_cell_centre (as the method wants it) and, if `moving`, tree_motion; then, for its
  * particles, four floats x y z m, four xl yl zl 0 and, if `moving`, four vx vy vz 0. Children and
- * particles are numbered in the part; cell 0 is the root. Of cells without their particles `first` and
- * `end` say how many these are (tree_part_bodies), of leaves `child_end`. */
+ * particles are numbered in the part; cell 0 is the root. Of cells without their particles `first`
+ * and `end` say how many these are (tree_part_bodies), of leaves `child_end`. */
 struct tree_part_header {
     int64_t cells, particles, moving, bytes; /* bytes: of all, with this */
 };
@@ -43,9 +43,9 @@ HOST_DEVICE void tree_whole_box(struct tree_box *box, const struct tree_whole *w
 }
 
 /* The group of targets that fills a region: what it accepts, each group within it accepts. Its unit
- * is still to be found (tree_unit). */
+ * is still to be found (tree_unit). eps2: the largest of the targets, in units of the box. */
 HOST_DEVICE void tree_region_group(const struct tree_box *box, const struct tree_region *r,
-                                   struct tree_group *g)
+                                   float eps2, struct tree_group *g)
 {
     float centre[3], half[3];
     double r2 = 0.0;
@@ -62,7 +62,7 @@ HOST_DEVICE void tree_region_group(const struct tree_box *box, const struct tree
     g->least_acc = r->least_acc > 0.0
                        ? (float)tree_scaled(r->least_acc, 2 * box->length - box->mass)
                        : INFINITY;
-    g->eps2 = g->eps2_spread = 0.0f;
+    g->eps2 = eps2, g->eps2_spread = 0.0f;
     g->first = g->count = 0;
     g->self_first = 0x7fffffff, g->self_end = 0;
 }

@@ -370,8 +370,7 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
     if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
-    if (!code && !whole)
-        t->box.usual_mass = tree_usual_mass(t->moments->total, (double)in->n);
+    if (!code && !whole) t->box.usual_mass = tree_usual_mass(t->moments->total, (double)in->n);
     t->own_cells = t->cells;
     return code ? code : tree_motion_make(t);
 }

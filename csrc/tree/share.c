@@ -15,6 +15,7 @@ struct marking {
     struct tree_opening opening;
     const struct tree_kernel *kernel;
     const struct tree_region *region;
+    float eps2;            /* the largest of the targets, in units of the box */
     unsigned char *opened; /* [cells] */
     _Atomic int missing;
 };
@@ -25,7 +26,7 @@ static void mark_for(void *context, int64_t first, int64_t end)
     struct tree_work *w = tree_sum_new_work(m->job.tree);
     for (int64_t k = first; k < end && w && !w->missing; k++) {
         struct tree_group g;
-        tree_region_group(&m->job.tree->box, &m->region[k], &g);
+        tree_region_group(&m->job.tree->box, &m->region[k], m->eps2, &g);
         w->from[2].cell[0] = 0;
         w->from[2].count = 1;
         m->kernel->mark(&m->job, &m->opening, &g, w, m->opened);
@@ -134,7 +135,8 @@ static struct tree_part_header *packed(const struct marking *m)
 }
 
 struct tree_part_header *tree_share_part(const struct tree *t, const struct tree_setting *s,
-                                         int64_t regions, const struct tree_region *region)
+                                         double eps2, int64_t regions,
+                                         const struct tree_region *region)
 {
     if (!t->cells || !regions) {
         struct tree_part_header *none = memory_zeroed(sizeof *none);
@@ -147,6 +149,7 @@ struct tree_part_header *tree_share_part(const struct tree *t, const struct tree
                         .opening = tree_opening_of(s->theta, order, s->bound, t->box.usual_mass),
                         .kernel = tree_sum_kernel(s->isa),
                         .region = region,
+                        .eps2 = (float)ldexp(eps2, -2 * t->box.length),
                         .opened = memory_zeroed((size_t)t->cells)};
     if (!order && !(s->bound > 0.0)) {
         m.job.place = place = tree_sum_barnes_hut_places(t, s->theta);

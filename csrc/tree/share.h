@@ -6,7 +6,8 @@
 /* The part of a tree that the targets of some regions may look at, or NULL: no memory. There is
  * nothing in it if there are no regions or particles. */
 struct tree_part_header *tree_share_part(const struct tree *t, const struct tree_setting *s,
-                                         int64_t regions, const struct tree_region *region);
+                                         double eps2, int64_t regions,
+                                         const struct tree_region *region);
 
 /* A tree with parts of other ranks' behind it, made of copies; its particles, which are the targets
  * if none are given, are its own alone. 0 or an error code. */

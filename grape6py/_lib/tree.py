@@ -143,10 +143,17 @@ class HostTree:
         return found
 
     def parts(
-        self, regions: Sequence[Floats], *, method: str, order: int, theta: float, bound: float
+        self,
+        regions: Sequence[Floats],
+        *,
+        eps2: float,
+        method: str,
+        order: int,
+        theta: float,
+        bound: float,
     ) -> list[UInt8s]:
         """For each rank what targets in its regions, of shape (m, 7), may look at."""
-        walk = _METHODS[method], order, theta, bound
+        walk = eps2, _METHODS[method], order, theta, bound
         found, capacity, bytes_ = [], 1 << 16, ffi.new("long long *")
         for some in regions:
             region = ffi.cast("double (*)[7]", some.ctypes.data)

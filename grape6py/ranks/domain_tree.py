@@ -131,8 +131,7 @@ class DomainTree:
             regions = ranks.gathered(found)
         with timed("parts", like), ranks.step("a sum"):
             regions[ranks.rank] = regions[ranks.rank][:0]
-            method, theta, order = walk.method, walk.theta, walk.order
-            parts = self.inner.parts(regions, method=method, order=order, theta=theta, bound=bound)
+            parts = self.inner.parts(regions, **walk._asdict())
         with timed("exchange", like, meets=True):
             theirs = self._exchanged(parts)
         with timed("sum", like), ranks.step("a sum"):

@@ -195,11 +195,13 @@ def whole_of(
         most[7] = -1.0 if vel is None else float(xp.abs(vel).max())
     if n:
         weight = xp.abs(mass)
-        sums[1] = float(weight.sum())
+        with np.errstate(over="ignore"):
+            sums[1] = float(weight.sum())
     if n and vel is not None:
         sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
     most, sums = ranks.largest(most), ranks.summed(sums)
     if not sums[0]:
         return None
     mean = sums[2:] / sums[1] if sums[1] > 0 else np.zeros(3)
-    return np.concatenate([-most[:3], most[3:6], [most[6], sums[0], most[7]], mean, sums[1:2]])
+    total = min(sums[1], np.finfo(float).max)
+    return np.concatenate([-most[:3], most[3:6], [most[6], sums[0], most[7]], mean, [total]])

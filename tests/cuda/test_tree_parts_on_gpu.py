@@ -195,10 +195,10 @@ def test_far_ranks_send_their_root_alone_and_there_may_be_thousands(tree_gpu):
     mass, pos, _ = (a[:200] for a in bodies("plummer"))
     box = np.array([[*pos.min(axis=0), *pos.max(axis=0), 0.0]])
     count = 3000
-    far = pos[:40] * 0.1 + [100, 0, 0]
+    far, weights = pos[:40] * 0.1 + [100, 0, 0], mass[:40]  # none is heavy: they act by expansions
     everywhere = np.vstack([pos, far])
-    whole = whole_of(np.append(mass, np.full(40, 0.01)), everywhere)
-    other = Octree(tree_gpu, far, np.full(40, 0.01), None, whole)
+    whole = whole_of(np.append(mass, weights), everywhere)
+    other = Octree(tree_gpu, far, weights, None, whole)
     part = other.parts(Setting(0.6, 5, EPS2), [box])[0]
     assert np.frombuffer(part[:HEADER], np.int64).tolist() == [1, 0, 0, 32 + 16 + 80 + 16]
     tree = Octree(tree_gpu, pos, mass, None, whole)
@@ -206,7 +206,7 @@ def test_far_ranks_send_their_root_alone_and_there_may_be_thousands(tree_gpu):
     for setting in (FMM, Setting(0.6, 0, EPS2)):
         part = other.parts(setting, [box])[0]
         found = tree.forces(setting, imports=[part] * count)[0] - tree.forces(setting)[0]
-        right = reference.direct_sum(np.full(40, 0.01), far, 0 * far, target_pos=pos).acc * count
+        right = reference.direct_sum(weights, far, 0 * far, target_pos=pos).acc * count
         assert relative(found, right).max() < 1e-4
     assert tree.forces(FMM)[0].tobytes() == alone.tobytes()  # nothing of them is left
 
@@ -258,7 +258,7 @@ def test_what_is_no_part_is_refused(tree_gpu):
 def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     mass, pos, vel = bodies("plummer")
     ranks = Ranks(tree_gpu, mass, pos, vel, 2)
-    walk = {"method": "fmm", "theta": 0.6, "order": 5, "bound": 0.0}
+    walk = {"eps2": EPS2, "method": "fmm", "theta": 0.6, "order": 5, "bound": 0.0}
     trees = []
     for m, p, v in ranks.given:
         tree = DeviceTree(cupy, 0, of_host=False)
@@ -275,7 +275,7 @@ def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     expected = ranks.trees[0].forces(FMM, imports=[part])
     n = len(ranks.rows[0])
     for given in (part, put(part)):
-        found = a.forces_with([given], n, None, None, None, None, **walk, eps2=EPS2)
+        found = a.forces_with([given], n, None, None, None, None, **walk)
         assert isinstance(found[0], fake_arrays.Array)
         assert found[0].tobytes() == expected[0].tobytes()
         assert found[2].tobytes() == expected[2].tobytes()
@@ -303,9 +303,8 @@ def test_a_device_tree_without_particles(put, cupy, tree_gpu):
         empty.build(place, put(none), put(np.empty(0)), put(none), whole)
     targets = pos[:50] + 0.01
     box = np.array([[*targets.min(axis=0), *targets.max(axis=0), 0.0]])
-    walk = {"method": "bh", "theta": 0.5, "order": 5, "bound": 0.0}
+    walk = {"eps2": EPS2, "method": "bh", "theta": 0.5, "order": 5, "bound": 0.0}
     assert [len(part) for part in empty.parts([box], **walk)] == [0]
-    walk["eps2"] = EPS2
     assert len(empty.order) == 0
     part = Octree(tree_gpu, pos, mass, vel, whole).parts(Setting(0.5, 0, EPS2), [box])[0]
     given = put(targets), put(vel[:50]), None, None

@@ -17,7 +17,9 @@ EPS2 = 1e-4
 def whole(mass=MASS, pos=POS, vel=None):
     fastest = -1.0 if vel is None else np.abs(vel).max()
     mean = np.zeros(3) if vel is None else (mass[:, None] * vel).sum(axis=0) / mass.sum()
-    return np.concatenate([pos.min(0), pos.max(0), [mass.max(), len(mass), fastest], mean, [mass.sum()]])
+    return np.concatenate(
+        [pos.min(0), pos.max(0), [mass.max(), len(mass), fastest], mean, [mass.sum()]]
+    )
 
 
 def opened(rows, box, vel=None):
@@ -42,7 +44,7 @@ def part(tree, where, method=FMM, order=5, theta=0.6, bound=0.0):
     """What targets in some regions may look at: as g6x_tree_part writes it."""
     room, size = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for _ in range(2):  # once to learn how large it is
-        args = method, order, theta, bound, len(where), where, room, room.nbytes, size
+        args = EPS2, method, order, theta, bound, len(where), where, room, room.nbytes, size
         assert capi.call("g6x_tree_part", tree, *args) == 0
         room = room if room.nbytes >= size[0] else np.zeros(size[0] // 8, np.int64)
     return room
@@ -145,7 +147,7 @@ def test_what_is_wrong_has_its_code():
     not_open, key = CODE["G6X_E_NOT_OPEN"], np.zeros(N, np.uint64)
     assert capi.call("g6x_tree_open_in", None, N, POS, None, MASS) == null
     assert capi.call("g6x_tree_open_in", box, N, POS, VEL, MASS) == argument
-    for column, value in ((0, np.nan), (0, 1e9), (6, -1.0), (7, 0.0)):
+    for column, value in ((0, np.nan), (0, 1e9), (6, -1.0), (7, 0.0), (12, -1.0)):
         wrong = box.copy()
         wrong[column] = value
         assert capi.call("g6x_tree_open_in", wrong, N, POS, None, MASS) == argument
@@ -155,11 +157,11 @@ def test_what_is_wrong_has_its_code():
     assert capi.call("g6x_tree_by_key", tree, None) == null
     assert capi.call("g6x_tree_by_key", 12345, None) == not_open
     where = regions(np.arange(N))
-    good = [FMM, 5, 0.5, 0.0, len(where), where, None, 0, size]
+    good = [EPS2, FMM, 5, 0.5, 0.0, len(where), where, None, 0, size]
     assert capi.call("g6x_tree_part", tree, *good) == 0
-    for column, value, code in ((0, 9, argument), (1, 7, argument), (2, 0.0, argument),
-                                (3, np.nan, argument), (4, -1, argument), (5, None, null),
-                                (8, None, null)):  # fmt: skip
+    for column, value, code in ((0, -1.0, argument), (0, np.nan, argument), (1, 9, argument),
+                                (2, 7, argument), (3, 0.0, argument), (4, np.nan, argument),
+                                (5, -1, argument), (6, None, null), (9, None, null)):  # fmt: skip
         args = list(good)
         args[column] = value
         assert capi.call("g6x_tree_part", tree, *args) == code
@@ -187,6 +189,6 @@ def test_a_box_that_does_not_resolve_the_particles_is_refused():
     assert code == CODE["G6X_E_RANGE"]
     many = capi.call("g6x_tree_open", N, *arrays)
     size, order = np.zeros(1, np.int64), np.empty(N, np.int32)
-    args = FMM, 5, 0.5, 0.0, 1, np.zeros((1, 7)), None, 0, size
+    args = EPS2, FMM, 5, 0.5, 0.0, 1, np.zeros((1, 7)), None, 0, size
     assert capi.call("g6x_tree_part", many, *args) == CODE["G6X_E_RANGE"]
     assert capi.call("g6x_tree_by_key", many, order) == CODE["G6X_E_RANGE"]

@@ -126,12 +126,19 @@ class DeviceTree:
         return regions_in(self._tree, last_acc)
 
     def parts(
-        self, regions: Sequence[DeviceArray], *, method: str, theta: float, order: int, bound: float
+        self,
+        regions: Sequence[DeviceArray],
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
     ) -> list[DeviceArray]:
         """What other ranks need of this tree: as in Octree."""
         if self._tree is None:
             return [self._cupy.empty(0, np.uint8) for _ in regions]
-        setting = Setting(theta, order if method == "fmm" else 0, bound=bound)
+        setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
         return self._tree.parts(setting, regions)
 
     def particles(self) -> list[DeviceArray]:

@@ -85,8 +85,7 @@ class Octree(TreeCells):
         job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
-        job.theta, job.order_of_expansion = setting.theta, setting.order
-        job.eps2_given, job.bound = setting.eps2, setting.bound
+        self._follow(setting)
         job.target_count = ni = self.n if targets is None else len(targets)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
@@ -146,7 +145,7 @@ class Octree(TreeCells):
         job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
-        job.theta, job.order_of_expansion, job.bound = setting.theta, setting.order, setting.bound
+        self._follow(setting)
         self.launch("tree_begin", 1, 32)  # which makes the opening of it
         self._take_places()
         found = []
@@ -161,6 +160,11 @@ class Octree(TreeCells):
             found.append(share.packed(self) if count else xp.empty(0, np.uint8))
         self.drop("opened region barnes_hut")
         return found
+
+    def _follow(self, setting: Setting) -> None:
+        job = self.fields
+        job.theta, job.order_of_expansion = setting.theta, setting.order
+        job.eps2_given, job.bound = setting.eps2, setting.bound
 
     def _remove_net_force(self) -> None:
         """From accelerations and jerks."""

@@ -88,35 +88,23 @@ KERNEL(tree_mark, struct tree_device_job, 128, 8)
     const struct tree_opening o = *job.opening;
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
     struct tree_group g;
-    tree_region_group(job.box, &region, &g);
+    tree_region_group(job.box, &region, *job.eps2, &g);
     g.unit = tree_unit(&o, &g);
-    int32_t *const stack = stacks[warp];
-    int top = 1, tally[1];
-    if (lane == 0) stack[0] = 0;
-    __syncwarp();
-    while (top > 0) {
-        const int left = TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
-        const int taken = min(min(32, top), max(1, left / 8));
-        top -= taken;
-        const int cell = lane < taken ? stack[top + lane] : -1;
-        __syncwarp();
-        struct tree_cell c = {0, 0, 0, 0};
-        bool opens = false;
-        if (cell >= 0) {
-            const struct tree_cell_centre p = whole(&places[cell]);
-            c = whole(&job.cell[cell]);
-            const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
-            bool point = tree_reach_point(&o, &g, p.size) < d.box;
-            const struct tree_cell_multipole *far = &job.far[cell];
-            const struct tree_weight w =
-                tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
-            if (o.bound > 0.0f || o.order) point = point && tree_within_point(&o, &g, &w, d.box);
-            const bool light = c.child < 0 && c.end - c.first < o.least_count;
-            opens = !point || light;
-            if (opens) job.opened[cell] = 1; /* as other warps may */
-        }
-        push<1>(opens && c.child >= 0, &c, stack, &top, tally);
-    }
+    const bool by_weight = tree_goes_by_weight(&o);
+    walk_of_warp(job, places, stacks[warp],
+                 [&](int cell, const tree_cell &c, const tree_cell_centre &p) {
+                     const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
+                     bool point = tree_reach_point(&o, &g, p.size) < d.box;
+                     if (point && by_weight) {
+                         const struct tree_cell_multipole *far = &job.far[cell];
+                         const struct tree_weight w =
+                             tree_weight_of(&g, far->m, far->spread, p.size, tree_bodies_of(&c));
+                         point = tree_within_point(&o, &g, &w, d.box);
+                     }
+                     const bool opens = !point || (c.child < 0 && c.end - c.first < o.least_count);
+                     if (opens) job.opened[cell] = 1; /* as other warps may */
+                     return opens;
+                 });
 }
 
 /* Which cells are in a part: the root, and those in cells that are opened; and how many particles

@@ -217,6 +217,32 @@ KERNEL(tree_groups_of_kind, struct tree_device_job, 128, 1)
     if (lane == 0) small_level(job).group[id] = group;
 }
 
+/* Walks the tree with a warp from its root; `look` says of a cell whether it is opened. */
+template <class Look>
+DEVICE_FN void walk_of_warp(const struct tree_device_job &job,
+                            const struct tree_cell_centre *places, int32_t *stack, Look look)
+{
+    const int lane = (int)threadIdx.x % 32;
+    int top = 1, tally[1];
+    if (lane == 0) stack[0] = 0;
+    __syncwarp();
+    while (top > 0) {
+        const int left = TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
+        const int taken = min(min(32, top), max(1, left / 8));
+        top -= taken;
+        const int cell = lane < taken ? stack[top + lane] : -1;
+        __syncwarp();
+        struct tree_cell c = {0, 0, 0, 0};
+        bool opens = false;
+        if (cell >= 0) {
+            const struct tree_cell_centre place = whole(&places[cell]);
+            c = whole(&job.cell[cell]);
+            opens = look(cell, c, place);
+        }
+        push<1>(opens && c.child >= 0, &c, stack, &top, tally);
+    }
+}
+
 /* How strong the field is at groups of targets (shared/tree_pull.h): a warp each. */
 KERNEL(tree_pulls, struct tree_device_job, 128, 8)
 {
@@ -231,28 +257,14 @@ KERNEL(tree_pulls, struct tree_device_job, 128, 8)
     struct tree_group g = group_of(job, &b, first, min((int)TREE_GROUP, n - first));
     close_group(job, &g, most_of_warp(distance2(&g, p)));
     struct tree_pull sum = tree_pull_none();
-    int32_t *const stack = stacks[warp];
-    int top = 1, tally[1];
-    if (lane == 0) stack[0] = 0;
-    __syncwarp();
-    while (top > 0) {
-        const int left = TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
-        const int taken = min(min(32, top), max(1, left / 8));
-        top -= taken;
-        const int cell = lane < taken ? stack[top + lane] : -1;
-        __syncwarp();
-        struct tree_cell c = {0, 0, 0, 0};
-        bool opens = false;
-        if (cell >= 0) {
-            const struct tree_cell_centre at = whole(&job.place[cell]);
-            const float place[4] = {at.x, at.y, at.z, at.size};
-            c = whole(&job.cell[cell]);
-            const bool own = c.first < g.self_end && c.end > g.self_first;
-            opens = c.child >= 0 && (own || !tree_pull_is_far(&g, place));
-            if (!opens && !own) tree_pull_add(&sum, &g, place, job.far[cell].m);
-        }
-        push<1>(opens, &c, stack, &top, tally);
-    }
+    walk_of_warp(job, job.place, stacks[warp],
+                 [&](int cell, const tree_cell &c, const tree_cell_centre &at) {
+                     const float place[4] = {at.x, at.y, at.z, at.size};
+                     const bool own = c.first < g.self_end && c.end > g.self_first;
+                     const bool opens = c.child >= 0 && (own || !tree_pull_is_far(&g, place));
+                     if (!opens && !own) tree_pull_add(&sum, &g, place, job.far[cell].m);
+                     return opens;
+                 });
     TREE_UNROLL
     for (int by = 16; by; by /= 2)
         for (int k = 0; k < 4; k++) sum.of[k] += __shfl_xor_sync(EVERY, sum.of[k], by);
