@@ -1,0 +1,240 @@
+"""The layout of grape6py: no circle between files or folders, at most so many floors, nothing
+private used by another file, and no number or structure of C typed again.
+
+What is still otherwise stands here by name, and these lists only get shorter."""
+
+import ast
+import itertools
+import re
+
+import capi
+from test_layout import circles, reachable
+
+PACKAGE = capi.ROOT / "grape6py"
+FLOORS = 10
+
+# Files that import each other, be it within a function.
+CIRCLES_OF_FILES = [
+    {"archive", "integrators.base", "integrators.hermite", "integrators.leapfrog"},
+    {"cli.convert", "cli.run_session"},
+    {"diagnostics", "grape6", "ranks.board", "tree", "tree_backends"},
+    {"integrators.external", "integrators.frame"},
+    {"quantities", "units"},
+    {"ranks.snapshots", "snapshot"},
+]
+# Folders, and files of grape6py itself, that import each other.
+CIRCLES_OF_FOLDERS = [
+    {"_arrays", "_lib", "quantities", "reference", "units"},
+    {"_io", "archive", "bound_pairs", "diagnostics", "events", "formats", "grape6", "integrators",
+     "models", "partial", "ranks", "snapshot", "tree", "tree_backends"},
+    {"cuda", "cuda.tree"},
+]  # fmt: skip
+PRIVATE = {
+    "_io/run_writer": {"_about", "_parts"},
+    "archive": {"_board", "_own_ids", "_ranks"},
+    "cli/bench": {"_board"},
+    "cli/launched": {"_blocks", "_forces", "_parts"},
+    "cli/run_session": {"_forces", "_own_ids", "_parts", "_specific_error"},
+    "cli/selftest": {"_board"},
+    "cuda/tree/search": {"_gpu"},
+    "cuda/tree/share": {"_gpu"},
+    "events": {"_blocks", "_energy_error", "_parts", "_together"},
+    "integrators/frame": {"_board"},
+    "integrators/gravity": {"_board"},
+    "integrators/hermite": {"_board"},
+    "ranks/whole": {"_own_ids", "_parts", "_together"},
+    "tree_backends": {"_board"},
+}
+NUMBERS = {
+    "_lib/tree": {"PAIR_BY_PAIR"},
+    "cuda/gpu": {"STREAMS"},
+    "cuda/tree/settings": {"LEAST_ACC", "WIDEST"},
+    "integrators/blocks": {"_PAUSED", "_WATCHED"},
+    "partial": {"_JERK"},
+    "ranks/share": {"BLOCK"},
+    "ranks/tree": {"_WIDEST"},
+    "tree": {"_LEAST_ERROR", "_WIDEST"},
+}
+# Of another meaning than what is called so in C.
+OTHER_NUMBERS = {
+    "_arrays/foreign": {"_CUDA"},
+    "_io/run_index": {"_ROWS"},
+    "cuda/machine_code": {"_STACK"},
+    "fields/device": {"_THREADS"},
+    "ranks/sums": {"_ROWS"},
+    "tree_backends": {"_MANY"},
+}
+C_TEXT = {"_lib/declarations", "cuda/job"}
+
+NOT_OURS = {"_replace", "_asdict", "_make", "_fields", "_actions", "_SubParsersAction", "_typedict",
+            "_energy", "_gradient"}  # fmt: skip
+
+
+def module_of(path):
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+def statements(tree):
+    """All of a file but what is there for checks of types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from itertools.chain.from_iterable(map(statements, node.orelse))
+        else:
+            yield node
+            yield from statements(node)
+
+
+def imported(name):
+    """What a file imports of the package, at any time."""
+    found = set()
+    for node in statements(TREES[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name}: imports are by full names"
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    ours = {other.removeprefix("grape6py.") for other in found} & FILES.keys()
+    return {o for o in ours if not any(p.startswith(f"{o}.") for p in ours)} - {name}
+
+
+GRAPH = {name: imported(name) for name in FILES}
+
+
+def folder(name):
+    return name if FILES[name].name == "__init__.py" else name.rpartition(".")[0] or name
+
+
+def graph_of_folders():
+    found = {folder(name): set() for name in GRAPH}
+    for name, others in GRAPH.items():
+        found[folder(name)] |= {folder(other) for other in others} - {folder(name)}
+    return found
+
+
+def in_order(groups):
+    return sorted(map(sorted, groups))
+
+
+def test_files_that_import_each_other():
+    assert in_order(circles(GRAPH)) == in_order(CIRCLES_OF_FILES)
+
+
+def test_folders_that_import_each_other():
+    assert in_order(circles(graph_of_folders())) == in_order(CIRCLES_OF_FOLDERS)
+
+
+def test_floors():
+    graph, height = graph_of_folders(), {}
+    below = {name: reachable(graph, name) for name in graph}
+    for name in sorted(graph, key=lambda name: len(below[name])):
+        lower = (height[other] for other in graph[name] if name not in below[other])
+        height[name] = 1 + max(lower, default=0)
+        height |= dict.fromkeys((o for o in below[name] if name in below[o]), height[name])
+    assert max(height.values()) <= FLOORS
+
+
+def defined(tree):
+    """All names that a file gives to functions, classes, attributes and variables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def test_nothing_private_is_used_by_another_file():
+    found = {}
+    for name, tree in TREES.items():
+        own = {*defined(tree), *NOT_OURS}
+        used = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls"):
+                used.add(node.attr)
+            elif isinstance(node, ast.ImportFrom) and node.module.startswith("grape6py"):
+                names = {alias.name for alias in node.names}
+                used |= {n for n in names if f"{node.module}.{n}"[9:] not in FILES}
+        private = {n for n in used - own if re.match(r"_[^_]", n)}
+        if private:
+            found[name.replace(".", "/")] = private
+    assert found == PRIVATE
+
+
+# ---- C typed in Python ----------------------------------------------------------------------
+
+NUMBER = r"-?(?:0x[\da-fA-F.]+(?:p[-+]?\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?)"
+
+
+def value(text):
+    """A number of C, or None: what is computed is not compared."""
+    found = re.fullmatch(rf"\(?({NUMBER})[uUlL]*f?(?: << (\d+))?\)?", text.strip())
+    if not found:
+        return None
+    number = float.fromhex(found[1]) if "x" in found[1] else float(found[1])
+    return number * 2 ** int(found[2] or 0)
+
+
+def numbers_of_c():
+    """(name, number) of constants of C and CUDA."""
+    roots = (capi.ROOT / "csrc", capi.ROOT / "include", PACKAGE / "cuda" / "kernels")
+    for path in itertools.chain.from_iterable(root.rglob("*.[ch]*") for root in roots):
+        text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for body in re.findall(r"\benum(?: \w+)? \{(.*?)\}", text, re.DOTALL):
+            last = -1
+            for item in body.split(","):
+                name, _, given = item.partition("=")
+                last = value(given) if given else None if last is None else last + 1
+                yield name.strip(), last
+        yield from ((n, value(v)) for n, v in re.findall(r"#define (\w+) +(.+)", text))
+        constants = re.findall(r"\bconst (?:double|float|int) (\w+) = (.+?)[,;]", text)
+        yield from ((n, value(v)) for n, v in constants)
+
+
+def constants_of(tree):
+    """(name, number) of a file's constants in capitals."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            pairs = zip(target.elts, node.value.elts, strict=False) if several else ()
+            for to, given in pairs or [(target, node.value)]:
+                if isinstance(to, ast.Name) and to.id.isupper():
+                    try:
+                        yield to.id, float(eval(ast.unparse(given), {"__builtins__": {}}))
+                    except (NameError, TypeError, ValueError, SyntaxError):
+                        continue
+
+
+def test_no_number_of_c_is_typed_in_python():
+    """One of the same value, whose name ends as that in C does: TREE_WIDEST and _WIDEST."""
+    known = {
+        ("_".join(words[k:]), number)
+        for name, number in numbers_of_c()
+        for words in [name.split("_")]
+        for k in range(len(words))
+    }
+    assert len(known) > 500
+    found = {}
+    for name, tree in TREES.items():
+        again = {n for n, number in constants_of(tree) if (n.strip("_"), number) in known}
+        again -= OTHER_NUMBERS.get(name.replace(".", "/"), set())
+        if again:
+            found[name.replace(".", "/")] = again
+    assert found == NUMBERS
+
+
+def test_no_declaration_of_c_is_typed_in_python():
+    kind = r"(?:unsigned |const )?(?:int|double|void|float|long long|int64_t)\b"
+    c = re.compile(rf"^\s*(?:typedef |struct \w+ \{{|{kind}[^\n\"]*\([^\n]*\);)", re.MULTILINE)
+    found = set()
+    for name, tree in TREES.items():
+        texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
+        if any(isinstance(text, str) and c.search(text) for text in texts):
+            found.add(name.replace(".", "/"))
+    assert found == C_TEXT
