@@ -90,6 +90,9 @@ module g6lib
    integer(c_int), parameter :: G6X_COUNT_WORDS = 6600
    integer(c_int), parameter :: G6X_PART_BYTES = 192
 
+   integer(c_int), parameter :: G6X_HERMITE_DONE = 0, G6X_HERMITE_UNFINISHED = 1
+   integer(c_int), parameter :: G6X_HERMITE_PAUSED = 2, G6X_HERMITE_WATCHED = 3
+   integer(c_int), parameter :: G6X_HERMITE_MERGE = 4
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
    integer(c_int), parameter :: G6X_FIELD_PLUMMER = 1, G6X_FIELD_MIYAMOTO_NAGAI = 2

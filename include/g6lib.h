@@ -468,10 +468,10 @@ struct g6x_evolution {
     double seconds;        /* limit of wall time of a call; 0: no limit */
     long long most_blocks; /* limit of blocks of a call; 0: no limit */
     const int *stop; /* or NULL: if it is not zero, the call returns after the current block */
-    int pause;       /* not 0: return 2 when the sums of a block are complete (needs field_acc) */
-    /* Return 3 if during its step a particle of the block is closer than this to its nearest
-     * neighbour (h->nearest and h->close are needed), or farther than this from the centre
-     * (h->left); 0: do not look. */
+    int pause;       /* not 0: pause when the sums of a block are complete (needs field_acc) */
+    /* Return G6X_HERMITE_WATCHED if during its step a particle of the block is closer than this to
+     * its nearest neighbour (h->nearest and h->close are needed), or farther than this from the
+     * centre (h->left); 0: do not look. */
     double closer, farther, centre[3];
     /* written by the calls; counts and seconds are added up */
     long long blocks, steps; /* blocks, and steps of single particles */
@@ -481,21 +481,28 @@ struct g6x_evolution {
     double time, next;       /* end times of the last complete block and of the next one */
     int ni, pass, row;       /* of the current block; ni = 0: none. Set to 0 to abandon it: the
                               * particles are unchanged, but not the cluster's */
-    int stage; /* of the current block: 1 after a return of 4, 2 after one of 2, then 3 if watched
-                */
-    long long part_bytes; /* after a return of 4: of h->part */
+    int stage; /* of the current block, or of its next rows: the last of the outcomes below that
+                * came of it; 1 for G6X_HERMITE_MERGE, which comes first */
+    long long part_bytes; /* of h->part, after G6X_HERMITE_MERGE */
 };
-/* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
- * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be
- * repeated; or a code: the particles are as after the last complete block. But with G6X_E_RANGE
- * those of the next block that fit have moved, though not in the j memory.
- * 2 (pause): e->ni particles, h->address, are at e->next with positions h->xi and velocities h->vi:
+/* What a call returns, if not a code. */
+enum {
+    G6X_HERMITE_DONE = 0,       /* no block is left that ends by t_end, or most_blocks or stop */
+    G6X_HERMITE_UNFINISHED = 1, /* seconds ended it, perhaps within a block: repeat the call */
+    G6X_HERMITE_PAUSED = 2,     /* e->pause */
+    G6X_HERMITE_WATCHED = 3,    /* e->closer or e->farther */
+    G6X_HERMITE_MERGE = 4       /* h->words, or h->part on a device */
+};
+/* The j particles must have been written before. After a code the particles are as after the last
+ * complete block, but with G6X_E_RANGE those of the next block that fit have moved, though not in
+ * the j memory.
+ * Paused: e->ni particles, h->address, are at e->next with positions h->xi and velocities h->vi:
  * write a field of yours to h->field_acc and h->field_jerk, which are added, and repeat the call.
- * 4 (h->words): the sums of the e->ni particles are in h->words. Merge those of all shares, write
- * h->acc, h->jerk and h->pot, and repeat the call.
- * On a device (h->part) bring the first part_bytes bytes of `part` of all shares to `parts`, one's
- * behind the other's in the order of their numbers, on the call's stream, and repeat the call.
- * 3: h->close and h->left have the first time in the step of each at which it was closer or
+ * Merge: the sums of the e->ni particles are in h->words. Merge those of all shares, write h->acc,
+ * h->jerk and h->pot, and repeat the call. On a device bring the first part_bytes bytes of `part`
+ * of all shares to `parts`, one's behind the other's in the order of their numbers, on the call's
+ * stream, and repeat the call.
+ * Watched: h->close and h->left have the first time in the step of each at which it was closer or
  * farther, or infinity. Repeat the call to end the block all the same, or abandon it. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
 /* Writes particles first to before end of n as j particles at addresses from 0 on, with indices

@@ -355,7 +355,8 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     return parts->predict(s, h, e, stream);
 }
 
-enum { MERGED = 1, PAUSED = 2, WATCHED = 3 }; /* stages of a block */
+/* Stages of a block: merging comes first. */
+enum { MERGED = 1, PAUSED = G6X_HERMITE_PAUSED, WATCHED = G6X_HERMITE_WATCHED };
 
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
 {
@@ -364,7 +365,7 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
            ni * acting >= h->share_pairs;
 }
 
-/* The sum on some rows by shares: 4, for the caller to gather the parts; then 0. */
+/* The sum on some rows by shares: first the caller gathers the parts, then they are merged. */
 static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                       const struct session_hermite_parts *parts, int count, void *stream)
 {
@@ -375,7 +376,7 @@ static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x
     const int code = parts->sum_share(s, h, e, e->row, count, stream);
     if (code) return code;
     e->stage = MERGED;
-    return 4;
+    return G6X_HERMITE_MERGE;
 }
 
 /* Computes the forces on the next rows of the block. */
@@ -410,24 +411,23 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
     e->ni = 0;
 }
 
-/* Ends a pass, when all its forces are computed; 2, 3 or 4 if the caller is to look at them before.
- */
+/* Ends a pass, when all its forces are computed, unless the caller is to look at them before. */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                     const struct session_hermite_parts *parts, void *stream)
 {
     const int moves = e->pass + 1 == e->passes;
     if (h->words && e->stage < MERGED) {
         e->stage = MERGED;
-        return 4;
+        return G6X_HERMITE_MERGE;
     }
     if (e->pause && e->stage < PAUSED) {
         e->stage = PAUSED;
-        return 2;
+        return G6X_HERMITE_PAUSED;
     }
     if (moves && e->stage < WATCHED && session_hermite_watches(e)) {
         e->stage = WATCHED;
         const int found = parts->watch(s, h, e, stream);
-        if (found) return found < 0 ? found : 3;
+        if (found) return found < 0 ? found : G6X_HERMITE_WATCHED;
     }
     e->stage = 0;
     const int clamped = parts->end(s, h, e, moves, stream);
@@ -454,17 +454,15 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
     fpenv_enter(&host);
     session_call_rows_forget(s); /* its results are overwritten */
     while (!code) {
-        const int how = e->ni || !parts->run ? 2 : parts->run(s, h, e, stream, until, last);
-        if (how != 2) {
-            code = how;
-            break;
-        }
+        code = e->ni || !parts->run ? BLOCK_BY_PARTS : parts->run(s, h, e, stream, until, last);
+        if (code != BLOCK_BY_PARTS) break;
+        code = G6X_HERMITE_DONE;
         if (!e->ni) code = begin(s, h, e, parts, stream);
         if (code || !e->ni) break;
         if (e->row < e->ni) code = go_on(s, h, e, parts, stream);
         if (!code && e->row == e->ni) code = end_pass(s, h, e, parts, stream);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
-        if (clock_seconds() > until) code = 1;
+        if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
     }
     session_call_rows_forget(s);
     if (code < 0) e->ni = e->stage = 0;

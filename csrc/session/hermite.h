@@ -8,6 +8,9 @@ struct field;
 struct g6x_hermite;
 struct g6x_evolution;
 
+/* What `run` below returns where the next block needs the other operations. */
+enum { BLOCK_BY_PARTS = 1 << 16 };
+
 /* The operations on a block, for particles on the host or on the device. */
 struct session_hermite_parts {
     /* Pairs per force call, but at least LEAST_ROWS rows. Between two calls the caller may handle
@@ -15,8 +18,8 @@ struct session_hermite_parts {
     int64_t pairs_at_once;
     /* Rows per force call at most. */
     int most_rows;
-    /* Computes as many blocks as possible in a faster way; NULL if there is none. 0 at the end, 1
-     * if the time is over, 2 if the next block needs the functions below, or a code. */
+    /* Computes as many blocks as possible in a faster way; NULL if there is none. G6X_HERMITE_DONE
+     * or _UNFINISHED, BLOCK_BY_PARTS, or a code. */
     int (*run)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                void *stream, double until, long long last);
     /* Writes the next block to h->address and its time to e->next. Returns its number of particles,
@@ -42,7 +45,7 @@ struct session_hermite_parts {
                int moves, void *stream);
 };
 
-/* See g6x_hermite_evolve: 0 at the end, 1 if it is to be called again, or an error code. */
+/* See g6x_hermite_evolve: an outcome of g6lib.h, or an error code. */
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                          const struct session_hermite_parts *parts, void *stream);

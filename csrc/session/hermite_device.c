@@ -192,8 +192,8 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return correct(s, h, e->ni, e->next, what, stream);
 }
 
-/* Submits the sum on the block found by arrays->turn. 2: its fine rows were found for another drift
- * than the j particles have now. */
+/* Submits the sum on the block found by arrays->turn. BLOCK_BY_PARTS: its fine rows were found for
+ * another drift than the j particles have now. */
 static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                     const struct device_turn *turn)
 {
@@ -204,7 +204,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     session_call_rows_forget(s);
     session_force_freeze(s, nj);
     const struct hermite_noise noise = session_hermite_noise(s, h);
-    if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return 2;
+    if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return BLOCK_BY_PARTS;
     s->call.fine = turn->fine;
     const int code = session_force_upload(s, nj);
     s->calls++;
@@ -222,12 +222,12 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || e->pause || session_hermite_watches(e) || s->options.verify > 0.0 ||
         !s->options.jerk || session_hermite_is_shared(h, h->n) || s->by_parts-- > 0)
-        return 2;
+        return BLOCK_BY_PARTS;
     s->by_parts = 0;
     session_call_rows_forget(s); /* its i particles and results are overwritten */
     const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
     if (bad) return bad;
-    if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
+    if (!arrays->can_turn(s->state, &s->j, h, stream)) return BLOCK_BY_PARTS;
     double began = 0.0; /* start of the submitted sum */
     for (int ni = 0;;) {
         struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
@@ -246,16 +246,16 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         e->ni = 0;
         if (turn.incomplete || !turn.next_ni) { /* close pairs, or another unusual case */
             s->by_parts = BY_PARTS;
-            return 2;
+            return BLOCK_BY_PARTS;
         }
         e->next = turn.next;
-        if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return 0;
-        if (ni && clock_seconds() > until) return 1;
+        if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return G6X_HERMITE_DONE;
+        if (ni && clock_seconds() > until) return G6X_HERMITE_UNFINISHED;
         e->ni = ni = turn.next_ni;
         began = clock_seconds();
         const int failed = sum_turn(s, h, e, &turn);
         e->ni = 0;
-        if (failed == 2) return 2;
+        if (failed == BLOCK_BY_PARTS) return failed;
         if (failed) return leave_to_caller(s, failed);
     }
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from grape6py import _clock
 from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, Shapes, State, Untyped
-from grape6py._lib.library import ffi
+from grape6py._lib.library import ffi, lib
 from grape6py.errors import NotOpenError
 from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
@@ -45,7 +45,6 @@ NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 
 # Between two calls of the library Ctrl-C works, and the bar moves.
 _SECONDS = 0.05
-_PAUSED, _WATCHED = 2, 3  # what a call returns within a block
 
 # Error of a pair term, and of a position whose difference is computed as it is, by mode. Where mode
 # auto sums in double, the library knows it.
@@ -214,14 +213,14 @@ class Blocks:
         e.closer, e.farther, e.centre = self.watch.closer, self.watch.farther, self.watch.centre
         goes_on, began = 0, _clock.seconds()
         try:
-            while (goes_on := self._evolve(e)) == _PAUSED:
+            while (goes_on := self._evolve(e)) == lib.G6X_HERMITE_PAUSED:
                 self._add_function()
                 if self._is_over(e, most, stop, began):  # within the next block, which goes on
                     break
         finally:
             moved = self._take_counts()
         self._sent = True
-        if goes_on == _WATCHED:
+        if goes_on == lib.G6X_HERMITE_WATCHED:
             self.sighted = self._sightings()
         return moved if moved or goes_on or end < self._end_by(target) else None
 
@@ -235,7 +234,7 @@ class Blocks:
 
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""
-        self._evolution.stage = min(self._evolution.stage, 2)
+        self._evolution.stage = min(self._evolution.stage, lib.G6X_HERMITE_PAUSED)
 
     @property
     def block_end(self) -> float:

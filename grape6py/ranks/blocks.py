@@ -24,7 +24,6 @@ from grape6py.ranks.sums import merge_rows
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CData
 
-_MERGE = 4  # of g6x_hermite_evolve: the rows of a block are to be merged
 _MOST = 32  # blocks between two looks at whether somebody wants to stop
 # Fewest pairs of a block whose sum devices share (0.9 ms on an H200): smaller ones gain nothing, as
 # ranks wait for each other, besides for the parts.
@@ -109,7 +108,7 @@ class SharedDeviceBlocks(_InStep, DeviceBlocks):
 
     def _evolve(self, evolution: CData) -> int:
         with self._ranks.alone():
-            while (code := super()._evolve(evolution)) == _MERGE:
+            while (code := super()._evolve(evolution)) == lib.G6X_HERMITE_MERGE:
                 self._gather(evolution.part_bytes)
         return code
 
@@ -152,7 +151,7 @@ class SharedBlocks(_InStep, HostBlocks):
 
     def _evolve(self, evolution: CData) -> int:
         with self._ranks.alone():
-            while (code := super()._evolve(evolution)) == _MERGE:
+            while (code := super()._evolve(evolution)) == lib.G6X_HERMITE_MERGE:
                 self._merge(evolution.ni)
                 if evolution.closer:
                     self._merge_nearest(evolution.ni, evolution.next)

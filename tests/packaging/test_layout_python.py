@@ -49,7 +49,6 @@ NUMBERS = {
     "_lib/tree": {"PAIR_BY_PAIR"},
     "cuda/gpu": {"STREAMS"},
     "cuda/tree/settings": {"LEAST_ACC", "WIDEST"},
-    "integrators/blocks": {"_PAUSED", "_WATCHED"},
     "partial": {"_JERK"},
     "ranks/share": {"BLOCK"},
     "ranks/tree": {"_WIDEST"},
