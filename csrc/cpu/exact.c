@@ -35,7 +35,7 @@ static long double add(const struct direct_job *job, int i, int64_t address, str
     if (s2 == 0.0L)
         atomic_fetch_add_explicit(job->zero_distances, 1, memory_order_relaxed);
     else if (p->mass != 0.0)
-        pair_add(1, &e->i, &j, p->mass, v_rsqrt(s2), &r, &e->sum);
+        pair_add(PAIR_JERK, &e->i, &j, p->mass, v_rsqrt(s2), &r, &e->sum);
     return pair_distance2(&r, 0.0L);
 }
 

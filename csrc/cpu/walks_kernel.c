@@ -163,7 +163,7 @@ static void careful_chunk(const struct walk_group *g, int64_t first, int row, in
         const struct pair_sep r = pair_separation(0, &i, &j);
         const vec s2 = pair_distance2(&r, i.eps2);
         const vmask close = v_lt(s2, v_set1(f->close));
-        pair_add(0, &i, &j, v_select(close, v_set1(0), j.m),
+        pair_add(PAIR_FORCE, &i, &j, v_select(close, v_set1(0), j.m),
                  v_rsqrt(v_select(close, v_set1(1), s2)), &r, &sum);
         const unsigned lanes = vmask_bits(close);
         for (int l = 0; lanes >> l && l < rows; l++)
@@ -192,7 +192,7 @@ HOST_DEVICE void chunk_on(const int vectors, const struct walk_group *g, int64_t
             const struct pair_sep r = pair_separation(0, &i[v], &j);
             const vec s2 = pair_distance2(&r, i[v].eps2);
             near[v] = v_min(near[v], s2);
-            pair_add(0, &i[v], &j, j.m, v_rsqrt(s2), &r, &sum[v]);
+            pair_add(PAIR_FORCE, &i[v], &j, j.m, v_rsqrt(s2), &r, &sum[v]);
         }
     }
     for (int v = 0; v < vectors; v++) {

@@ -48,27 +48,40 @@ HOST_DEVICE vec pair_distance2(const struct pair_sep *r, vec eps2)
     return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, eps2)));
 }
 
+/* What a pair adds: bits, which are constants where a kernel is compiled, so that each kernel holds
+ * what it uses. Another law of force (a softening, a cut-off, a changeover) is a further bit, whose
+ * factors stand in pair_factors alone. */
+enum { PAIR_FORCE = 0, PAIR_JERK = 1 };
+
+/* The factors of a pair: m / s, m / s^3, and a third of what the jerk has by (r.v) r, 1 / s^2. */
+HOST_DEVICE void pair_factors(const int term, vec m, vec y, vec *pot, vec *acc, vec *turn)
+{
+    (void)term;
+    *pot = v_mul(m, y);
+    *turn = v_mul(y, y);
+    *acc = v_mul(*pot, *turn);
+}
+
 /* Adds one pair; y = 1/s. m is separate from j so that a caller can mask it: m = 0 with any finite
  * y adds exact zeros. */
-HOST_DEVICE void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m,
+HOST_DEVICE void pair_add(const int term, const struct pair_i *i, const struct pair_j *j, vec m,
                           vec y, const struct pair_sep *r, struct pair_sum *sum)
 {
-    const vec my = v_mul(m, y);
-    const vec y2 = v_mul(y, y);
-    const vec my3 = v_mul(my, y2);
-    sum->pot = v_add(sum->pot, my);
-    sum->ax = v_fnma(my3, r->x, sum->ax);
-    sum->ay = v_fnma(my3, r->y, sum->ay);
-    sum->az = v_fnma(my3, r->z, sum->az);
-    if (jerk) {
+    vec pot, acc, turn;
+    pair_factors(term, m, y, &pot, &acc, &turn);
+    sum->pot = v_add(sum->pot, pot);
+    sum->ax = v_fnma(acc, r->x, sum->ax);
+    sum->ay = v_fnma(acc, r->y, sum->ay);
+    sum->az = v_fnma(acc, r->z, sum->az);
+    if (term & PAIR_JERK) {
         const vec vx = v_sub(i->vx, j->vx);
         const vec vy = v_sub(i->vy, j->vy);
         const vec vz = v_sub(i->vz, j->vz);
         const vec rv = v_fma(r->z, vz, v_fma(r->y, vy, v_mul(r->x, vx)));
-        const vec b = v_mul(v_mul(rv, v_set1(3.0)), y2);
-        sum->jx = v_fnma(my3, v_fnma(b, r->x, vx), sum->jx);
-        sum->jy = v_fnma(my3, v_fnma(b, r->y, vy), sum->jy);
-        sum->jz = v_fnma(my3, v_fnma(b, r->z, vz), sum->jz);
+        const vec b = v_mul(v_mul(rv, v_set1(3.0)), turn);
+        sum->jx = v_fnma(acc, v_fnma(b, r->x, vx), sum->jx);
+        sum->jy = v_fnma(acc, v_fnma(b, r->y, vy), sum->jy);
+        sum->jz = v_fnma(acc, v_fnma(b, r->z, vz), sum->jz);
     }
 }
 

@@ -58,7 +58,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
     else if (s2 == 0.0)
         found->zero_distances++;
     else
-        in_double::pair_add(1, &at, &zero, __dmul_rn(p.body.mass, job.frame.m_unit),
+        in_double::pair_add(PAIR_JERK, &at, &zero, __dmul_rn(p.body.mass, job.frame.m_unit),
                             in_double::rsqrt_refine(s2, rsqrt_estimate(s2)), &r, &found->sum);
     if (r2 < found->r2 || (r2 == found->r2 && address < found->address)) {
         found->r2 = r2;

@@ -129,7 +129,7 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
         if (s2 < f.close)
             careful_pair(job, tile, f, row, first + k);
         else
-            pair_add(0, &i, &j, j.m, v_rsqrt(s2), &r, &sum);
+            pair_add(PAIR_FORCE, &i, &j, j.m, v_rsqrt(s2), &r, &sum);
     }
     return sum;
 }
@@ -156,7 +156,7 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
             const struct pair_sep r = pair_separation(0, &i[n], &j);
             const real s2 = pair_distance2(&r, i[n].eps2);
             if (WATCHED) near[n] = smaller(near[n], s2);
-            pair_add(0, &i[n], &j, j.m, v_rsqrt(s2), &r, &sum[n]);
+            pair_add(PAIR_FORCE, &i[n], &j, j.m, v_rsqrt(s2), &r, &sum[n]);
         }
     }
 #pragma unroll

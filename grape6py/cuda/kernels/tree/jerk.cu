@@ -68,7 +68,8 @@ DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tr
                 const struct pair_sep r = pair_separation(1, &at, &j);
                 const float s2 = pair_distance2(&r, g->eps2);
                 const bool none = first + k == b->self || s2 < least;
-                pair_add(1, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r, &sum);
+                pair_add(PAIR_JERK, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r,
+                         &sum);
             }
         }
         jerk[0] += sum.jx, jerk[1] += sum.jy, jerk[2] += sum.jz;
