@@ -21,9 +21,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from grape6py.errors import FileInUseError, Grape6Warning
+from grape6py.errors import ArgumentError, FileInUseError, Grape6Warning
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from grape6py._arrays.kinds import PathLike
 
 _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
@@ -410,3 +412,13 @@ class Lock:
                 os.rmdir(folder)
         os.close(self._file)
         self._file = -1
+
+
+def check_place(path: Path) -> None:
+    """Make the folder of a file to be written, and refuse now what would fail hours later."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder: name a file in it")
+    place = path if path.exists() else path.parent
+    if not os.access(place, os.W_OK):
+        raise ArgumentError(f"{path} cannot be written: no permission to write to {place}")

@@ -68,7 +68,7 @@ def add_lacking(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Convert, and return the exit status."""
-    from grape6py.cli.run_session import check_place
+    from grape6py._io.atomic_files import check_place
     from grape6py.units import Units
 
     format_ = formats.named(options.format) if options.format else formats.by_name(options.target)

@@ -41,7 +41,7 @@ def add_parser(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Draw it, and return the exit status."""
     from grape6py import movie  # matplotlib takes its time
-    from grape6py.cli.run_session import check_place
+    from grape6py._io.atomic_files import check_place
 
     path = options.out or Path(f"{options.file.stem}.gif")
     try:

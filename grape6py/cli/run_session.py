@@ -114,7 +114,7 @@ class _Integration:
         for path in self._texts:
             formats.by_name(path)  # or an error that lists the endings
         for path in [*files, *self._plots] if self._is_first else []:
-            check_place(path)
+            atomic_files.check_place(path)
         goes_on = options.restart and not archives
         if goes_on and atomic_files.is_hdf5_name(
             options.start
@@ -486,13 +486,3 @@ def _without_nan(value: object) -> object:
     if isinstance(value, list):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def check_place(path: Path) -> None:
-    """Make the folder of a file to be written, and refuse now what would fail hours later."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
-        raise ArgumentError(f"{path} is a folder: name a file in it")
-    place = path if path.exists() else path.parent
-    if not os.access(place, os.W_OK):
-        raise ArgumentError(f"{path} cannot be written: no permission to write to {place}")

@@ -217,23 +217,6 @@ def _name(function: Untyped) -> str:
     return type(function).__qualname__ if " at 0x" in name else name
 
 
-def turning_times(field: External, pos: Floats, vel: Floats) -> Floats:
-    """Times in which a field turns velocities, or changes itself on the way, at time 0; of bodies
-    at rest the time of their fall. Infinite where it does nothing."""
-    acc, jerk = np.zeros_like(pos), np.zeros_like(pos)
-    field.add(0.0, pos, vel, acc, jerk)
-    v, a, j = (np.sqrt((array * array).sum(axis=1)) for array in (vel, acc, jerk))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        time = np.fmin(np.where(v > 0, v / a, np.inf), np.where(a > 0, a / j, np.inf))
-    rows = np.flatnonzero(np.isinf(time) & (a > 0))
-    if len(rows):
-        fall = np.zeros((len(rows), 3))
-        field.add(0.0, pos[rows], acc[rows], np.zeros_like(fall), fall)
-        with np.errstate(divide="ignore"):
-            time[rows] = np.sqrt(a[rows] / np.sqrt((fall * fall).sum(axis=1)))
-    return np.asarray(time)
-
-
 def make(
     field: AnyField | None, orbit: Numbers | None, G: float, settings: Attributes
 ) -> External | None:

@@ -18,7 +18,6 @@ from grape6py._arrays import validate
 from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
-from grape6py.integrators import external
 from grape6py.integrators.blocks import SMALLEST, Setup, power_of_two
 from grape6py.integrators.hermite_steps import HostBlocks
 
@@ -52,7 +51,7 @@ class Frame:
         field = self._external.alone()
         self._session = Grape6(backend="cpu", precision="double", threads=1)
         pos, vel = self.start[:1], self.start[1:]
-        turning = float(external.turning_times(field, pos, vel)[0])
+        turning = float(turning_times(field, pos, vel)[0])
         longest = power_of_two(turning if math.isfinite(turning) else 1.0)
         rule = _ETA, longest * SMALLEST, longest
         setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
@@ -123,3 +122,20 @@ class Frame:
         """Take the path from what :meth:`node_at` gave."""
         self._begin(validate.floats("orbit", node, (_COLUMNS,)))
         self._orbit = None
+
+
+def turning_times(field: External, pos: Floats, vel: Floats) -> Floats:
+    """Times in which a field turns velocities, or changes itself on the way, at time 0; of bodies
+    at rest the time of their fall. Infinite where it does nothing."""
+    acc, jerk = np.zeros_like(pos), np.zeros_like(pos)
+    field.add(0.0, pos, vel, acc, jerk)
+    v, a, j = (np.sqrt((array * array).sum(axis=1)) for array in (vel, acc, jerk))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        time = np.fmin(np.where(v > 0, v / a, np.inf), np.where(a > 0, a / j, np.inf))
+    rows = np.flatnonzero(np.isinf(time) & (a > 0))
+    if len(rows):
+        fall = np.zeros((len(rows), 3))
+        field.add(0.0, pos[rows], acc[rows], np.zeros_like(fall), fall)
+        with np.errstate(divide="ignore"):
+            time[rows] = np.sqrt(a[rows] / np.sqrt((fall * fall).sum(axis=1)))
+    return np.asarray(time)

@@ -14,7 +14,7 @@ import numpy as np
 
 from grape6py import diagnostics
 from grape6py.bound_pairs import binaries
-from grape6py.integrators.external import turning_times
+from grape6py.integrators.frame import turning_times
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats

@@ -16,9 +16,7 @@ FLOORS = 10
 # Files that import each other, be it within a function.
 CIRCLES_OF_FILES = [
     {"archive", "integrators.base", "integrators.hermite", "integrators.leapfrog"},
-    {"cli.convert", "cli.run_session"},
     {"diagnostics", "grape6", "ranks.board", "tree", "tree_backends"},
-    {"integrators.external", "integrators.frame"},
     {"quantities", "units"},
     {"ranks.snapshots", "snapshot"},
 ]
