@@ -15,8 +15,19 @@ from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from grape6py._arrays.kinds import Attributes, Untyped
-from grape6py.errors import UnitError
-from grape6py.quantities import Converter, converter_for, holds_quantity, number
+from grape6py.errors import ArgumentError, UnitError
+from grape6py.quantities import (
+    FIELDS,
+    Converter,
+    factor_of,
+    first,
+    holds_quantity,
+    is_amuse,
+    is_quantity,
+    number,
+    shown_of,
+    without_unit,
+)
 from grape6py.units import Units
 
 P = ParamSpec("P")
@@ -223,3 +234,44 @@ def _result(name: str, given: Attributes) -> Untyped:
         return _RESULTS.get(name)
     more = [d for k, d in (("jerk", "jerk"), ("potential", "potential")) if given.get(k)]
     return ("acceleration", *more) if more else "acceleration"
+
+
+def converter_for(
+    units: Units | None, given: Mapping[str, object], is_g_one: bool = False
+) -> Converter | None:
+    """What converts some arguments, or None if there are neither units nor
+
+    Without `units` these are those of the arguments mass, pos and vel. `is_g_one`: numbers are in
+    units with the same mass and length in which G = 1.
+    """
+    if units is not None and not isinstance(units, Units):
+        raise ArgumentError(f"units = {units!r} are not Units(mass, length)")
+    given = dict(given)
+    for value in [*given.values()]:  # those of models
+        bodies: Untyped = getattr(value, "particles", value)
+        if type(bodies).__name__ in ("Particles", "Snapshot"):
+            given |= bodies._asdict()
+    package = "amuse" if any(is_amuse(first(value)) for value in given.values()) else "astropy"
+    shown: dict[str, Untyped] = {}
+    if units is None:
+        bodies = {k: first(given[k]) for k in FIELDS["Particles"] if given.get(k) is not None}
+        have_unit = [k for k, value in bodies.items() if is_quantity(value)]
+        if "pos" not in given or not any(
+            k != "vel" and without_unit(shown_of(k, bodies[k])) is None for k in have_unit
+        ):
+            return None
+        sizes: dict[str, Untyped] = {}
+        for name, dimension in FIELDS["Particles"].items():
+            if name not in bodies and name == "vel":
+                continue
+            if name not in have_unit:
+                other = have_unit[0]
+                raise ArgumentError(f"{name} is no quantity, as {other} is: give units=Units(...)")
+            value = shown_of(name, bodies[name])
+            factor_of(name, value, dimension)  # or an error
+            shown[dimension] = value.unit
+            sizes[dimension] = value.unit.new_quantity(1.0) if is_amuse(value) else 1.0 * value.unit
+        units = Units(**sizes)
+    if is_g_one and units.G != 1:
+        shown, units = units.names | shown, units.with_g_one()
+    return Converter(units, package, shown)

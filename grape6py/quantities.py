@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import Untyped
+from grape6py._arrays.unit_sizes import DIMENSIONS, FIRST_NAMES, named_size, size_of
 from grape6py.errors import ArgumentError, MissingPackageError, UnitError
-from grape6py.units import DIMENSIONS, FIRST_NAMES, Units, named_size, size_of
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from grape6py.units import Units
 
 _PACKAGES = "amuse", "pint", "unyt"  # whose quantities have no class attribute `unit`
 # Fields of tuples that are quantities.
@@ -68,7 +70,7 @@ def holds_quantity(value: object, deep: int = 3) -> bool:
     return False
 
 
-def _first(value: Untyped) -> Untyped:
+def first(value: Untyped) -> Untyped:
     """The first value in lists, or in an array of objects; another value as it is."""
     while isinstance(value, list | tuple) and value:
         value = value[0]
@@ -77,7 +79,7 @@ def _first(value: Untyped) -> Untyped:
     return value
 
 
-def _is_amuse(value: object) -> bool:
+def is_amuse(value: object) -> bool:
     kind = type(value)
     return kind.__module__.startswith("amuse.") and hasattr(kind, "value_in")
 
@@ -103,7 +105,7 @@ def number(name: str, value: Untyped) -> Untyped:
     if not is_quantity(value):
         parts = value.tolist() if isinstance(value, np.ndarray) else value
         return [number(name, part) for part in parts]
-    found = without_unit(_shown(name, value))
+    found = without_unit(shown_of(name, value))
     if found is None:
         unit = unit_of(value) or "units"
         raise ArgumentError(
@@ -113,7 +115,7 @@ def number(name: str, value: Untyped) -> Untyped:
     return found
 
 
-def _shown(name: str, value: Untyped) -> Untyped:
+def shown_of(name: str, value: Untyped) -> Untyped:
     """A quantity of which no mask hides anything, on a linear scale."""
     if np.any(getattr(value, "mask", False)):
         raise ArgumentError(f"{name} is a masked quantity that hides values: leave those out")
@@ -122,7 +124,7 @@ def _shown(name: str, value: Untyped) -> Untyped:
 
 def _size(value: Untyped, powers: tuple[int, int, int], *angles: Untyped) -> float:
     """Size of a quantity's unit in powers of gram, centimetre and second, or a package's error."""
-    if _is_amuse(value):
+    if is_amuse(value):
         unit = value.unit.new_quantity(1.0)
         return float(unit.value_in(_cgs(_module("amuse"), powers)))
     return float(value.unit.to(_cgs(_module("astropy"), powers), equivalencies=[*angles]))
@@ -136,7 +138,7 @@ def factor_of(name: str, value: Untyped, dimension: str) -> float:
             "astropy and AMUSE are taken"
         )
     angles: Untyped = ()
-    if dimension == "frequency" and not _is_amuse(value):
+    if dimension == "frequency" and not is_amuse(value):
         astropy: Untyped = _module("astropy")
         angles = astropy.dimensionless_angles()
     try:
@@ -150,7 +152,7 @@ def factor_of(name: str, value: Untyped, dimension: str) -> float:
 def text(dimension: str, value: Untyped) -> str:
     """A scalar quantity as a unit's text: by the name of its unit, or in grams, centimetres, ..."""
     name = f"the unit of {dimension}"
-    value = _shown(name, value)
+    value = shown_of(name, value)
     size, count = factor_of(name, value, dimension), bare_number(value)
     if count.ndim:
         raise ArgumentError(f"{name} is {value}: not one quantity, but several")
@@ -164,7 +166,7 @@ def text(dimension: str, value: Untyped) -> str:
 
 def bare_number(value: Untyped) -> Untyped:
     """The number before a quantity's unit."""
-    return np.asarray(value.number if _is_amuse(value) else value.value)
+    return np.asarray(value.number if is_amuse(value) else value.value)
 
 
 # ---- numbers in units, and back ----------------------------------------------------------------
@@ -222,7 +224,7 @@ class Converter:
             if not all(map(holds_quantity, parts)):
                 raise ArgumentError(f"{name} holds quantities, and numbers that have no unit")
             return [self.numbers(name, part, dimension) for part in parts]
-        value = _shown(name, value)
+        value = shown_of(name, value)
         factor = factor_of(name, value, dimension) / self.units.in_cgs(dimension)
         return _times(bare_number(value), factor)
 
@@ -319,46 +321,3 @@ def _unit_named(module: ModuleType, name: Untyped) -> Untyped:
     above, _, below = (own.get(part, part) for part in name.partition("/"))
     unit = getattr(module, above)
     return unit / getattr(module, below) if below else unit
-
-
-def converter_for(
-    units: Units | None, given: Mapping[str, object], is_g_one: bool = False
-) -> Converter | None:
-    """What converts some arguments, or None if there are neither units nor quantities.
-
-    Without `units` these are those of the arguments mass, pos and vel. `is_g_one`: numbers are in
-    units with the same mass and length in which G = 1.
-    """
-    if units is not None and not isinstance(units, Units):
-        raise ArgumentError(f"units = {units!r} are not Units(mass, length)")
-    given = dict(given)
-    for value in [*given.values()]:  # those of models
-        bodies: Untyped = getattr(value, "particles", value)
-        if type(bodies).__name__ in ("Particles", "Snapshot"):
-            given |= bodies._asdict()
-    package = "amuse" if any(_is_amuse(_first(value)) for value in given.values()) else "astropy"
-    shown: dict[str, Untyped] = {}
-    if units is None:
-        bodies = {k: _first(given[k]) for k in FIELDS["Particles"] if given.get(k) is not None}
-        have_unit = [k for k, value in bodies.items() if is_quantity(value)]
-        if "pos" not in given or not any(
-            k != "vel" and without_unit(_shown(k, bodies[k])) is None for k in have_unit
-        ):
-            return None
-        sizes: dict[str, Untyped] = {}
-        for name, dimension in FIELDS["Particles"].items():
-            if name not in bodies and name == "vel":
-                continue
-            if name not in have_unit:
-                other = have_unit[0]
-                raise ArgumentError(f"{name} is no quantity, as {other} is: give units=Units(...)")
-            value = _shown(name, bodies[name])
-            factor_of(name, value, dimension)  # or an error
-            shown[dimension] = value.unit
-            sizes[dimension] = (
-                value.unit.new_quantity(1.0) if _is_amuse(value) else 1.0 * value.unit
-            )
-        units = Units(**sizes)
-    if is_g_one and units.G != 1:
-        shown, units = units.names | shown, units.with_g_one()
-    return Converter(units, package, shown)

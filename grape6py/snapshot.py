@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py import formats, quantities
+from grape6py import formats, in_units
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
 from grape6py._io import atomic_files
@@ -301,7 +301,7 @@ def _content(
             units = mass.units if units is None else units
         mass, pos, vel = mass
     given = {"mass": mass, "pos": pos, "vel": vel, "time": time}
-    converter = quantities.converter_for(units, given)
+    converter = in_units.converter_for(units, given)
     if converter is not None:
         is_said, units = units is not None, converter.units
         dimensions = "mass", "length", "velocity", "time"

@@ -15,7 +15,7 @@ from grape6py._arrays import memory_space, validate
 from grape6py._arrays.closed import Closed
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError, Grape6Warning
-from grape6py.in_units import ARGUMENTS, taken
+from grape6py.in_units import ARGUMENTS, converter_for, taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Field(Closed):
         """
         given = {"pos": pos, "vel": vel}
         if self.units is not None and quantities.holds_quantity([t, pos, vel], 4):
-            return self._in_units(quantities.converter_for(self.units, given), t, pos, vel)
+            return self._in_units(converter_for(self.units, given), t, pos, vel)
         validate.number("t", t)
         alone = self if self.G is None else self.with_masses_times(self.G)
         found = memory_space.first_on_device(given)

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from grape6py._arrays.unit_sizes import size_of
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
 from grape6py.formats.table import Table, cells, numbered_rows
-from grape6py.units import Units, size_of
+from grape6py.units import Units
 
 COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
 _DIMENSIONS = {"mass": COLUMNS[:1], "length": COLUMNS[1:4], "velocity": COLUMNS[4:]}

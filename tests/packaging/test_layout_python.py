@@ -17,12 +17,11 @@ FLOORS = 10
 CIRCLES_OF_FILES = [
     {"archive", "integrators.base", "integrators.hermite", "integrators.leapfrog"},
     {"diagnostics", "grape6", "ranks.board", "tree", "tree_backends"},
-    {"quantities", "units"},
     {"ranks.snapshots", "snapshot"},
 ]
 # Folders, and files of grape6py itself, that import each other.
 CIRCLES_OF_FOLDERS = [
-    {"_arrays", "_lib", "quantities", "reference", "units"},
+    {"_arrays", "_lib", "quantities", "reference"},
     {"_io", "archive", "bound_pairs", "diagnostics", "events", "formats", "grape6", "integrators",
      "models", "partial", "ranks", "snapshot", "tree", "tree_backends"},
     {"cuda", "cuda.tree"},

@@ -11,8 +11,8 @@ from astropy import constants
 from astropy import units as u
 
 from grape6py import Units, units
+from grape6py._arrays.unit_sizes import DIMENSIONS
 from grape6py.errors import ArgumentError
-from grape6py.units import DIMENSIONS
 
 NAMES = {
     "mass": {"Msun": u.Msun, "solMass": u.solMass, "M_sun": u.M_sun, "Mearth": u.earthMass,
