@@ -239,7 +239,7 @@ def _result(name: str, given: Attributes) -> Untyped:
 def converter_for(
     units: Units | None, given: Mapping[str, object], is_g_one: bool = False
 ) -> Converter | None:
-    """What converts some arguments, or None if there are neither units nor
+    """What converts some arguments, or None if there are neither units nor quantities.
 
     Without `units` these are those of the arguments mass, pos and vel. `is_g_one`: numbers are in
     units with the same mass and length in which G = 1.
