@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import libraries, memory_space, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Int64s, Numbers, Untyped
+from grape6py._arrays.processors import usable_cpus
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
@@ -24,7 +25,6 @@ from grape6py.errors import AddressError, ArgumentError, Grape6Warning
 from grape6py.in_units import takes_quantities
 from grape6py.partial import Scale
 from grape6py.ranks.ranks import ranks_of, together
-from grape6py.reference import usable_cpus
 from grape6py.units import Units
 
 __all__ = ["Forces", "Grape6"]

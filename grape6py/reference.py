@@ -9,7 +9,6 @@ none more on a few other platforms: see ``np.finfo(np.longdouble)``).
 Units are the caller's, with G = 1.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Int64s, Reals, Untyped
+from grape6py._arrays.processors import usable_cpus
 
 Real: TypeAlias = type[np.floating]
 
@@ -342,14 +342,6 @@ def energy(
     kinetic = (m * (v * v).sum(axis=1)).sum() / 2
     potential = (m * pot).sum() / 2
     return Energy(kinetic, potential, kinetic + potential)
-
-
-def usable_cpus() -> int:
-    """Number of CPUs this process may run on."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 def _vectors(name: str, values: ArrayLike, real: Real, n: int | None = None) -> Reals:

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray
-from grape6py.reference import usable_cpus
+from grape6py._arrays.processors import usable_cpus
 
 LARGE = 1 << 20  # bytes; smaller copies gain nothing
 MOST_LOCKED = 1 << 28  # bytes of a result; larger ones would keep too much from the system

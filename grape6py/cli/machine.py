@@ -7,9 +7,9 @@ import numpy as np
 
 from grape6py import __version__
 from grape6py._arrays.kinds import Attributes
+from grape6py._arrays.processors import usable_cpus
 from grape6py._lib.declarations import ISAS, PRECISIONS
 from grape6py._lib.library import lib, text
-from grape6py.reference import usable_cpus
 
 
 def describe() -> Attributes:

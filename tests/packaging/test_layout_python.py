@@ -21,7 +21,7 @@ CIRCLES_OF_FILES = [
 ]
 # Folders, and files of grape6py itself, that import each other.
 CIRCLES_OF_FOLDERS = [
-    {"_arrays", "_lib", "quantities", "reference"},
+    {"_arrays", "_lib", "quantities"},
     {"_io", "archive", "bound_pairs", "diagnostics", "events", "formats", "grape6", "integrators",
      "models", "partial", "ranks", "snapshot", "tree", "tree_backends"},
     {"cuda", "cuda.tree"},
