@@ -10,7 +10,6 @@ import pytest
 
 import backends
 import capi
-import costs
 import fake_device
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from fake_gpu import cupy, fake_gpu, put, tree_gpu  # noqa: F401 (fixtures)
@@ -25,7 +24,6 @@ from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
     del os.environ[name]
-costs.install()
 
 _ids = itertools.count(1000)
 

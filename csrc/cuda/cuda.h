@@ -153,6 +153,8 @@ static inline struct cuda_notes *cuda_notes(const struct cuda *c)
 int cuda_device_open(const struct options *o, int choice, int mirror, struct cuda **device,
                      struct error *err);
 void cuda_device_close(struct cuda *c);
+/* Those of the GPU that this process has opened last; 0: none. */
+int cuda_device_multiprocessors(void);
 /* Makes the device's context current, if the device may be used at all; 0 or an error code. */
 int cuda_device_enter(struct cuda *c, struct error *err);
 void cuda_device_leave(struct cuda *c);

@@ -3,6 +3,7 @@
  * machine code and owns the memory, in bridge.c. */
 #include "cuda/cuda.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ enum { INVALID_HANDLE = 400, CONTEXT_DESTROYED = 709 };
 
 #define NAME(number, name) #name
 static const char *const NAMES[NKERNEL] = {CUDA_KERNELS(NAME)};
+
+static _Atomic int multiprocessors; /* of the GPU opened last */
 
 /* ---- the device ------------------------------------------------------------------- */
 
@@ -242,9 +245,13 @@ int cuda_device_open(const struct options *o, int choice, int mirror, struct cud
             code = cuda_device_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), err);
         cuda_device_leave(c);
     }
-    if (code)
+    if (code) {
         cuda_device_close(c);
-    else
-        *device = c;
-    return code;
+        return code;
+    }
+    atomic_store(&multiprocessors, c->device.multiprocessors);
+    *device = c;
+    return 0;
 }
+
+int cuda_device_multiprocessors(void) { return atomic_load(&multiprocessors); }

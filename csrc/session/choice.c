@@ -7,23 +7,20 @@
 #include <string.h>
 
 #include "core/device.h"
-#include "cpu/direct_kernel.h"
 #include "session/call_rows.h"
 #include "session/costs.h"
 #include "session/report.h"
-#include "util/clock.h"
 #include "util/fpenv.h"
 
 /* Assumed length of a run: one N-body time unit, which is STEPS steps per particle (a Plummer
  * sphere of 1024 bodies; larger ones need hardly more), or as many steps as the process has already
  * computed, if these are more. */
-enum { STEPS = 165, J_PER_THREAD = DIRECT_CHUNKS_PER_THREAD * CHUNK };
+enum { STEPS = 165 };
 
 /* Block size in units of sqrt(N): 57 of 1024, 134 of 16384. */
 static const double BLOCK_ROOTS = 1.5;
 
 static _Atomic int64_t rows_before; /* i particles computed by closed sessions of this process */
-static _Atomic int gpu_is_open;     /* a session of this process has opened a GPU */
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
@@ -45,21 +42,10 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
                     struct error *err)
 {
     const char *named = options_process()->devices;
-    const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
-    const int64_t began = clock_nanoseconds();
+    const int rank = local_rank(), by_id = s->device == SESSION_DEVICE_BY_ID;
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    const int by_id = s->device == SESSION_DEVICE_BY_ID;
     const int number = rank >= 0 ? rank : by_id ? (int)(s->id & 0xffffff) : ~s->device;
-    const int code = backend->open(&s->options, number, state, err);
-    const int64_t start = clock_nanoseconds() - began;
-    struct fpenv host;
-    if (code) return code;
-    atomic_store(&gpu_is_open, 1);
-    if (!first || backend != &cuda_backend) return 0;
-    fpenv_enter(&host);
-    session_costs_learn(backend, &s->options, number, 1e-9 * (double)start);
-    fpenv_leave(&host);
-    return 0;
+    return backend->open(&s->options, number, state, err);
 }
 
 /* For `auto`: 1, or 0 if no GPU can be used. The reason is printed once at log level info. */
@@ -92,49 +78,28 @@ int session_choice_open(struct session *s, struct error *err)
     return s->backend->open(&s->options, 0, &s->state, err);
 }
 
-/* ---- costs of a run ---------------------------------------------------------------------- */
+/* ---- the choice -------------------------------------------------------------------------- */
 
-struct estimate {
-    double cpu, gpu, start;
-};
-
-/* Estimates a run of n particles in calls with ni i particles, and nj j particles for each. `rows`
- * i particles have already been computed. */
-static struct estimate estimate(double ni, double nj, double n, const struct options *o,
-                                int64_t rows)
-{
-    const struct costs c = session_costs_get(o);
-    const double pairs = ni * nj, threads = options_threads(o->threads);
-    const double least = STEPS * n, calls = (least > (double)rows ? least : (double)rows) / ni;
-    struct estimate e = {.start = atomic_load(&gpu_is_open) ? 0.0 : c.gpu_start};
-    /* J particles are predicted once per block, which has about `block` i particles. */
-    const double block = BLOCK_ROOTS * sqrt(n), predictions = ni < block ? ni / block : 1.0;
-    const double summing = pairs / DIRECT_PAIRS_PER_THREAD, predicting = nj / J_PER_THREAD;
-    const double fork = threads > 1.0 && summing > 1.0 ? c.cpu_fork : 0.0;
-    e.cpu = calls *
-            (c.cpu_call + fork + pairs * c.cpu_pair / session_costs_speedup(&c, threads, summing) +
-             predictions * nj * c.cpu_j / session_costs_speedup(&c, threads, predicting));
-    e.gpu = e.start + calls * (c.gpu_call + pairs * c.gpu_pair);
-    return e;
-}
-
+/* 1 if a run of n particles is faster on a GPU, in calls of ni i particles and nj j particles for
+ * each. `rows` i particles have already been computed. Writes to `why`. */
 static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows,
                   char *why, int length)
 {
     struct fpenv host;
     fpenv_enter(&host);
-    const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0;
-    const struct estimate e = estimate(i, j, n > 0 ? (double)n : 1.0, o, rows);
-    const int gpu = e.gpu < e.cpu;
+    const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0,
+                 all = n > 0 ? (double)n : 1.0;
+    const double calls = fmax(STEPS * all, (double)rows) / i, block = BLOCK_ROOTS * sqrt(all),
+                 start = session_costs_start(),
+                 cpu = calls * session_costs_cpu(o, i, j, fmin(i / block, 1.0)),
+                 gpu = start + calls * session_costs_gpu(i, j);
     (void)snprintf(why, (size_t)length,
                    "%s: a run of %.0f j particles in calls of %.0f i particles is taken to cost "
                    "%.2g s on the CPU, and %.2g s on a GPU, of which %.2g s are its start",
-                   gpu ? "cuda" : "cpu", j, i, e.cpu, e.gpu, e.start);
+                   gpu < cpu ? "cuda" : "cpu", j, i, cpu, gpu, start);
     fpenv_leave(&host);
-    return gpu;
+    return gpu < cpu;
 }
-
-/* ---- the choice -------------------------------------------------------------------------- */
 
 /* Moves the session to the GPU. The next force call uploads the j particles. */
 static void move_to_gpu(struct session *s)

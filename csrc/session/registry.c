@@ -13,7 +13,6 @@
 #include "core/device.h"
 #include "session/choice.h"
 #include "session/closed_ids.h"
-#include "session/costs.h"
 #include "session/force.h"
 #include "session/grape5.h"
 #include "util/memory.h"
@@ -86,7 +85,6 @@ static void in_child(void)
     (void)pthread_mutex_init(&registry, NULL);
     atomic_store(&opening, 0);
     session_quick_write_prepare();
-    session_costs_after_fork();
     python_bridge_after_fork();
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
