@@ -14,7 +14,7 @@ import contextlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import h5py
@@ -29,10 +29,8 @@ from grape6py.formats.bodies import MOST_FILES, joined_ids
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
-# Run 2 has its table in attributes, which end at 64 kB or need HDF5's newer form, whose checksums
-# HDF5 before 2.0 writes wrong in memory.
-_FORMAT, _OF_ATTRIBUTES = "grape6py run 3", "grape6py run 2"
-_BEFORE_RELEASES = b"grape6py run 1"
+_FORMAT, _OLDER = "grape6py run 3", "grape6py run 2"
+_OLDEST = b"grape6py run 1"  # one file
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
 _TABLE = "index"  # the group of the datasets of a Table
@@ -174,8 +172,7 @@ class Run:
         output: Saved | None = None,
     ) -> None:
         self.path, self.is_output, self._data = os.fspath(path), output is not None, data
-        own = "format", "history", "history_of_energy", output_file.MARK
-        self.about = {k: v for k, v in about.items() if k not in own}
+        self.about = {k: v for k, v in about.items() if k not in ("format", output_file.MARK)}
         self.id = str(self.about["run"])
         self.table = Table.of([]) if outputs is None else outputs
         self._output = output
@@ -207,19 +204,25 @@ class Run:
         self,
         saved: Saved,
         names: Iterable[str],
-        others: Iterable[str] = (),
+        others: Collection[str] = (),
         share: Ranks | None = None,
     ) -> Found:
         """Arrays by body of an output, or the share of a rank, and others; those that there are.
 
-        What is wrong with its files is a SnapshotError; those of other bodies are not read.
+        If others are asked for, a state has nothing but what is named. What is wrong with its files
+        is a SnapshotError; those of other bodies are not read.
         """
         pieces: dict[str, list[AnyArray]] = {name: [] for name in names}
-        found = Found({}, {}, {})
+        known, found = {*pieces, *others}, Found({}, {}, {})
         stored = output_file.stored
         with output_file.explained(self.path_of(saved)):
             for count, (group, rows) in enumerate(self._groups(saved, share), 1):
                 n = len(stored(group, "mass"))
+                if others and (odd := {f"state/{name}" for name in group["state"]} - known):
+                    raise SnapshotError(
+                        f"{self.path_of(saved)} is of another version of grape6py: nothing here "
+                        f"goes on from {min(odd)}"
+                    )
                 for name in filter(group.__contains__, pieces):
                     array = stored(group, name)
                     if len(array) != n or (name in _WHOLE and array.dtype.kind not in "iu"):
@@ -330,7 +333,7 @@ def find(path: PathLike) -> Run:
             raise
         except output_file.DAMAGE as error:  # as by an HDF5 that cannot read it
             return _from_outputs(path, f"is damaged or incomplete: {error}", SnapshotError)
-    if _BEFORE_RELEASES in data:
+    if _OLDEST in data:
         raise SnapshotError(f"{path} is of a version before the first release")
     if not data.startswith(_HDF5):
         wrong = "is not an HDF5 file"
@@ -351,34 +354,21 @@ def _from_sealed(path: PathLike, data: bytes) -> Run:
         about = dict(file.attrs)
         if about["format"] == output_file.FORMAT:
             return Run(path, about, output=_saved(os.path.realpath(path), file))
-        if about["format"] == _OF_ATTRIBUTES:
-            table, data = _table_of_attributes(file, about), b""
-        elif about["format"] != _FORMAT:
+        folder = atomic_files.outputs_folder(path)
+        if about["format"] == _OLDER:
+            raise SnapshotError(
+                f"{path} is of a version before the first release: its form is {_OLDER!r}; its "
+                f"outputs in {folder} are files of their own"
+            )
+        if about["format"] != _FORMAT:
             raise SnapshotError(f"{path} is of a newer grape6py: its form is {about['format']!r}")
-        else:
-            table = Table(*(output_file.stored(file, f"{_TABLE}/{k}")[()] for k in _DATASETS))
-            if len(file) != len(table) + 1:
-                raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
-            folder = os.path.basename(atomic_files.outputs_folder(path))
-            if os.fsencode(file[_TABLE].attrs["folder"]) != os.fsencode(folder):
-                data = b""  # it was renamed: its links lead nowhere
+        table = Table(*(output_file.stored(file, f"{_TABLE}/{k}")[()] for k in _DATASETS))
+        if len(file) != len(table) + 1:
+            raise ValueError(f"it has {len(file) - 1} links to {len(table)} outputs")
+        if os.fsencode(file[_TABLE].attrs["folder"]) != os.fsencode(os.path.basename(folder)):
+            data = b""  # it was renamed: its links lead nowhere
         table.check()
         return Run(path, about, table, data)
-
-
-def _table_of_attributes(file: HDF5, about: Attributes) -> Table:
-    """That of an index which has it there."""
-    history, n = np.array(about["history"], float), len(_COLUMNS)
-    energy = np.array(about.get("history_of_energy", np.zeros((len(history), len(_MORE)))), float)
-    found = []
-    rows = np.hstack((history[:, :n], energy, history[:, n:]))
-    for name, row in zip(sorted(file), rows, strict=True):
-        numbered = None
-        if not isinstance(file.get(name, getlink=True), h5py.ExternalLink):
-            group = output_file.own(file, name)
-            numbered = _numbered(group.attrs["digest"], output_file.stored(group, "counts")[()])
-        found.append(Saved(name, _named(row), numbered))
-    return Table.of(found)
 
 
 def _saved(path: str, file: HDF5) -> Saved:

@@ -39,14 +39,12 @@ _LONGEST = 2.0**53
 
 # Of a state, besides the arrays by body: shapes of what may be there.
 EXTRA: dict[str, tuple[int | None, ...]] = {
-    "bound": (),  # in older files: of a tree with an accuracy
     "epoch": (),  # from which t counts
     "energy_change": (),
     "initial_energy": (),  # of an EnergyError
     "last_id": (),  # the largest that a body had, as uint64
     "watched_until": (None,),  # pairs that are close, and who has left: Watch.as_arrays
     "watched_ids": (None, 2),  # uint64
-    "watched": (None, 3),  # the same in older files: ids or -1, and the time
     "escape": (4,),  # radius and centre of the sphere that bodies escape from
     "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
     "work": (None,),  # of the field in that frame: hermite_steps.WORK
@@ -63,7 +61,7 @@ def extra_of(name: str, values: Untyped) -> AnyArray:
     if name == "watched_ids":
         return numbers.of(name, np.ravel(values)).reshape(-1, 2)
     if EXTRA[name] == ():
-        return np.array(validate.number(name, values, negative=name != "bound"))
+        return np.array(validate.number(name, values))
     return validate.floats(name, values, EXTRA[name])
 
 
@@ -219,9 +217,6 @@ class Integration(Changes):
         self._last_id = int(extra.get("last_id", -1))
         if "initial_energy" in extra:
             self._first_energy = float(extra["initial_energy"])
-        if "watched" in extra:
-            for one, other, until in extra["watched"].tolist():
-                watch.until[tuple(int(i) for i in (one, other) if i >= 0)] = until
         if "watched_ids" in extra:
             watch.take(extra["watched_until"], extra["watched_ids"])
         if "escape" in extra:

@@ -9,7 +9,7 @@ import pytest
 from grape6py import Hermite, archive, plummer, read_snapshot
 from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import edited, process, run, with_table_in_attributes
+from runs import edited, process, run
 from test_archive import written
 
 
@@ -29,14 +29,9 @@ def precious(tmp_path):
     assert os.listdir(file.parent) == ["precious.dat"]
 
 
-@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("absolute", [True, False])
-def test_an_index_that_names_another_file_reads_and_renames_its_own(
-    path, precious, version, absolute
-):
+def test_an_index_that_names_another_file_reads_and_renames_its_own(path, precious, absolute):
     cluster = written(path)
-    if version == 2:
-        with_table_in_attributes(path)
     name = precious if absolute else "../victim/precious.dat"
 
     def change(file):

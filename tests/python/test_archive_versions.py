@@ -1,7 +1,5 @@
 """Indexes of other versions, of grape6py and of HDF5; and what a save costs."""
 
-import contextlib
-
 import h5py
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import runs
 from grape6py import Hermite, archive
 from grape6py._io import output_file
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import cluster_of, edited, with_table_in_attributes
+from runs import cluster_of, edited
 from test_archive import written
 
 
@@ -19,20 +17,28 @@ def path(tmp_path):
     return tmp_path / "run.h5"
 
 
-@pytest.mark.parametrize("options", [{}, {"libver": ("v108", "v110")}], ids=["earliest", "v108"])
-def test_an_index_of_version_02_is_read_and_gone_on_with(path, options):
+def test_an_index_of_an_older_form_is_refused_and_its_outputs_are_read(path):
     cluster = written(path)
-    records = archive.history(path)
-    with_table_in_attributes(path, **options)
-    is_wrong = options and h5py.version.hdf5_version_tuple < (2,)  # its checksum, by that HDF5
-    damaged = pytest.warns(Grape6Warning, match="is damaged or incomplete: .*read from its outputs")
-    with damaged if is_wrong else contextlib.nullcontext():
-        assert archive.history(path) == records
-    cluster.evolve(0.5)
-    with damaged if is_wrong else contextlib.nullcontext():
-        cluster.save(path)
-    assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.3, 0.5]
-    assert h5py.File(path).attrs["format"] == "grape6py run 3"
+    edited(path, lambda file: file.attrs.update(format="grape6py run 2"))
+    content = path.read_bytes()
+    for use in (Hermite.load, archive.history, cluster.save):
+        with pytest.raises(SnapshotError, match=r"run\.h5 .* before the first release: .*'grape6py "
+                           r"run 2'; its outputs in .*run are files of their own$"):  # fmt: skip
+            use(path)
+    assert path.read_bytes() == content
+    again = Hermite.load(path.parent / "run" / "000002.hdf5")
+    assert np.array_equal(again.pos, cluster.pos)
+
+
+def test_a_state_that_has_more_than_is_known_is_not_gone_on_from(path):
+    written(path)
+    output = path.parent / "run" / "000002.hdf5"
+    edited(output, lambda file: file.create_dataset("grape6py/state/watched", data=np.ones((1, 3))))
+    with pytest.raises(SnapshotError, match=r"another version of grape6py: .*state/watched"):
+        Hermite.load(output)
+    assert len(archive.read_particles(output).mass)
+    with pytest.warns(Grape6Warning, match=r"state/watched; gone on from time 0\.25 instead"):
+        Hermite.load(path)
 
 
 def test_an_index_of_a_later_version_is_refused_by_name(path):

@@ -78,13 +78,6 @@ def test_what_is_known_of_pairs_of_large_ids_is_restored(tmp_path):
     for again in c.copy(), Hermite.load(tmp_path / "a.h5"):
         again.evolve(0.5, events=events[0])
     assert seen == [(2**53, 2**53 + 1)]
-    old = dict(c.state())  # as files had it
-    until = old.pop("watched_until")
-    del old["watched_ids"]
-    old["watched"] = np.array([[2, 3, until[0]]])
-    again = Hermite.restored(c.settings, c.mass, old, time=c.time, ids=[2, 3])
-    again.evolve(0.5, events=events[0])
-    assert len(seen) == 1
 
 
 @BOTH

@@ -85,23 +85,6 @@ def edited(path, change):
     path.write_bytes(output_file.seal(path.read_bytes()))
 
 
-def with_table_in_attributes(path, **options):
-    """Make an index of whole outputs what version 0.2 wrote."""
-    with h5py.File(path) as file:
-        about, history, names = dict(file.attrs), file["index/history"][()], outputs(path)
-        links = {name: file.get(name, getlink=True) for name in names}
-    about |= {"format": "grape6py run 2", "history": np.delete(history, (5, 6), axis=1)}
-    if history[:, 5:7].any():
-        about["history_of_energy"] = history[:, 5:7]
-
-    def fill(file):
-        file.attrs.update(about)
-        for name, link in links.items():
-            file[name] = link
-
-    path.write_bytes(output_file.in_memory(fill, **options))
-
-
 def times(path):
     with h5py.File(path) as file:
         return [float(file[name].attrs["time"]) for name in outputs(path)]
