@@ -1,6 +1,5 @@
 /* direct.c - the backend of the direct sum on the CPU: its buffers, and the distribution of a force
  * call over threads. The arithmetic is in cpu/direct_kernel.c. */
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,50 +275,6 @@ static int reserve(struct direct *d, int ni, struct error *err)
     return 0;
 }
 
-#ifdef GRAPE6_TEST_HOOKS /* see core/mutants.h */
-static int32_t index_of_nobody(const struct direct_job *job)
-{
-    int32_t index = INT_MIN;
-    while (jmemory_find(job->memory, index, job->nj, 0, NULL)) index++;
-    return index;
-}
-
-static int at_one_place(const struct direct_job *job, int i, int64_t address)
-{
-    double x[3], v[3];
-    if (job->memory->body[address].state != SLOT_SET) return 0;
-    jmemory_predict(job->memory, address, job->time, job->snap, x, v);
-    return x[0] == job->x[i][0] && x[1] == job->x[i][1] && x[2] == job->x[i][2];
-}
-
-static void self_by_distance(const struct direct_job *job, int32_t *index)
-{
-    for (int i = 0; i < job->ni; i++) {
-        int64_t a = 0;
-        while (a < job->nj && !at_one_place(job, i, a)) a++;
-        index[i] = a < job->nj ? job->memory->body[a].index : index_of_nobody(job);
-    }
-}
-
-static void self_by_address(const struct direct_job *job, int32_t *index)
-{
-    for (int i = 0; i < job->ni; i++) {
-        const int32_t a = index[i];
-        index[i] = a >= 0 && a < job->nj ? job->memory->body[a].index : index_of_nobody(job);
-    }
-}
-
-/* Replaces the index of each i particle by that of the j particle at the same position, or at the
- * address equal to the index, so that only this j particle is left out. */
-static void mutate_self(const struct direct_job *job, int32_t *index)
-{
-    if (MUTANT(self_by_distance)) self_by_distance(job, index);
-    if (MUTANT(self_by_address)) self_by_address(job, index);
-}
-#else
-#define mutate_self(job, index)
-#endif
-
 static int direct_submit(void *state, const struct targets *targets, struct error *err)
 {
     struct direct *d = state;
@@ -338,7 +293,8 @@ static int direct_submit(void *state, const struct targets *targets, struct erro
     job->self = d->self;
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
     jmemory_map(d->memory);
-    mutate_self(job, d->index);
+    if (MUTANT(self_by_distance)) mutants_self_by_distance(job, d->index);
+    if (MUTANT(self_by_address)) mutants_self_by_address(job, d->index);
     d->done = 0;
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {

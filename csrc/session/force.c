@@ -16,18 +16,6 @@
 #include "util/threads.h"
 #include "session/verify.h"
 
-#ifdef GRAPE6_FAULT_INJECTION
-static int mutated_row = -1;
-void session_force_mutate_row(int i) { mutated_row = i; }
-static void mutate_row(struct force_call *c)
-{
-    if (mutated_row >= 0 && mutated_row < c->ni)
-        ((double *)(uintptr_t)c->results.sum[SUM_AX])[mutated_row] *= 1.5;
-}
-#else
-static void mutate_row(struct force_call *c) { (void)c; }
-#endif
-
 void session_force_free(struct session *s)
 {
     const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), MEMORY_ARRAY(s->given, 0), {0}};
@@ -370,7 +358,7 @@ int session_force_complete(struct session *s, unsigned want)
         if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     }
     const int64_t zero_distances = s->backend->zero_distances(s->state);
-    mutate_row(c);
+    mutants_spoil_row(c->results.sum[SUM_AX], c->ni);
     if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code) verified = session_force_verify(s, want);
     fpenv_leave(&host);

@@ -63,8 +63,3 @@ int session_force_complete(struct session *s, unsigned want);
 int session_force_verify(struct session *s, unsigned want);
 
 void session_force_free(struct session *s);
-
-#ifdef GRAPE6_FAULT_INJECTION
-/* Test builds: from now on makes the sum of particle i wrong in a high bit (-1: of none). */
-void session_force_mutate_row(int i);
-#endif

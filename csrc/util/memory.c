@@ -24,7 +24,7 @@ struct header {
     int mapped;
 };
 
-#ifdef GRAPE6_FAULT_INJECTION
+#ifdef GRAPE6_TEST_HOOKS
 static long fail_at;
 long memory_fail_at(long n)
 {

@@ -23,7 +23,7 @@ int memory_grow_all(const struct memory_array *array);
 /* Frees all; their pointers become NULL. */
 void memory_free_all(const struct memory_array *array);
 
-#ifdef GRAPE6_FAULT_INJECTION
+#ifdef GRAPE6_TEST_HOOKS
 /* Test builds: makes the n-th allocation from now fail, once (0: none). Returns how many
  * allocations remained before the failure set last; 0 if it has happened. */
 long memory_fail_at(long n);

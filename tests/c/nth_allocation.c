@@ -1,7 +1,7 @@
 /* The n-th allocation fails, for every n, each in a process of its own: calls succeed or return
  * G6X_E_MEMORY with NaN in their outputs; then all is done again and is right. Prints how many
  * allocations there were and how many of the failures a call reported. For a library built with
- * GRAPE6_FAULT_INJECTION; its sanitizer looks for leaks when a process ends. */
+ * GRAPE6_TEST_HOOKS; its sanitizer looks for leaks when a process ends. */
 #define BOARD_N 600 /* more allocate in no other places */
 #include "board.h"
 #include "g5lib.h"

@@ -1,7 +1,7 @@
 /* The n-th allocation fails, for every n, in the life of a tree: calls succeed, or return
  * G6X_E_MEMORY with NaN in their outputs, and the next life is as if nothing had been. Prints how
  * many of the failures a call reported. With "parts", the particles are such that no one box
- * resolves them. For a library built with GRAPE6_FAULT_INJECTION; its
+ * resolves them. For a library built with GRAPE6_TEST_HOOKS; its
  * sanitizer looks for reads out of bounds, and for leaks when the process ends. */
 #include <math.h>
 #include <stdio.h>
