@@ -3,6 +3,7 @@
 
 #include "session/registry.h"
 
+typedef double double3[3];
 #define CONST3(p) ((const double (*)[3])(p))
 /* Marks ignored arguments: only the hardware used them. */
 #define UNUSED __attribute__((unused))

@@ -33,6 +33,12 @@ int api_g6_calls_idle(int64_t id)
     return s ? session_registry_leave(s, 0) : code;
 }
 
+int api_g6_calls_most(int64_t id)
+{
+    const int code = api_g6_calls_idle(id);
+    return code ? code : 0x7fffffff;
+}
+
 int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_recent()); }
 
 /* ---- j particles ------------------------------------------------------------------ */

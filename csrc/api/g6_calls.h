@@ -4,11 +4,7 @@
  * may define some of the exported names itself. */
 #pragma once
 
-#include <stdint.h>
-
-struct session;
-
-typedef double double3[3];
+#include "api/arguments.h"
 
 int api_g6_calls_open(int64_t id);
 int api_g6_calls_open_special(int n, const int *list);
@@ -18,6 +14,8 @@ int api_g6_calls_device_count(void);
 /* Does nothing, but needs an open cluster. */
 int api_g6_calls_idle(int64_t id);
 int api_g6_calls_idle_recent(void);
+/* The largest number of j particles. */
+int api_g6_calls_most(int64_t id);
 
 int api_g6_calls_set_ti(struct session *s, double ti);
 int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mass,
