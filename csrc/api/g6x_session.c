@@ -41,7 +41,7 @@ int g6x_last_warning(int clusterid, char *buffer, int length)
 
 int g6x_clear_error(int clusterid)
 {
-    session_registry_clear_error(clusterid);
+    session_registry_error(clusterid, NULL);
     return 0;
 }
 

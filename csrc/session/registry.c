@@ -331,34 +331,26 @@ struct session *session_registry_take(int64_t id, int *code)
     return NULL;
 }
 
-/* Calls `use` on the error record of an id, or of the process, under its lock. */
-static void with_error(int64_t id, void (*use)(struct error *err, void *argument), void *argument)
+static void copy_or_clear(struct error *err, struct error *copy)
 {
-    (void)pthread_mutex_lock(&registry);
-    struct session *s = find(id);
-    if (!s) use(&process_error, argument);
-    (void)pthread_mutex_unlock(&registry);
-    if (!s) return;
-    lock(s);
-    if (s->id == id) use(&s->error, argument);
-    session_registry_release(s);
-}
-
-static void copy_error(struct error *err, void *copy) { *(struct error *)copy = *err; }
-
-static void clear_error(struct error *err, void *unused_argument)
-{
-    (void)unused_argument;
-    memset(err, 0, sizeof *err);
+    if (copy)
+        *copy = *err;
+    else
+        memset(err, 0, sizeof *err);
 }
 
 void session_registry_error(int64_t id, struct error *copy)
 {
-    memset(copy, 0, sizeof *copy);
-    with_error(id, copy_error, copy);
+    if (copy) memset(copy, 0, sizeof *copy);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (!s) copy_or_clear(&process_error, copy);
+    (void)pthread_mutex_unlock(&registry);
+    if (!s) return;
+    lock(s);
+    if (s->id == id) copy_or_clear(&s->error, copy);
+    session_registry_release(s);
 }
-
-void session_registry_clear_error(int64_t id) { with_error(id, clear_error, NULL); }
 
 void session_registry_reset(int64_t id)
 {

@@ -16,9 +16,8 @@ void session_registry_release(struct session *s);
 int session_registry_leave(struct session *s, int code);
 /* Resets an id, if it is open: `auto` may choose again. */
 void session_registry_reset(int64_t id);
-/* Copies the error record of an id, or of the process, under its lock. */
+/* Copies the error record of an id, or of the process, under its lock; NULL: clears it. */
 void session_registry_error(int64_t id, struct error *copy);
-void session_registry_clear_error(int64_t id);
 /* Returns the result of `call` on the locked session of an id and further arguments; or the error
  * code, if the id has no session. */
 #define ON_SESSION(id, call, ...)                                                                  \
