@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 FIELDS = """mwpotential2014 point_mass plummer miyamoto_nagai nfw logarithmic power_law_cutoff
     rotation""".split()
-SETTINGS = "G", "field", "orbit"  # of a new run
 STOPPED_BY_EVENT = 3  # exit status
 
 _MOST_LISTED = 5  # binaries after a line of the log

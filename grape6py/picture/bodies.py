@@ -74,7 +74,6 @@ class Bodies:
         if size is not None and not 0 < size < np.inf:
             raise ArgumentError(f"size = {size} is not above zero")
         self._names, self._plane = [labelled(name, unit) for name in plane], list(PLANES[plane])
-        self._pixels = pixels
         self.groups = groups(moments, name)
         self.noun = self.groups.noun
         self.centre, self.size = self._view(moments)
