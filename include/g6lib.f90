@@ -891,11 +891,6 @@ module g6lib
          integer(c_long_long), intent(out) :: counts(3)
       end function
 
-      integer(c_int) function g6x_end_share(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
       integer(c_int) function g6x_from_partial(ni, words, acc, jerk, pot) bind(c)
          import :: c_int, c_double, c_long_long, G6X_PARTIAL_WORDS
          integer(c_int), value :: ni
@@ -909,7 +904,7 @@ module g6lib
 
    procedure(g6_open), bind(c) :: g6_close, g6_reset, g6_reset_fofpga, g6_reinitialize, &
       g6_flush_jp_buffer, g6_getnjmax, g6_read_neighbour_list, g6_read_neighbour_list_old, &
-      g6_print_chip_status, g6_changed_index, g6x_clear_error
+      g6_print_chip_status, g6_changed_index, g6x_clear_error, g6x_end_share
    procedure(g6_npipes), bind(c) :: get_device_count, force_j_particle_send, &
       g6_get_neighbour_list_sort_mode, g6_open_all, g6_close_all, g6_reset_all, &
       g6_reset_fofpga_all, g6_flush_jp_buffer_all, g6_read_neighbour_list_all

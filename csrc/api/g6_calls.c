@@ -133,7 +133,6 @@ static int predict(struct session *s, int64_t address, double x[3], double v[3])
 static int predict_many(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
 {
     int code = 0;
-    struct fpenv host;
     if (n < 0 || s->time_bad)
         code = error_set(&s->error, G6X_E_ARGUMENT,
                          "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
@@ -142,10 +141,9 @@ static int predict_many(struct session *s, int first, int n, double3 *x, double3
                          first);
     else if (n && (!x || !v))
         code = error_set(&s->error, G6X_E_NULL, "predicted particles: null pointer");
-    fpenv_enter(&host);
+    FPENV_HERE;
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
-    fpenv_leave(&host);
     return code;
 }
 

@@ -42,12 +42,10 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
     const struct hermite_state s = {
         (double *)t,      NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a,
         (double (*)[3])j, NULL};
-    struct fpenv host;
     const int code = block_checked(ni, address, time, &s, xi, vi);
     if (code) return code;
-    fpenv_enter(&host);
+    FPENV_HERE;
     hermite_predict(ni, address, time, &s, xi, vi);
-    fpenv_leave(&host);
     return 0;
 }
 
@@ -60,17 +58,15 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     const struct hermite_state s = {t, dt, x, v, a, j, NULL};
     const struct hermite_rule rule = {eta, dtmin, dtmax};
     const struct hermite_errors errors = {.roundoff = roundoff};
-    struct fpenv host;
     int code = block_checked(ni, address, time, &s, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
     if (!code && dt &&
         !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
         code = step_error(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
-    fpenv_enter(&host);
+    FPENV_HERE;
     int unfit;
     code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, NULL, xi, vi, &unfit);
-    fpenv_leave(&host);
     return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
 }
 
@@ -117,10 +113,9 @@ int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*
                   const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot)
 {
     struct field at;
-    struct fpenv host;
     if (n < 0) return field_error(G6X_E_ARGUMENT, "n is negative");
     if (!f || (n && (!x || ((acc || jerk) && !v)))) return field_error(G6X_E_NULL, "null pointer");
-    fpenv_enter(&host);
+    FPENV_HERE;
     int code = find_field(f, time, &at), bad = 0;
     for (int i = 0; i < n && !code; i++) {
         double none[3] = {0.0, 0.0, 0.0}, no[3] = {0.0, 0.0, 0.0};
@@ -130,18 +125,15 @@ int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*
         if (pot) pot[i] += field_pot(&at, x[i]);
         if (were_finite && !bad) bad = check_sum(i, a);
     }
-    fpenv_leave(&host);
     return code ? code : bad;
 }
 
 int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3])
 {
     struct field at;
-    struct fpenv host;
     if (!f || !origin) return field_error(G6X_E_NULL, "null pointer");
-    fpenv_enter(&host);
+    FPENV_HERE;
     const int code = find_field(f, time, &at);
-    fpenv_leave(&host);
     if (!code) memcpy(origin, at.origin, sizeof at.origin);
     return code;
 }
@@ -160,7 +152,6 @@ static int check_block(const struct g6x_hermite *h, int ni, double time, int lac
 int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
 {
     struct field at;
-    struct fpenv host;
     int code = check_block(h, ni, time,
                            h && ni > 0 &&
                                (!(h->acc && h->jerk && (h->field || h->field_acc)) ||
@@ -168,26 +159,24 @@ int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
     if (code || !ni) return code;
     const struct hermite_state s = {h->t, h->dt, h->x, h->v, h->a, h->j, NULL};
     const struct hermite_outside out = {h->field_acc, h->field_jerk, {NULL, NULL, NULL}};
-    fpenv_enter(&host);
+    FPENV_HERE;
     if (h->field) code = find_field(h->field, time, &at);
     if (!code)
         hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
                              h->jerk, &out);
     for (int i = 0; i < ni && !code; i++) code = check_sum(i, h->acc[i]);
-    fpenv_leave(&host);
     return code;
 }
 
 int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double work[])
 {
-    struct fpenv host;
     const int code = check_block(
         h, ni, time,
         h && ni > 0 &&
             !(h->acc && h->field_acc && h->field_jerk && h->work && h->power && h->rate));
     if (code) return code;
-    fpenv_enter(&host);
+    FPENV_HERE;
     for (int i = 0; i < ni; i++) {
         const struct hermite_work w = session_hermite_work(h);
         const int p = h->address[i];
@@ -199,6 +188,5 @@ int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double wo
         else
             w.work[p] = 0.0, w.power[p] = power, w.rate[p] = rate;
     }
-    fpenv_leave(&host);
     return 0;
 }

@@ -169,13 +169,11 @@ int g6x_get_double(int clusterid, int key, double *value)
 /* The scale of a force call with nj; `lacks`: a pointer for the result is NULL. */
 static int find_scale(struct session *s, int nj, int lacks, const char *call, struct scale *scale)
 {
-    struct fpenv host;
     if (lacks || nj < 0)
         return error_set(&s->error, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
                          "%s: null pointer or nj = %d", call, nj);
-    fpenv_enter(&host);
+    FPENV_HERE;
     *scale = session_force_scale(s, nj);
-    fpenv_leave(&host);
     return 0;
 }
 
@@ -263,16 +261,14 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
                      double pot[])
 {
     struct error err = {.quiet = 1};
-    struct fpenv host;
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
     if (code) {
         session_output_nan(ni, acc, jerk, pot, NULL, NULL);
         return code;
     }
-    fpenv_enter(&host);
+    FPENV_HERE;
     code = session_partial_words_force(ni, words, acc, jerk, pot, &err);
-    fpenv_leave(&host);
     return code ? session_registry_refuse(err.code, "%s", err.text) : 0;
 }
 

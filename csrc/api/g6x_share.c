@@ -16,13 +16,11 @@ _Static_assert((int)G6X_COUNT_WORDS == SHARE_COUNT_WORDS, "g6lib.h");
 /* Settles the j particles below nj. */
 static int settle(struct session *s, int nj, int lacks, const char *call)
 {
-    struct fpenv host;
     if (lacks || nj < 0)
         return REFUSE(s, lacks ? G6X_E_NULL : G6X_E_ARGUMENT, "%s: null pointer or nj = %d", call,
                       nj);
-    fpenv_enter(&host);
+    FPENV_HERE;
     jmemory_settle(&s->j, nj, options_threads(s->options.threads));
-    fpenv_leave(&host);
     return 0;
 }
 
@@ -46,7 +44,6 @@ int g6x_get_sample(int clusterid, int nj, long long all, long long first, long l
 
 static int set_sample(struct session *s, const long long *words)
 {
-    struct fpenv host;
     if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_sample: null pointer");
     if (words[0] && words[0] == s->j.share_code) return s->j.share_code; /* known */
     if (words[0] < 0 && words[0] >= G6X_E_VERIFY)
@@ -58,9 +55,8 @@ static int set_sample(struct session *s, const long long *words)
         if (words[k] != 0 && words[k] != 1)
             return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_sample: %lld shares have sample %d", words[k],
                           k / SHARE_SAMPLE);
-    fpenv_enter(&host);
+    FPENV_HERE;
     jmemory_share_set_sample(&s->j, words);
-    fpenv_leave(&host);
     return 0;
 }
 

@@ -92,28 +92,23 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
-    const int code = open_tree(NULL, n, x, v, mass);
-    fpenv_leave(&host);
-    return code;
+    return open_tree(NULL, n, x, v, mass);
 }
 
 int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
                      const double (*v)[3], const double mass[])
 {
     struct tree_whole w;
-    struct fpenv host;
     int code = api_g6x_tree_whole(whole, &w);
     if (code) return code;
     if (n > 0 && (w.fastest >= 0.0) != (v != NULL))
         return session_registry_refuse(G6X_E_ARGUMENT,
                                        "all ranks' particles have velocities, or none's");
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     code = open_tree(&w, n, x, v, mass);
-    fpenv_leave(&host);
     return code;
 }
 
@@ -429,12 +424,10 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
 {
     const struct tree_setting s = {
         .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     const int code = find_bound(tree, &s, last_acc, eps2, bound);
     if (code && bound) *bound = (double)NAN;
-    fpenv_leave(&host);
     return code;
 }
 
@@ -453,13 +446,11 @@ static struct tree_setting setting_of(struct request *w, int method, int order, 
 static int forces_or_nan(int tree, const struct tree_setting *s, const struct request *w,
                          const struct tree_forces *out)
 {
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     const int code = forces(tree, s, w, out);
     if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
         session_output_nan(w->ni, out->acc, out->jerk, out->pot, NULL, NULL);
-    fpenv_leave(&host);
     return code;
 }
 

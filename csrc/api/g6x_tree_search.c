@@ -101,12 +101,11 @@ static int starts_checked(int ni, const long long start[])
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[])
 {
-    struct fpenv host;
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     struct seeking s = {
         .p = p, .x = x, .self = self, .h2 = h2, .start = start, .count = count, .found = found};
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && ni && !(h2 && count && (found || !start)))
@@ -116,7 +115,6 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
         for (int i = 0; count && i < ni; i++) count[i] = -1;
     else
         code = seek_all(ni, &s);
-    fpenv_leave(&host);
     if (p) tree_handles_release(p);
     return code;
 }
@@ -124,11 +122,10 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[])
 {
-    struct fpenv host;
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && k < 0) code = session_registry_refuse(G6X_E_ARGUMENT, "k = %d is negative", k);
@@ -148,7 +145,6 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
             if (r2) r2[j] = (double)NAN;
         }
     }
-    fpenv_leave(&host);
     if (p) tree_handles_release(p);
     return code;
 }

@@ -47,18 +47,16 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
     _Static_assert(sizeof *key == sizeof(uint64_t), "keys");
     struct tree_whole w;
     struct tree_box box;
-    struct fpenv host;
     int code = api_g6x_tree_whole(whole, &w);
     if (code) return code;
     if (n < 0 || (n && !(x && key)))
         return session_registry_refuse(n < 0 ? G6X_E_ARGUMENT : G6X_E_NULL,
                                        "g6x_tree_keys: n = %d, or a null pointer", n);
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     tree_whole_box(&box, &w);
     struct keying k = {&box, x, (uint64_t *)key};
     threads_each(options_threads(session_registry_initial().threads), n, GRAIN, find_keys, &k);
-    fpenv_leave(&host);
     return 0;
 }
 

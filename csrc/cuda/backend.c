@@ -25,6 +25,13 @@ static int leave(struct cuda *c, int code)
     return code;
 }
 
+/* The code of a call with the first device of a state, which is `c` in it. */
+#define ON_DEVICE(state, call)                                                                     \
+    __extension__({                                                                                \
+        struct cuda *c = enter(state, err);                                                        \
+        c ? leave(c, call) : err->code;                                                            \
+    })
+
 /* ---- the backend ------------------------------------------------------------------------ */
 
 static void cuda_close(void *state)
@@ -47,8 +54,7 @@ static int cuda_open(const struct options *o, int choice, void **state, struct e
 
 static int reserve(void *state, int64_t slots, struct error *err)
 {
-    struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_jparticles_reserve(c, slots, err)) : err->code;
+    return ON_DEVICE(state, cuda_jparticles_reserve(c, slots, err));
 }
 
 static int neighbours(void *state, int first, int count, const double *h2,
@@ -98,8 +104,7 @@ static int number(void *state)
 static int receive(void *state, struct jmemory *memory, const struct device_particles *from,
                    struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_arrays_j_receive(c, memory, from, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_arrays_j_receive(c, memory, from, err));
 }
 
 static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
@@ -126,8 +131,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     *found = (struct device_found){{-1, -1}, {-1, -1}, 0};
     for (int kind = b->first; kind < b->end && !code; kind++) {
         struct device_found some = *found;
-        struct cuda *c = enter(b->state[kind], err);
-        code = c ? leave(c, cuda_arrays_write_outputs(c, to, &some, err)) : err->code;
+        code = ON_DEVICE(b->state[kind], cuda_arrays_write_outputs(c, to, &some, err));
         take_lower(&found->invalid, some.invalid);
         take_lower(&found->out_of_range, some.out_of_range);
         found->left |= some.left;
@@ -153,9 +157,8 @@ static int store_part(void *state, void *part, void *stream, int *left, struct e
     *left = 0;
     for (int kind = b->first; kind < b->end && !code; kind++) {
         int some = 0;
-        struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)part + bytes_before(b, kind);
-        code = c ? leave(c, cuda_parts_store(c, at, stream, &some, err)) : err->code;
+        code = ON_DEVICE(b->state[kind], cuda_parts_store(c, at, stream, &some, err));
         *left |= some;
     }
     return code;
@@ -167,9 +170,8 @@ static int merge_parts(void *state, void *parts, int count, void *stream, struct
     const int64_t bytes = bytes_before(b, b->end);
     int code = 0;
     for (int kind = b->first; kind < b->end && !code; kind++) {
-        struct cuda *c = enter(b->state[kind], err);
         char *at = (char *)parts + bytes_before(b, kind);
-        code = c ? leave(c, cuda_parts_merge(c, at, bytes, count, stream, err)) : err->code;
+        code = ON_DEVICE(b->state[kind], cuda_parts_merge(c, at, bytes, count, stream, err));
     }
     return code;
 }
@@ -187,8 +189,7 @@ static int fetch_kind(struct by_row *b, int kind, const struct fetched_targets *
 {
     struct rows_of_kind *k = &b->kind[kind];
     const struct fetched_targets some = {k->index, k->x, k->v, k->eps2, k->h2, k->invalid};
-    struct cuda *c = enter(b->state[kind], err);
-    const int code = c ? leave(c, cuda_arrays_fetch(c, &some, err)) : err->code;
+    const int code = ON_DEVICE(b->state[kind], cuda_arrays_fetch(c, &some, err));
     for (int n = 0; n < k->n && !code; n++) {
         const int i = k->row[n];
         to->index[i] = k->index[n];
@@ -232,14 +233,12 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
 
 static int wait_for(void *state, void *stream, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_device_wait_for_caller(c, stream, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_device_wait_for_caller(c, stream, err));
 }
 
 static int from_host(void *state, void *to, const void *from, size_t bytes, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err));
 }
 
 static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
@@ -264,8 +263,7 @@ static struct cuda *fine_device(const struct by_row *b)
 static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                 struct device_turn *t, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_turn_run(c, fine_device(state), memory, h, t, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_turn_run(c, fine_device(state), memory, h, t, err));
 }
 
 static int sum_turn(void *state, int ni, int fine, double eps2, struct error *err)
@@ -287,32 +285,27 @@ static int sum_turn(void *state, int ni, int fine, double eps2, struct error *er
 static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
                 struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_next(c, h, stream, found, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_hermite_next(c, h, stream, found, err));
 }
 
 static int predict(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
                    int ni, double time, void *stream, const unsigned char **fine, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err));
 }
 
 static int correct(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
                    const struct field *field, int ni, double time, int move, void *stream,
                    struct device_particles *rows, struct device_block *found, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_correct(c, h, noise, field, ni, time, move, stream, rows,
-                                             found, err))
-             : err->code;
+    return ON_DEVICE(first(state), cuda_hermite_correct(c, h, noise, field, ni, time, move, stream,
+                                                        rows, found, err));
 }
 
 static int watch(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,
                  void *stream, int *found, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_hermite_watch(c, h, e, stream, found, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_hermite_watch(c, h, e, stream, found, err));
 }
 
 static const struct device_arrays ARRAYS = {
@@ -341,29 +334,25 @@ static const struct device_arrays ARRAYS = {
 
 static int walks_sum(void *state, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_walks_sum(c, w, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_walks_sum(c, w, err));
 }
 
 static int walks_start(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_walks_start(c, number, w, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_walks_start(c, number, w, err));
 }
 
 static int walks_finish(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_walks_finish(c, number, w, err)) : err->code;
+    return ON_DEVICE(first(state), cuda_walks_finish(c, number, w, err));
 }
 
 static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
 int cuda_backend_tree(void *state, struct tree_request *request, struct error *err)
 {
-    struct cuda *c = enter(first(state), err);
-    return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, request), err))
-             : err->code;
+    return ON_DEVICE(first(state),
+                     cuda_device_answer(c, c->bridge->tree(&c->device, request), err));
 }
 
 static const struct backend one_mode = {

@@ -72,14 +72,13 @@ int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *ind
 int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, unsigned char *fine)
 {
     static const char call[] = "g6x_get_fine_rows";
-    struct fpenv host;
     if (ni > 0 && (!index || !fine))
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (nj < 0 || ni < 0 || s->time_bad)
         return error_set(&s->error, G6X_E_ARGUMENT,
                          "%s: nj = %d or ni = %d is negative, or the time NaN", call, nj, ni);
     if (!ni) return 0;
-    fpenv_enter(&host);
+    FPENV_HERE;
     memset(fine, 0, (size_t)ni);
     if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj)) {
         const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
@@ -88,7 +87,6 @@ int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, u
         struct search search = {&s->j, s->time, step, scale.drift, nj, index, fine};
         (void)look_up(s, &search, ni);
     }
-    fpenv_leave(&host);
     return 0;
 }
 

@@ -343,7 +343,6 @@ void session_force_warn(struct session *s, int64_t zero_distances)
 int session_force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
-    struct fpenv host;
     int verified = 0;
     if (c->jerk) want |= WANT_JERK;
     if (c->done && (c->done & want) == want) return 0;
@@ -351,7 +350,7 @@ int session_force_complete(struct session *s, unsigned want)
         return error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
-    fpenv_enter(&host);
+    FPENV_HERE;
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     if (code && !session_force_fall_back(s, code)) {
         code = begin(s, c->nj, NULL, 0);
@@ -361,7 +360,6 @@ int session_force_complete(struct session *s, unsigned want)
     mutants_spoil_row(c->results.sum[SUM_AX], c->ni);
     if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code) verified = session_force_verify(s, want);
-    fpenv_leave(&host);
     if (zero_distances && !c->done) session_force_warn(s, zero_distances);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
@@ -394,8 +392,7 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
     } else if (c->code) {
         code = c->code;
     }
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     if (!code) {
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
@@ -411,6 +408,5 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         }
     }
     if (code && rows) session_output_nan(rows, acc, jerk, pot, nearest, distance);
-    fpenv_leave(&host);
     return code;
 }

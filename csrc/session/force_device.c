@@ -222,21 +222,19 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     struct force_call *c = &s->call;
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
-    struct fpenv host;
     int code = check(s, nj, targets, to);
     if (!code && !arrays) code = session_force_device_missing(s, "g6x_forces_device");
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     if (!code && arrays->shares(s->state, targets->ni, (int)present))
         return shared(s, nj, targets, to);
     session_force_new(s, nj, targets->ni);
-    fpenv_enter(&host);
+    FPENV_HERE;
     if (!code) {
         session_force_freeze(s, nj);
         code = compute(s, nj, targets, to, &found);
     }
     if (code && arrays) arrays->fill_nan(s->state, to, targets->stream);
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(&host);
     s->calls++;
     s->rows_asked += targets->ni;
     s->full_calls += targets->ni == options_process()->npipes;
@@ -268,7 +266,6 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
     static const char call[] = "g6x_force_part_device";
     session_choice_want_gpu(s);
     struct targets t = *targets;
-    struct fpenv host;
     s->call.part = 0;
     int code = session_force_check(s, nj, t.ni, !t.index || !t.x || !t.v || !part || !bytes);
     if (!code) code = session_force_check_softening(s, 0, t.eps2[0]);
@@ -285,10 +282,9 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
     s->call.made = 0;
     session_force_freeze(s, nj);
     t.want = (s->call.jerk ? WANT_JERK : 0) | (nearest ? WANT_NEAREST : 0);
-    fpenv_enter(&host);
+    FPENV_HERE;
     if (t.ni) code = sum_share(s, nj, &t, part);
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(&host);
     s->calls++;
     s->rows += t.ni;
     s->call.part = code ? 0 : nearest ? 2 : 1;
@@ -305,7 +301,6 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
     static const char call[] = "g6x_merge_parts_device";
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
-    struct fpenv host;
     if (to->ni && (!parts || !to->acc || !to->jerk || !to->pot))
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return session_force_device_missing(s, call);
@@ -319,12 +314,11 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
                          call);
     s->call.part = 0;
     if (!to->ni) return 0;
-    fpenv_enter(&host);
+    FPENV_HERE;
     int code = arrays->merge_parts(s->state, parts, shares, stream, &s->error);
     if (!code) code = write(s, to, 0, &found);
     if (code) arrays->fill_nan(s->state, to, stream);
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(&host);
     return code ? code : verdict(s, &found);
 }
 
@@ -335,7 +329,6 @@ int session_force_device_receive(struct session *s, const struct device_particle
     session_choice_want_gpu(s);
     static const char call[] = "g6x_set_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
-    struct fpenv host;
     if (from->n < 0)
         return error_set(&s->error, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
     if (from->n && (!from->mass || !from->x))
@@ -343,10 +336,9 @@ int session_force_device_receive(struct session *s, const struct device_particle
     if (!arrays) return session_force_device_missing(s, call);
     session_force_before_write(s);
     if (!from->n) return 0;
-    fpenv_enter(&host);
+    FPENV_HERE;
     const int code = arrays->receive(s->state, &s->j, from, &s->error);
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(&host);
     return code;
 }
 
@@ -356,7 +348,6 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
     session_choice_want_gpu(s);
     static const char call[] = "g6x_get_predicted_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
-    struct fpenv host;
     if (nj < 0 || s->time_bad)
         return error_set(&s->error, G6X_E_ARGUMENT,
                          "%s: nj = %d is negative, or the time NaN or Inf", call, nj);
@@ -364,11 +355,10 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
     if (!arrays) return session_force_device_missing(s, call);
     s->call.made = s->call.part = 0;
     if (!nj) return 0;
-    fpenv_enter(&host);
+    FPENV_HERE;
     session_force_freeze(s, nj);
     int code = session_force_upload(s, nj);
     if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->error);
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(&host);
     return code;
 }

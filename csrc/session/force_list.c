@@ -74,14 +74,12 @@ static int has(const struct force_call *c, int pipe)
 static int fetch(struct session *s, int pipe)
 {
     const struct force_call *c = &s->call;
-    struct fpenv host;
     if (has(c, pipe)) return 0;
     const int first = c->lists.count ? pipe : 0;
-    fpenv_enter(&host);
+    FPENV_HERE;
     int code = find(s, first);
     if (code && !session_force_resume(s, code)) code = find(s, first);
     if (!code && !has(c, pipe)) code = find(s, pipe);
-    fpenv_leave(&host);
     if (code) s->call.lists.count = 0;
     return code;
 }

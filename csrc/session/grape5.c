@@ -54,18 +54,16 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
     struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
-    struct fpenv host;
     int code = reserve_results(g, p->nip);
     sum.acc = g->acc;
     sum.pot = g->pot;
-    fpenv_enter(&host);
+    FPENV_HERE;
     if (!code && g->ran_symmetric) {
         cpu_symmetric_run(&g->symmetric, g->n, threads, &sum);
     } else if (!code) {
         cpu_grape5_points_pack(&g->points, g->n, s->options.scale);
         code = cpu_grape5_sum_run(&g->points, g->n, threads, &sum);
     }
-    fpenv_leave(&host);
     if (code)
         return error_set(&s->error, code, "out of memory for the forces on %d particles", p->nip);
     g->results = p->nip;

@@ -73,8 +73,7 @@ int session_walks_sum(struct session *s, struct walks *w)
 {
     choose(s, w);
     const struct walk_engine *engine = s->backend->walks;
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     prepare(s, w);
     int code = engine ? engine->sum(s->state, w, &s->error) : cpu_walks_sum(w, &s->error);
@@ -84,7 +83,6 @@ int session_walks_sum(struct session *s, struct walks *w)
     }
     if (!code) code = verdict(w, &s->error);
     if (fails_all(code)) fill_nan(w);
-    fpenv_leave(&host);
     return code;
 }
 
@@ -155,7 +153,6 @@ static int start(struct session *s, struct walks *w, struct pending_walks *f)
 
 int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code)
 {
-    struct fpenv host;
     if (!s->walks) s->walks = memory_zeroed(WALK_TAGS * sizeof *s->walks);
     if (!s->walks) return no_memory(s, w);
     struct pending_walks *f = pending_of(s, tag, 1);
@@ -170,10 +167,9 @@ int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code
     f->used = 1;
     f->tag = tag;
     f->count = w->count;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     f->code = code ? code : start(s, w, f);
-    fpenv_leave(&host);
     return f->code;
 }
 
@@ -214,9 +210,8 @@ static int retrieve(struct session *s, struct pending_walks *f, struct walks *w)
 int session_walks_retrieve(struct session *s, int tag, struct walks *w)
 {
     struct pending_walks *f = pending_of(s, tag, 0);
-    struct fpenv host;
     int code;
-    fpenv_enter(&host);
+    FPENV_HERE;
     fpenv_flush(1);
     if (!f)
         code = error_set(&s->error, G6X_E_NO_FIRSTHALF,
@@ -228,6 +223,5 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w)
         code = retrieve(s, f, w);
     if (f && code != G6X_E_MISMATCH) forget(f);
     if (fails_all(code)) fill_nan(w);
-    fpenv_leave(&host);
     return code;
 }

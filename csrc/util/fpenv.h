@@ -78,6 +78,11 @@ static inline void fpenv_enter(struct fpenv *host)
 static inline void fpenv_leave(const struct fpenv *host) { (void)fesetenv(&host->all); }
 #endif
 
+/* From here to the end of the block the environment is the library's. */
+#define FPENV_HERE                                                                                 \
+    __attribute__((cleanup(fpenv_leave))) struct fpenv host;                                       \
+    fpenv_enter(&host)
+
 /* Whether denormal numbers are flushed to zero. An octree needs this: its higher moments are often
  * denormal, and arithmetic on them is slow. */
 #if defined(__SSE2__)
