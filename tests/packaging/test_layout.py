@@ -76,6 +76,8 @@ def used_by_symbols(folder):
     defined, used = {}, {}
     for path in folder.rglob("csrc/*/*.c.o"):
         name = f"{path.parent.name}/{path.name.removesuffix('.c.o')}"
+        if not (CSRC / f"{name}.c").exists():  # of a file that is gone
+            continue
         listed = run([tools.need("nm"), path]).stdout
         defined |= dict.fromkeys(re.findall(r" [TDBRVW] (\w+)$", listed, re.MULTILINE), name)
         used[name] = set(re.findall(r" U (\w+)$", listed, re.MULTILINE))
