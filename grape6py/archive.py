@@ -48,7 +48,8 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 from grape6py.quantities import Converter
-from grape6py.ranks.ranks import Ranks, ranks_of, together
+from grape6py.ranks.one_rank import ONE, ranks_of
+from grape6py.ranks.ranks import Ranks
 from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
@@ -115,7 +116,7 @@ def save(
         If another rank has failed.
     """
     ranks = in_units.bare(cluster)._ranks
-    with together(ranks, "save()"), Writer(path, ranks, overwrite=overwrite) as writer:
+    with ranks.agreement("save()"), Writer(path, ranks, overwrite=overwrite) as writer:
         writer.save(cluster, about=about, component=component, binaries=binaries)
 
 
@@ -181,7 +182,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             "setting begin a new one with its particles()"
         )
     ranks, eta = ranks_of(options.get("comm")), options.pop("eta", None)
-    with together(ranks, "load()"):
+    with ranks.agreement("load()"):
         run = run_index.find(path)
         with output_file.explained(run.path):
             mode, backend = str(run.about["precision"]), str(run.about["backend"])
@@ -198,8 +199,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             settings = settings | {"eta": validate.positive("eta", eta)}
         if "method" in settings and options.get("precision") not in (None, mode):
             raise ArgumentError("precision: the sums of a tree have one of their own")
-        parts = ranks if kind.SHARES_BODIES else None
-        mass, state, about = _last_whole(run, kind, parts)
+        owners = ranks if kind.SHARES_BODIES else ONE
+        mass, state, about = _last_whole(run, kind, owners)
         component = about.pop("component")
         about |= {"run_id": run.id, "precision": mode} | options | _backend(backend, options)
         try:
@@ -249,21 +250,19 @@ def _has_gpu() -> bool:
         return session._board.option("DEVICE") >= 0
 
 
-def _last_whole(
-    run: run_index.Run, kind: Kind, parts: Ranks | None
-) -> tuple[Floats, State, Attributes]:
+def _last_whole(run: run_index.Run, kind: Kind, owners: Ranks) -> tuple[Floats, State, Attributes]:
     """Masses, state, and what else is restored, of the last output that is whole on all ranks."""
     first = None
     for saved in reversed(run.outputs):
         found, error = None, None
-        with together(parts, "load()") as said:
+        with owners.agreement("load()") as agreement:
             try:
-                found = _read(run, saved, kind, parts)
+                found = _read(run, saved, kind, owners)
             except SnapshotError as its:
-                error, said.most[0] = its, 1
-        if said.most[0]:
-            errors_of_all = [error] if parts is None else parts.comm.allgather(error)
-            first = first or next(filter(None, errors_of_all))
+                error = its
+            is_damaged = agreement.maximum(error is not None)
+        if is_damaged.value:
+            first = first or next(filter(None, owners.from_each(error)))
             continue
         assert found is not None
         if first:
@@ -274,11 +273,11 @@ def _last_whole(
 
 
 def _read(
-    run: run_index.Run, saved: run_index.Saved, kind: Kind, parts: Ranks | None
+    run: run_index.Run, saved: run_index.Saved, kind: Kind, owners: Ranks
 ) -> tuple[Floats, State, Attributes]:
     """Of all bodies, or of this rank's share."""
     by_body = ("mass", "ids", "component", *(f"state/{name}" for name in kind.STATE))
-    arrays, extra, attributes = run.read(saved, by_body, [f"state/{k}" for k in EXTRA], parts)
+    arrays, extra, attributes = run.read(saved, by_body, [f"state/{k}" for k in EXTRA], owners)
     with output_file.explained(run.path_of(saved)):
         mass = validate.floats("mass", arrays["mass"], (None,))
         state = {
@@ -324,10 +323,10 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
     return read_labelled(path, which)[0]
 
 
-def read_snapshot(path: PathLike, which: int = -1, share: Ranks | None = None) -> Snapshot:
+def read_snapshot(path: PathLike, which: int = -1, owners: Ranks = ONE) -> Snapshot:
     """As :func:`read_particles`, with time, ids and units; or a rank's share of the bodies."""
     run, saved = _saved(path, which)
-    arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), share=share)
+    arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), owners=owners)
     with output_file.explained(run.path_of(saved)):
         units = units_of(run.about)
         particles, time = _particles(arrays), validate.number("time", attributes["time"])
@@ -335,7 +334,7 @@ def read_snapshot(path: PathLike, which: int = -1, share: Ranks | None = None) -
 
 
 def read_labelled(
-    path: PathLike, which: int = -1, share: Ranks | None = None
+    path: PathLike, which: int = -1, owners: Ranks = ONE
 ) -> tuple[Particles, Int8s | None]:
     """As :func:`read_particles`, and what each body belongs to, if the file says so.
 
@@ -344,7 +343,7 @@ def read_labelled(
     Particles, ndarray of int8 or None
     """
     run, saved = _saved(path, which)
-    arrays = run.read(saved, (*Particles._fields, "component"), share=share).arrays
+    arrays = run.read(saved, (*Particles._fields, "component"), owners=owners).arrays
     with output_file.explained(run.path_of(saved)):
         return _particles(arrays), arrays.get("component")
 

@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py._arrays import validate
+from grape6py._arrays import memory_space, validate
 from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
-from grape6py.ranks.ranks import Ranks, together, total
+from grape6py.ranks.one_rank import ONE, ranks_of
+from grape6py.ranks.ranks import Ranks
+from grape6py.ranks.share import Share
 
 FRACTIONS = (0.1, 0.5, 0.9)
 
@@ -68,11 +70,19 @@ def potential(
     Grape6Error
         As :meth:`Grape6.set_particles` and :meth:`Grape6.forces` do.
     """
-    if comm is not None:
-        from grape6py.ranks.board import shared_potential
-
-        return shared_potential(comm, mass, pos, eps, backend=backend, threads=threads)
-    return summed_potential(mass, pos, eps, backend=backend, threads=threads)
+    ranks, options = ranks_of(comm), {"backend": backend, "threads": threads}
+    if ranks.size == 1:
+        return summed_potential(mass, pos, eps, comm=comm, **options)
+    with ranks.agreement("potential()") as agreement:
+        validate.order("potential(mass, pos)", mass, pos)
+        place = memory_space.for_host({"mass": mass, "pos": pos})
+        pos = place.floats("pos", pos, (None, 3))
+        n = len(pos)
+        mass = place.floats("mass", mass, (n,))
+        agreement.same_contents("the particles", mass, pos)
+    first, end = Share(n, ranks.size).of(ranks.rank)
+    pot = summed_potential(mass[first:end], pos[first:end], eps, comm=comm, **options)
+    return np.concatenate(ranks.gathered(pot))
 
 
 def summed_potential(mass: Numbers, pos: Numbers, eps: float, **options: Untyped) -> Floats:
@@ -91,7 +101,7 @@ def energy(
     pot: ArrayLike | None = None,
     backend: str = "auto",
     threads: int | None = None,
-    ranks: Ranks | None = None,
+    ranks: Ranks = ONE,
 ) -> Energy:
     """Energy of a system, its potential in mode double unless `pot` is given.
 
@@ -113,18 +123,18 @@ def energy(
     mass = validate.any_floats("mass", mass, (len(vel),))
     pot = validate.any_floats("pot", pot, (len(vel),))
     speed2 = (vel**2).sum(axis=1)
-    return Energy(0.5 * total(ranks, mass * speed2), 0.5 * total(ranks, mass * pot))
+    return Energy(0.5 * ranks.total(mass * speed2), 0.5 * ranks.total(mass * pot))
 
 
-def momentum(mass: ArrayLike, vel: ArrayLike, *, ranks: Ranks | None = None) -> Floats:
+def momentum(mass: ArrayLike, vel: ArrayLike, *, ranks: Ranks = ONE) -> Floats:
     """Total momentum; shape (3,)."""
     vel = validate.any_floats("vel", vel, (None, 3))
     mass = validate.any_floats("mass", mass, (len(vel),))
-    return np.array([total(ranks, mass * component) for component in vel.T])
+    return np.array([ranks.total(mass * component) for component in vel.T])
 
 
 def angular_momentum(
-    mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, *, ranks: Ranks | None = None
+    mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, *, ranks: Ranks = ONE
 ) -> Floats:
     """Total angular momentum about the origin, the sum of m r x v; shape (3,)."""
     pos = validate.any_floats("pos", pos, (None, 3))
@@ -133,18 +143,18 @@ def angular_momentum(
     return momentum(mass, np.cross(pos, vel), ranks=ranks)
 
 
-def centre_of_mass(mass: ArrayLike, pos: ArrayLike, *, ranks: Ranks | None = None) -> Floats:
+def centre_of_mass(mass: ArrayLike, pos: ArrayLike, *, ranks: Ranks = ONE) -> Floats:
     """Centre of mass; shape (3,). NaN without mass."""
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
-    all_of_it = total(ranks, mass)
+    all_of_it = ranks.total(mass)
     if not all_of_it:
         return np.full(3, math.nan)
     return momentum(mass, pos, ranks=ranks) / all_of_it
 
 
 def density_centre(
-    mass: ArrayLike, pos: ArrayLike, neighbours: int = 6, *, ranks: Ranks | None = None
+    mass: ArrayLike, pos: ArrayLike, neighbours: int = 6, *, ranks: Ranks = ONE
 ) -> Floats:
     """Mean place of the particles, weighted with the density about each; shape (3,).
 
@@ -158,19 +168,19 @@ def density_centre(
     mass = validate.floats("mass", mass, (len(pos),))
     if validate.integer("neighbours", neighbours) < 2:
         raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
-    with Tree(mass, pos, comm=None if ranks is None else ranks.comm) as tree:
+    with Tree(mass, pos, comm=ranks.comm) as tree:
         if len(tree) <= neighbours:
             return centre_of_mass(mass, pos, ranks=ranks)
         index, distance = tree.nearest(neighbours)
     near = index[:, :-1].reshape(-1).astype(np.int64)
-    masses = mass[near] if ranks is None else ranks.looked_up(mass, near)
+    masses = ranks.looked_up(mass, near)
     with np.errstate(divide="ignore"):
         density = masses.reshape(len(pos), -1).sum(axis=1) / distance[:, -1] ** 3
-    with together(ranks, "density_centre()") as said:
-        said.most[0] = not np.isfinite(density).all()
-        said.most[1] = density.any()
-    is_bad, is_there = said.most[:2]
-    return centre_of_mass(mass if is_bad or not is_there else density, pos, ranks=ranks)
+    with ranks.agreement("density_centre()") as agreement:
+        is_bad = agreement.maximum(not np.isfinite(density).all())
+        is_there = agreement.maximum(density.any())
+    weight = mass if is_bad.value or not is_there.value else density
+    return centre_of_mass(weight, pos, ranks=ranks)
 
 
 def lagrangian_radii(
@@ -179,7 +189,7 @@ def lagrangian_radii(
     fractions: ArrayLike = FRACTIONS,
     centre: ArrayLike | None = None,
     *,
-    ranks: Ranks | None = None,
+    ranks: Ranks = ONE,
 ) -> Floats:
     """Radii of the spheres that hold given fractions of the mass.
 
@@ -207,7 +217,7 @@ def lagrangian_radii(
         raise ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
-    size = total(ranks, np.abs(mass))
+    size = ranks.total(np.abs(mass))
     if not size:
         return np.full(fractions.shape, math.nan)
     if centre is None:
@@ -219,29 +229,23 @@ def lagrangian_radii(
     return _radii_of_shares(radius, units, fractions, ranks)
 
 
-def _radii_of_shares(
-    radius: Floats, units: Int64s, fractions: Floats, ranks: Ranks | None
-) -> Floats:
+def _radii_of_shares(radius: Floats, units: Int64s, fractions: Floats, ranks: Ranks) -> Floats:
     """The smallest radii of particles within which there are these fractions of the units.
 
     They are found by cutting the bits of a radius, which are in its order, again and again.
     """
 
-    def summed(found: Int64s) -> Int64s:
-        return found if ranks is None else ranks.summed(found)
-
     bits = radius.view(np.int64)
     order = np.argsort(bits, kind="stable")
     bits, inside = bits[order], np.concatenate([[0], np.cumsum(units[order])])
-    largest = bits[-1:].max(initial=0)
-    largest = largest if ranks is None else ranks.largest(np.array([largest]))[0]
+    largest = ranks.largest(bits[-1:].max(initial=0, keepdims=True))[0]
     low, high = (np.full(fractions.size, end, np.int64) for end in (0, largest))
     # Masses are rounded: that must not push a fraction of 1 beyond the last particle.
-    wanted = fractions.reshape(-1) * float(summed(inside[-1:])[0]) * (1 - 1e-14)
+    wanted = fractions.reshape(-1) * float(ranks.summed(inside[-1:])[0]) * (1 - 1e-14)
     while (low < high).any():
         step = (high - low) // _CUTS + 1
         ends = np.minimum(low - 1 + step * np.arange(1, _CUTS + 1)[:, None], high)
-        is_enough = summed(inside[np.searchsorted(bits, ends, side="right")]) >= wanted
+        is_enough = ranks.summed(inside[np.searchsorted(bits, ends, side="right")]) >= wanted
         high = np.take_along_axis(ends, is_enough.argmax(axis=0)[None], 0)[0]
         low = np.maximum(low, high - step + 1)
     return high.view(np.float64).reshape(fractions.shape)

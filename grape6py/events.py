@@ -22,7 +22,6 @@ from grape6py._arrays.closed import Closed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import ARGUMENTS
 from grape6py.integrators.progress import next_multiple
-from grape6py.ranks.ranks import total
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ class Escape(_Watched):
         centre = self.centre
         if centre is None:
             bodies = cluster.particles()
-            centre = diagnostics.density_centre(bodies.mass, bodies.pos, ranks=cluster._parts)
+            centre = diagnostics.density_centre(bodies.mass, bodies.pos, ranks=cluster._owners)
         if self.radius is not None:
             return self.radius * self.factor, centre
         external = cluster._blocks.external
@@ -171,7 +170,7 @@ class Escape(_Watched):
         from grape6py.models.tidal import tidal_radius
 
         pos, vel = cluster.origin
-        mass = total(cluster._parts, cluster._blocks.mass)
+        mass = cluster._owners.total(cluster._blocks.mass)
         found = tidal_radius(
             external.alone().values, mass, pos, vel, time=cluster.time, G=cluster.G
         )
@@ -320,10 +319,9 @@ class Events:
         if wall is None:
             return []
         taken = _clock.seconds() - self._began
-        with self._cluster._together("the clock") as said:  # those of ranks differ
-            said.most[0] = taken
-        taken = float(said.most[0])
-        if taken < wall.seconds:
+        with self._cluster._ranks.agreement("the clock") as agreement:  # those of ranks differ
+            latest = agreement.maximum(taken)
+        if latest.value < wall.seconds:
             return []
         self._wall = None  # it happens once
-        return [(wall.action, Event("wall time", self._cluster.time, (), taken))]
+        return [(wall.action, Event("wall time", self._cluster.time, (), latest.value))]

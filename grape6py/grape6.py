@@ -24,7 +24,7 @@ from grape6py._lib.library import lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning
 from grape6py.in_units import takes_quantities
 from grape6py.partial import Scale
-from grape6py.ranks.ranks import ranks_of, together
+from grape6py.ranks.one_rank import ranks_of
 from grape6py.units import Units
 
 __all__ = ["Forces", "Grape6"]
@@ -101,7 +101,7 @@ class Grape6(Closed):
     ) -> None:
         del units  # of takes_quantities
         ranks = ranks_of(comm)
-        with together(ranks, "Grape6()"):
+        with ranks.agreement("Grape6()"):
             number = validate.choice("backend", backend, BACKENDS) or None  # of the environment
             options: Attributes = {"threads": threads, "jerk": jerk, "snap": snap}
             options["neighbour_self"] = neighbour_self
@@ -116,7 +116,7 @@ class Grape6(Closed):
                 raise ArgumentError(f"theta is a tree's, but backend = {backend!r} is none")
             self._board = Board(options, number)
             self._shared: Untyped = None
-            if ranks is not None:
+            if ranks.comm is not None:
                 from grape6py.ranks.board import SharedBoard
 
                 self._shared = SharedBoard(ranks, self._board)

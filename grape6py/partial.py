@@ -88,9 +88,9 @@ def merged_over(comm: Untyped, rows: AnyArray) -> Int64s:
     from grape6py.ranks.sums import merge_rows
 
     ranks = Ranks(comm)
-    with ranks.step("merged_over()") as said:
+    with ranks.agreement("merged_over()") as agreement:
         found = _rows(rows).copy()
-        said.same("the number of targets", len(found))
+        agreement.same("the number of targets", len(found))
     merge_rows(ranks, found)
     return found
 

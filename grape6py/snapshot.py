@@ -22,7 +22,9 @@ from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
 from grape6py.formats.source import NOTHING, Given
 from grape6py.models import Particles
-from grape6py.ranks.ranks import Ranks, ranks_of, together
+from grape6py.ranks import snapshots
+from grape6py.ranks.one_rank import ONE, ranks_of
+from grape6py.ranks.ranks import Ranks
 
 if TYPE_CHECKING:
     from grape6py.units import Units
@@ -88,14 +90,38 @@ def read_snapshot(
         For a file of a cosmological run, whose lengths are comoving; `Snapshot.in_units` makes the
         numbers physical.
     """
-    if comm is not None:
-        from grape6py.ranks import snapshots
-
-        ranks = Ranks(comm)
-        with ranks.step("read_snapshot()"):
-            return snapshots.read(ranks, source, which, format, (mass, velocities), set)
-    with opened(source, Given.checked(mass, velocities)) as file:
-        return whole(file, format_of(file, format, not hasattr(source, "read")), which, set)
+    ranks, is_open = ranks_of(comm), hasattr(source, "read")
+    found, name, heads, run = None, "", [], ""
+    with ranks.agreement("read_snapshot()"):
+        with ranks.agreement("a look at the file") as agreement:
+            if comm is not None and is_open:
+                raise ArgumentError(
+                    "with comm= a snapshot is read from a path, and not an open file"
+                )
+            given = Given.checked(mass, velocities)
+            path: Untyped = "" if is_open else source
+            words = os.fspath(path), which, format, given, set
+            agreement.same_contents("the arguments of read_snapshot()", *map(str, words))
+            if ranks.rank == 0:
+                with opened(source, given) as file:
+                    format_ = format_of(file, format, not is_open)
+                    has_rows = ranks.size > 1 and set is None and os.path.isfile(file.name)
+                    if has_rows and format_ is None:
+                        run = file.name
+                    elif has_rows and format_ is not None and format_.layout is not None:
+                        file.check_which(-1 if which is None else which, 1)
+                        name, heads = format_.name, format_.layout.heads(file)
+                    else:
+                        found = whole(file, format_, which, set)
+        if ranks.size == 1 and found is not None:
+            return found
+        name, heads, run = ranks.broadcast((name, heads, run))
+        if heads:
+            return snapshots.rows_of(ranks, name, heads, given)
+        if not run:
+            return snapshots.dealt(ranks, found)
+        with ranks.agreement("a run"):
+            return of_a_run(run, -1 if which is None else which, ranks)
 
 
 @contextlib.contextmanager
@@ -164,11 +190,11 @@ def _is_of_a_run(source: Source) -> bool:
         return True  # damaged: archive.py can say more, and finds the outputs of a run
 
 
-def of_a_run(path: str, which: int, share: Ranks | None = None) -> Snapshot:
+def of_a_run(path: str, which: int, ranks: Ranks = ONE) -> Snapshot:
     """Bodies of an output of a run, or a rank's share of them."""
     from grape6py import archive
 
-    found = archive.read_snapshot(path, which, share)
+    found = archive.read_snapshot(path, which, ranks)
     found.check(path)
     found.format, found.is_of_a_run = "gadget-hdf5", True
     return found
@@ -241,7 +267,7 @@ def write_snapshot(
     file: Untyped = target
     is_open = hasattr(file, "write")
     ranks = ranks_of(comm)
-    with together(ranks, "write_snapshot()") as said:
+    with ranks.agreement("write_snapshot()") as agreement:
         content = _content(mass, pos, vel, time, ids, units)
         if format is not None:
             format_ = formats.named(format)
@@ -250,15 +276,16 @@ def write_snapshot(
         pieces_of = 1 if files is None else validate.integer("files", files)
         if pieces_of < 1:
             raise ArgumentError(f"files = {pieces_of}: at least one")
-        if ranks is not None and files is not None:
+        if comm is not None and files is not None:
             raise ArgumentError("files= is for one process: with comm= each rank writes one file")
-        if is_open and (ranks is not None or pieces_of > 1):
+        if is_open and (comm is not None or pieces_of > 1):
             raise ArgumentError("numbered files have a name: files= and comm= need a path")
         more = str(comment), repr(content.units), format_.name
-        said.alike("the arguments of write_snapshot()", "" if is_open else os.fspath(file), *more)
-        said.same("time", content.time)
-    if pieces_of > 1 or (ranks is not None and ranks.size > 1):
-        with together(ranks, "write_snapshot()"):
+        words = "" if is_open else os.fspath(file), *more
+        agreement.same_contents("the arguments of write_snapshot()", *words)
+        agreement.same("time", content.time)
+    if pieces_of > 1 or ranks.size > 1:
+        with ranks.agreement("write_snapshot()"):
             numbered.write(file, content.cut(pieces_of), format_, comment or "", ranks=ranks)
         return
     name = str(getattr(file, "name", "the file")) if is_open else os.fspath(file)

@@ -20,7 +20,7 @@ from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree, are_few
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.in_units import takes_quantities
-from grape6py.ranks.ranks import ranks_of, together
+from grape6py.ranks.one_rank import ranks_of
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ class Tree(Closed):
         self._description, self._warned = (backend, threads, isa), False
         with contextlib.ExitStack() as stack:
             ranks = ranks_of(comm)
-            stack.enter_context(together(ranks, "Tree()"))
+            stack.enter_context(ranks.agreement("Tree()"))
             self._library = libraries.library_of(given.values())
             options = tree_backends.options_of(threads, isa)
             self._tree: HostTree | DeviceTree | SharedTree = (
                 tree_backends.find(given, backend, options, validate.length(pos))
-                if ranks is None
+                if ranks.comm is None
                 else tree_backends.shared(ranks, given, backend, options)
             )
             using: contextlib.AbstractContextManager[Place] = self._tree.using(given)

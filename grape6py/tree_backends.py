@@ -44,9 +44,9 @@ def shared(
     """The tree of all ranks' particles, of which these are one's, still to be built."""
     from grape6py.ranks.tree import SharedTree
 
-    with ranks.step("Tree()") as said:  # all are alike, whether they have many particles or few
-        said.most[0] = validate.length(given["pos"])
-    return SharedTree(ranks, find(given, backend, options, int(said.most[0])), options)
+    with ranks.agreement("Tree()") as agreement:  # which are of one kind on all
+        most = agreement.maximum(validate.length(given["pos"]))
+    return SharedTree(ranks, find(given, backend, options, int(most.value)), options)
 
 
 def find(

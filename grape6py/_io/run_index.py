@@ -25,6 +25,7 @@ from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.formats import parts
 from grape6py.formats.bodies import MOST_FILES, joined_ids
+from grape6py.ranks.one_rank import ONE
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
@@ -205,7 +206,7 @@ class Run:
         saved: Saved,
         names: Iterable[str],
         others: Collection[str] = (),
-        share: Ranks | None = None,
+        owners: Ranks = ONE,
     ) -> Found:
         """Arrays by body of an output, or the share of a rank, and others; those that there are.
 
@@ -216,7 +217,7 @@ class Run:
         known, found = {*pieces, *others}, Found({}, {}, {})
         stored = output_file.stored
         with output_file.explained(self.path_of(saved)):
-            for count, (group, rows) in enumerate(self._groups(saved, share), 1):
+            for count, (group, rows) in enumerate(self._groups(saved, owners), 1):
                 n = len(stored(group, "mass"))
                 if others and (odd := {f"state/{name}" for name in group["state"]} - known):
                     raise SnapshotError(
@@ -239,15 +240,15 @@ class Run:
                     found.arrays[name] = some[0] if len(some) == 1 else np.concatenate(some)
         return found
 
-    def _groups(self, saved: Saved, share: Ranks | None) -> Iterator[tuple[HDF5, slice]]:
+    def _groups(self, saved: Saved, owners: Ranks) -> Iterator[tuple[HDF5, slice]]:
         """The groups of an output, one after the other, and which of their rows are meant."""
         if saved.numbered is None:
             with self.opened(saved) as group:
                 n = len(output_file.stored(group, "mass"))
-                yield group, slice(n) if share is None else share.rows(n)
+                yield group, owners.rows(n)
             return
         counts = saved.numbered.counts
-        rows = slice(0, sum(counts)) if share is None else share.rows(sum(counts))
+        rows = owners.rows(sum(counts))
         some = list(parts.overlap(counts, rows.start, rows.stop))
         for k, own in some or [(0, slice(0))]:  # without bodies for the attributes
             with self.opened(saved, k) as group:

@@ -19,7 +19,8 @@ from grape6py._arrays.kinds import Attributes, Int8s, PathLike
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.parts import split_number
-from grape6py.ranks.ranks import Ranks, together
+from grape6py.ranks.one_rank import ONE
+from grape6py.ranks.ranks import Ranks
 
 if TYPE_CHECKING:
     from grape6py.archive import Cluster
@@ -61,7 +62,7 @@ class Writer:
     Parameters
     ----------
     path : path-like
-    ranks : Ranks, optional
+    ranks : Ranks
         Those that write it together, by calls that all make. The first one writes the index, and
         outputs that are one file.
     overwrite : bool
@@ -73,11 +74,9 @@ class Writer:
         As :func:`archive.save`.
     """
 
-    def __init__(
-        self, path: PathLike, ranks: Ranks | None = None, *, overwrite: bool = False
-    ) -> None:
+    def __init__(self, path: PathLike, ranks: Ranks = ONE, *, overwrite: bool = False) -> None:
         self.path, self._overwrite = os.fspath(path), overwrite
-        self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
+        self._ranks, self._is_first = ranks, ranks.rank == 0
         if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
                 f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
@@ -90,8 +89,8 @@ class Writer:
         self._labels: Labels | None = None
         self._replaced: str | None = None  # the name that the index of an old run has meanwhile
         try:
-            with together(ranks, _CALL) as said:
-                said.same("overwrite", int(overwrite))
+            with ranks.agreement(_CALL) as agreement:
+                agreement.same("overwrite", int(overwrite))
                 if self._is_first:
                     self._lock = atomic_files.Lock(self._folder, self.path)
                     folder, name = os.path.split(self._index)
@@ -195,40 +194,40 @@ class Writer:
         numbers, ids = describe(cluster), cluster.ids
         particles, state = cluster.particles()._asdict(), cluster.state()
         run = self._begin(cluster, numbers, about or {})
-        with together(self._ranks, _CALL):
+        with self._ranks.agreement(_CALL):
             _check_same(run, cluster)
             if component is not None:
                 self._labels = Labels(ids.astype(np.uint64), _checked(component, len(ids)))
-        parts = cluster._parts
-        rank = 0 if parts is None else parts.rank
-        saved = self._next(run, numbers, parts, len(ids))
+        owners = cluster._owners
+        saved = self._next(run, numbers, owners, len(ids))
         writes = saved.numbered is not None or self._is_first
         with contextlib.ExitStack() as asides:
-            with together(self._ranks, _CALL):
+            with self._ranks.agreement(_CALL):
                 if writes:
                     labels = None if self._labels is None else self._labels.of(ids)
                     data = output_file.written(
                         run.about, numbers, ids, particles, state, labels,
                         None if binaries is None else binaries._asdict(),
-                        counts=saved.numbered and saved.numbered.counts, mark=saved.mark(rank),
+                        counts=saved.numbered and saved.numbered.counts,
+                        mark=saved.mark(owners.rank),
                     )  # fmt: skip
-                    path = run.path_of(saved, rank)
+                    path = run.path_of(saved, owners.rank)
                     if os.path.islink(path):  # which would be followed
                         atomic_files.keep_all([path])
                     aside = asides.enter_context(atomic_files.Aside(path, [data]))
-            with together(self._ranks, _CALL):
+            with self._ranks.agreement(_CALL):
                 if writes:
                     aside.put()
         self._add(run, saved)
 
     def _next(
-        self, run: run_index.Run, numbers: Attributes, parts: Ranks | None, n: int
+        self, run: run_index.Run, numbers: Attributes, owners: Ranks, n: int
     ) -> run_index.Saved:
-        """The output that is to be written: of `parts` each has a file of its own n bodies."""
+        """The output that is to be written: each of the owners has a file of its own n bodies."""
         numbered = None
-        if parts is not None and parts.size > 1:
-            counts = tuple(parts.counts(n).tolist())
-            numbered = run_index.Numbered(parts.broadcast(os.urandom(run_index.DIGEST)), counts)
+        if owners.size > 1:
+            counts = tuple(owners.counts(n).tolist())
+            numbered = run_index.Numbered(owners.broadcast(os.urandom(run_index.DIGEST)), counts)
         last = run.outputs[-1] if run.outputs else None
         if last is None:
             number = 0
@@ -242,7 +241,7 @@ class Writer:
         """Write the index with an output that is there, and remove what it takes the place of."""
         old = run.add(saved)
         names = {saved.name} | ({old.name} if old else set())
-        with together(self._ranks, _CALL):
+        with self._ranks.agreement(_CALL):
             if not self._is_first:
                 return
             atomic_files.write_whole(self._index, run.index())
@@ -255,11 +254,10 @@ class Writer:
     def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to, known to all ranks."""
         if self._run is None:
-            with together(self._ranks, _CALL):
+            with self._ranks.agreement(_CALL):
                 if self._is_first:
                     self._run = self._begun(cluster, numbers, about)
-            if self._ranks is not None:
-                self._run, self._labels = self._ranks.broadcast((self._run, self._labels))
+            self._run, self._labels = self._ranks.broadcast((self._run, self._labels))
             self._labels = self._labels or cluster._labels
         assert self._run is not None
         return self._run

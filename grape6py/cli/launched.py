@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from grape6py.errors import ArgumentError, MissingPackageError
 from grape6py.ranks import ranks
+from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.share import Share
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _OF_SLURM = ("PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _HEAD_START = 3  # s, for the message of the first: a launcher may end all when one has failed
 
 
-def join() -> ranks.Ranks | None:
-    """The ranks that a launcher of MPI programs has started; None for a process of its own.
+def join() -> ranks.Ranks:
+    """The ranks that a launcher of MPI programs has started; ONE for a process of its own.
 
     From now on only the first one is heard.
 
@@ -42,7 +43,7 @@ def join() -> ranks.Ranks | None:
     """
     several = _several()
     if several is None:
-        return None
+        return ONE
     name, rank = several
     try:
         comm = ranks.mpi().COMM_WORLD
@@ -66,25 +67,21 @@ def join() -> ranks.Ranks | None:
     return ranks.Ranks(comm)
 
 
-def info(together: ranks.Ranks | None, cluster: archive.Cluster) -> list[str]:
+def info(cluster: archive.Cluster) -> list[str]:
     """A line for each rank: where it is, and what it sums."""
     forces: Untyped = cluster._forces
-    first, end = _bodies_of(together, cluster)
+    first, end = _bodies_of(cluster)
     mine = f"{socket.gethostname()}, {cluster.backend}, threads {forces.threads}"
     mine += f", bodies {first} to {end}"
-    all_ = [mine] if together is None else together.comm.allgather(mine)
-    return [f"rank {rank}: {what}" for rank, what in enumerate(all_)]
+    return [f"rank {rank}: {what}" for rank, what in enumerate(cluster._ranks.from_each(mine))]
 
 
-def _bodies_of(together: ranks.Ranks | None, cluster: archive.Cluster) -> tuple[int, int]:
+def _bodies_of(cluster: archive.Cluster) -> tuple[int, int]:
     """The first of the bodies whose forces this rank sums, or that it has, and their end."""
-    if cluster._parts is not None:
-        blocks: Untyped = cluster._blocks
+    blocks: Untyped = cluster._blocks
+    if cluster.SHARES_BODIES:
         return blocks.first, blocks.first + len(blocks.mass)
-    if together is None:
-        return 0, cluster.n
-    first, end = Share(cluster.n, together.size).first[together.rank : together.rank + 2]
-    return int(first), int(end)
+    return Share(cluster.n, cluster._ranks.size).of(cluster._ranks.rank)
 
 
 def _several() -> tuple[str, int] | None:

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING
 
 from grape6py import archive, snapshot
 from grape6py.errors import ArgumentError
-from grape6py.ranks.ranks import together
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Int8s, PathLike, Untyped
     from grape6py.ranks.ranks import Ranks
 
 
-def read(
-    path: PathLike, share: Ranks | None, **given: Untyped
-) -> tuple[snapshot.Snapshot, Int8s | None]:
+def read(path: PathLike, owners: Ranks, **given: Untyped) -> tuple[snapshot.Snapshot, Int8s | None]:
     """Bodies of a file, or of the last output of a run, and what they belong to."""
-    found = snapshot.read_snapshot(path, comm=share and share.comm, **given)
+    found = snapshot.read_snapshot(path, comm=owners.comm, **given)
     if found.expansion is not None:
         raise ArgumentError(
             f"{path} is of a cosmological run, and space does not expand here: grape6 convert "
@@ -26,6 +23,6 @@ def read(
         )
     component = None
     if found.is_of_a_run:
-        with together(share, "the components"):
-            component = archive.read_labelled(path, share=share)[1]
+        with owners.agreement("the components"):
+            component = archive.read_labelled(path, owners=owners)[1]
     return found, component

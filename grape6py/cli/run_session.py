@@ -25,7 +25,7 @@ from grape6py._io import atomic_files, moments
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError, Grape6Error, printable
 from grape6py.integrators.blocks import power_of_two
-from grape6py.ranks.ranks import together
+from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.stages import Stages
 from grape6py.ranks.whole import all_bodies
 from grape6py.units import Units
@@ -52,7 +52,7 @@ def integrate(options: argparse.Namespace) -> int:
     Stages.exact = bool(options.profile)
     try:
         with Signals() as signals, contextlib.ExitStack() as open_files:
-            open_files.enter_context(together(ranks, "grape6 run"))
+            open_files.enter_context(ranks.agreement("grape6 run"))
             return _Integration(options, signals, open_files, ranks).go()
     except KeyboardInterrupt:
         print("grape6: interrupted; what was written before is whole", file=sys.stderr)
@@ -100,10 +100,10 @@ class _Integration:
         options: argparse.Namespace,
         signals: Signals,
         open_files: contextlib.ExitStack,
-        ranks: Ranks | None,
+        ranks: Ranks,
     ) -> None:
         self._options, self._signals, self._open_files = options, signals, open_files
-        self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
+        self._ranks, self._is_first = ranks, ranks.rank == 0
         self._began = _clock.seconds()
         self._output_time = self._output_forces = 0.0
         self._events_shown = 0
@@ -132,7 +132,7 @@ class _Integration:
                 f"--t-end {options.t_end:g} is not after the time of the start, "
                 f"{self.cluster.time:g}"
             )
-        if options.list_binaries and self.cluster._parts is not None:
+        if options.list_binaries and self.cluster._owners.size > 1:
             raise ArgumentError(
                 "--list-binaries: of bodies that one rank has, and here each has its own; look for "
                 "them in the file"
@@ -144,7 +144,7 @@ class _Integration:
         units = None if o.units is None else Units.from_text(o.units)
         shape = _given(o, run_models.OPTIONS)
         kind = archive.INTEGRATORS[o.integrator or "hermite"]
-        share = self._ranks if kind.SHARES_BODIES else None  # of whom each has bodies of its own
+        owners = self._ranks if kind.SHARES_BODIES else ONE
         if model:
             wrong = [name for name in shape if name not in model.options]
             wrong += _given(o, convert.LACKING)
@@ -156,9 +156,9 @@ class _Integration:
             drawn = model.draw(n, seed, **shape)
             particles, component = drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             n = len(particles.mass)  # a binary is two bodies
-            if share is not None:  # the others can go
-                particles = models.Particles._make(a[share.rows(n)].copy() for a in particles)
-                component = component if component is None else component[share.rows(n)]
+            if owners.size > 1:  # the others' can go
+                particles = models.Particles._make(a[owners.rows(n)].copy() for a in particles)
+                component = component if component is None else component[owners.rows(n)]
             del drawn
             found = snapshot.Snapshot(*particles, units=units and units.with_g_one())
             shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
@@ -174,10 +174,10 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, component = run_file.read(o.start, share, **_given(o, convert.LACKING))
+            found, component = run_file.read(o.start, owners, **_given(o, convert.LACKING))
             if o.renumber:
                 found = found.with_ids(None)
-            n = len(found.mass) if share is None else int(share.counts(len(found.mass)).sum())
+            _, n = owners.numbered(len(found.mass))
             name = f"{_name(o.start)}, N = {n}"
             eps = o.eps or 0.0
         if not n:
@@ -207,9 +207,9 @@ class _Integration:
             )
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
-        more = {} if self._ranks is None else {"comm": self._ranks.comm}
-        more |= _given(o, _CHANGED)
-        restored = archive.restore(o.start, backend=o.backend or "auto", threads=o.threads, **more)
+        options: Attributes = {"backend": o.backend or "auto", "threads": o.threads}
+        options |= {"comm": self._ranks.comm} | _given(o, _CHANGED)
+        restored = archive.restore(o.start, **options)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
@@ -234,9 +234,9 @@ class _Integration:
 
     def _signal(self) -> int | None:
         """The number of a signal that has come: one to a rank is one to all."""
-        with together(self._ranks, "a look for signals") as said:
-            said.most[0] = self._signals.received or 0
-        return int(said.most[0]) or None
+        with self._ranks.agreement("a look for signals") as agreement:
+            received = agreement.maximum(self._signals.received or 0)
+        return int(received.value) or None
 
     def go(self) -> int:
         """Integrate to the end or a signal, with an output at each output time."""
@@ -248,9 +248,9 @@ class _Integration:
             self._say(f"changed {changes}")
         if self._units is not None:
             self._say(_shown_units(self._units))
-        if self._ranks is not None:
+        if self._ranks.size > 1:
             self._say(f"{self._ranks.size} ranks")
-        for line in launched.info(self._ranks, cluster) if self._options.ranks_info else []:
+        for line in launched.info(cluster) if self._options.ranks_info else []:
             self._say(line)
         start = os.path.realpath(self._options.start) if self._options.restart else None
         new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
@@ -322,7 +322,7 @@ class _Integration:
         record["error"] = record["error"] if self._specific is None else self._specific
         self._history.append(record)
         binaries = cluster.binaries() if self._options.list_binaries else None
-        with together(self._ranks, "an output"):
+        with self._ranks.agreement("an output"):
             for writer in writers:
                 writer.save(cluster, about=self._about, binaries=binaries)
             if self._plots:
@@ -357,10 +357,9 @@ class _Integration:
 
     def _moment(self) -> moments.Moment:
         (mass, pos, _), _ = all_bodies(self.cluster)
-        labels, parts, component = self.cluster._labels, self.cluster._parts, None
+        labels, component = self.cluster._labels, None
         if labels is not None:
-            component = labels.of(self.cluster._own_ids())
-            component = component if parts is None else parts.to_first(component)
+            component = self.cluster._owners.to_first(labels.of(self.cluster._own_ids()))
         return moments.Moment(self.cluster.time, mass, pos, component)
 
     def _finish(self) -> None:
@@ -412,8 +411,6 @@ class _Integration:
     def _stages(self) -> dict[str, float]:
         """Seconds of the stages of a tree of all ranks, each on the rank where it took longest."""
         taken: dict[str, float] = getattr(self.cluster._forces, "seconds", {})
-        if self._ranks is None or not taken:
-            return {}
         most = self._ranks.largest(np.array(list(taken.values())))
         return dict(zip(taken, most.tolist(), strict=True))
 
@@ -431,7 +428,7 @@ def _shown_units(units: Units) -> str:
 
 
 def _begun(
-    options: argparse.Namespace, found: snapshot.Snapshot, eps: float, ranks: Ranks | None
+    options: argparse.Namespace, found: snapshot.Snapshot, eps: float, ranks: Ranks
 ) -> archive.Cluster:
     """The integration of these bodies, or of this rank's, that the options ask for."""
     name = options.integrator or "hermite"
@@ -441,9 +438,8 @@ def _begun(
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
-    given |= run_outside.settings_of(options, found.units) | {"ids": found.ids}
-    if ranks is not None:
-        given["comm"] = ranks.comm
+    given |= run_outside.settings_of(options, found.units)
+    given |= {"ids": found.ids, "comm": ranks.comm}
     return kind(*found, eps=eps, **given | _given(options, ["backend"]))
 
 

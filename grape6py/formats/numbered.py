@@ -22,7 +22,8 @@ from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import FORMATS, Format, Source, parts
 from grape6py.formats.bodies import Snapshot, check_files, joined_ids
-from grape6py.ranks.ranks import Ranks, together
+from grape6py.ranks.one_rank import ONE
+from grape6py.ranks.ranks import Ranks
 
 _CALL = "write_snapshot()"
 _DIGEST = 8  # bytes, of parts.Place
@@ -65,25 +66,23 @@ def write(
     format_: Format,
     comment: str = "",
     *,
-    ranks: Ranks | None = None,
+    ranks: Ranks = ONE,
     keep: Callable[[list[str]], object] | None = None,
 ) -> list[str]:
     """Write the numbered files of a snapshot, of which `path` has no number; their names.
 
-    `contents` are the bodies of each file: with `ranks` those of this one's, in a call of all with
-    the same time and units. `keep` is called with the names of the files that are there, before
+    `contents` are the bodies of each file; of several `ranks` those of this one's, in a call of all
+    with the same time and units. `keep` is called with the names of files that are there, before
     they are replaced, and may give them other names. Those that no new one replaces are removed in
     the end. Errors are those of `write_snapshot`.
     """
-    with together(ranks, _CALL):
+    with ranks.agreement(_CALL):
         about = [_About.of(content) for content in contents]
-    first = 0
-    if ranks is not None:
-        about, first = ranks.comm.allgather(about[0]), ranks.rank
+    about, first = list(itertools.chain.from_iterable(ranks.from_each(about))), ranks.rank
     names = [parts.part_name(path, k) for k in range(len(about))]
     standing: list[str] = []
     with contextlib.ExitStack() as written:
-        with together(ranks, _CALL):
+        with ranks.agreement(_CALL):
             check(path, format_, len(names))
             ids = _all_ids(about)
             lost = format_.lost(contents[0].with_ids(ids))
@@ -104,19 +103,19 @@ def write(
                 standing = _standing(path, names, format_)
                 if keep is not None and standing:
                     keep(standing)
-        with together(ranks, _CALL):
+        with ranks.agreement(_CALL):
             for aside in asides:
                 aside.hold_old()
         with contextlib.ExitStack() as undo:
             for aside in asides:
                 undo.callback(aside.undo)
-            with together(ranks, _CALL):
+            with ranks.agreement(_CALL):
                 if first == 0:  # what reads the others goes by it
                     asides[0].put()
-            with together(ranks, _CALL):
+            with ranks.agreement(_CALL):
                 for aside in asides[first == 0 :]:
                     aside.put()
-            with together(ranks, _CALL):
+            with ranks.agreement(_CALL):
                 if first == 0 and os.path.isfile(path):
                     old = atomic_files.taken_away(path)
                     written.callback(_remove, [old])

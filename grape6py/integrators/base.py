@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import AnyArray, Attributes, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import AnyArray, Attributes, CData, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
@@ -106,17 +106,17 @@ class Integration(Changes):
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
     _restore: Callable[..., None]
+    _asked_to_stop: bool  # on this rank
+    _stopping: CData  # an int, read by the library, too
 
     def _begin(self) -> None:
         self._time = self._blocks.epoch
-        self._run_id = uuid.uuid4().hex
-        if self._ranks is not None:
-            self._run_id = self._ranks.comm.bcast(self._run_id)
+        self._run_id: str = self._ranks.broadcast(uuid.uuid4().hex)
         self._asked_to_stop = False
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._energy_check, self._specific_check = EnergyCheck(), SpecificCheck()
         self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
@@ -181,7 +181,7 @@ class Integration(Changes):
         """
         self = cls.__new__(cls)
         self._take_ranks(comm)
-        with self._together(f"{cls.__name__}.restored()"):
+        with self._ranks.agreement(f"{cls.__name__}.restored()"):
             self._settings = dict(settings)
             self._G = float(settings.get("G", 1.0))
             mass = validate.floats("mass", mass, (None,)).copy()
@@ -191,14 +191,15 @@ class Integration(Changes):
             outside = external.from_settings(settings, field)
             time = validate.number("time", time)
             ids = None if ids is None else self._checked_ids(ids, n)
-            with self._together("the arguments") as said:
-                said.same("time", time)
-                said.same("number of steps", steps)
-                said.same("number of blocks", blocks)
-                said.alike("the settings", repr(sorted(self._settings.items())))
-                said.alike("the state", *extra.values())
-                if self._parts is None:
-                    said.alike("the bodies", mass, *own.values(), *([] if ids is None else [ids]))
+            with self._ranks.agreement("the arguments") as agreement:
+                agreement.same("time", time)
+                agreement.same("number of steps", steps)
+                agreement.same("number of blocks", blocks)
+                agreement.same_contents("the settings", repr(sorted(self._settings.items())))
+                agreement.same_contents("the state", *extra.values())
+                if not cls.SHARES_BODIES:
+                    bodies = mass, *own.values(), *([] if ids is None else [ids])
+                    agreement.same_contents("the bodies", *bodies)
             options = {"backend": backend, "precision": precision, "threads": threads}
             self._restore(mass, own | extra, outside, **options)
             blocks_of_it: Untyped = self._blocks
@@ -230,7 +231,7 @@ class Integration(Changes):
 
         It has a :attr:`run_id` of its own.
         """
-        with self._turn:
+        with self._lock:
             made: Self = _restored(*self._description(run_id=None))
         for name in ("initial_energy", "changes"):
             made._about.pop(name, None)  # it is another run
@@ -243,7 +244,7 @@ class Integration(Changes):
         return self.copy()
 
     def __reduce__(self) -> tuple[Callable[..., Integration], tuple[Untyped, ...]]:
-        with self._turn:
+        with self._lock:
             return _restored, self._description(run_id=self._run_id)
 
     def _description(self, run_id: str | None) -> tuple[Untyped, ...]:
@@ -293,8 +294,7 @@ class Integration(Changes):
         """
         from grape6py import archive
 
-        with self._together("save()"):
-            archive.save(path, self._as_seen(), overwrite=overwrite)
+        archive.save(path, self._as_seen(), overwrite=overwrite)
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""
@@ -315,7 +315,7 @@ class Integration(Changes):
         Grape6Error
             As :meth:`evolve`.
         """
-        with self._turn_together("step()"):
+        with self._lock, self._ranks.agreement("step()"):
             while self._call("advance", math.inf, None, most=1) == 0:
                 pass  # a long block
             self._seen = self._potential = None
@@ -363,17 +363,17 @@ class Integration(Changes):
             Whatever the library reports; the bodies are then left at the last good block.
         """
         given = events if isinstance(events, Sequence) else (events,)
-        with self._together("evolve()"):
-            with self._together("the arguments") as said:
+        with self._ranks.agreement("evolve()"):
+            with self._ranks.agreement("the arguments") as agreement:
                 t = self._end(t)
                 every = None if every is None else validate.positive("every", every)
-                said.same("t", t)
-                said.same("every", every)
-                said.alike("events", described(given))
-                said.most[0] = callback is not None
-            if every is not None and not said.most[0]:
+                agreement.same("t", t)
+                agreement.same("every", every)
+                agreement.same_contents("events", described(given))
+                has_callback = agreement.maximum(callback is not None)
+            if every is not None and not has_callback.value:
                 raise ArgumentError("every says when the callback is called, and there is none")
-            if callback is None and said.most[0]:  # of another rank, for which blocks end alike
+            if callback is None and has_callback.value:  # of another rank: blocks end alike
                 callback = _nothing
             watched = Events(self, given)
             self._stopped_by: Event | None = None
@@ -383,6 +383,26 @@ class Integration(Changes):
             finally:
                 self._stopping[0], self._asked_to_stop = 0, False
         return self._stopped_by
+
+    def stop(self) -> None:
+        """Let :meth:`evolve` return after the block under way; for callbacks and signals.
+
+        A long block may be given up in its midst: it is then made anew by the next one.
+
+        Called at another time, it lets the next one return before its first block. With `comm` it
+        is enough if one rank calls it.
+        """
+        self._asked_to_stop = True
+        if self._ranks.size == 1:
+            self._stopping[0] = 1
+
+    def _is_stopping(self) -> bool:
+        """Whether to stop: on all ranks at once, if one of them has been asked to."""
+        with self._ranks.agreement("a block") as agreement:
+            agreement.same("the time of the bodies", self.time)
+            is_asked_to = agreement.maximum(self._asked_to_stop)
+        self._stopping[0] |= int(is_asked_to.value)
+        return bool(self._stopping[0])
 
     def _end(self, t: float) -> float:
         """A time to integrate up to, checked."""
@@ -422,7 +442,7 @@ class Integration(Changes):
     ) -> None:
         while not self._is_stopping():
             goal = min(target, events.due)
-            with self._turn:
+            with self._lock:
                 most = int(callback is not None)
                 moved = self._call("advance", goal, self._stopping, most=most)
                 if moved is None and goal == target and goal < events.due:
@@ -494,7 +514,7 @@ class Integration(Changes):
             self.merge(event.ids)
         elif action == "remove":
             own = self._own_ids()
-            self.remove([k for k in event.ids if self._parts is None or np.uint64(k) in own])
+            self.remove([k for k in event.ids if np.uint64(k) in own])
         else:
             self._stopping[0], self._stopped_by = 1, event
 

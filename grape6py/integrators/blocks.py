@@ -18,6 +18,7 @@ from grape6py._lib.library import ffi, lib
 from grape6py.errors import NotOpenError
 from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
+from grape6py.ranks.one_rank import ONE
 
 if TYPE_CHECKING:
     from grape6py._lib.cluster import Board
@@ -45,6 +46,8 @@ NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 
 # Between two calls of the library Ctrl-C works, and the bar moves.
 _SECONDS = 0.05
+_MOST = 32  # blocks between two looks of several ranks, whose clocks differ
+_TO_BE_REPEATED = lib.G6X_HERMITE_PAUSED, lib.G6X_HERMITE_MERGE  # returns within a block
 
 # Error of a pair term, and of a position whose difference is computed as it is, by mode. Where mode
 # auto sums in double, the library knows it.
@@ -68,8 +71,8 @@ class Setup(NamedTuple):
     """What block steps depend on, besides the bodies' places and velocities.
 
     `rule` is eta of Aarseth's criterion, smallest step, largest step; each of the corrector passes
-    has a force call. The session of `board`, in mode `precision`, holds nothing else. With `ranks`
-    the sums are shared out.
+    has a force call. The session of `board`, in mode `precision`, holds nothing else. All
+    `ranks` have the same bodies, and share the sums.
     """
 
     board: Board
@@ -80,7 +83,7 @@ class Setup(NamedTuple):
     eps: float = 0.0
     G: float = 1.0
     external: External | None = None
-    ranks: Ranks | None = None
+    ranks: Ranks = ONE
 
 
 class Moment(NamedTuple):
@@ -104,9 +107,10 @@ class Blocks:
     # Of the subclasses: move blocks by the library, and give the board all bodies.
     _evolve: Callable[[CData], int]
     _send: Callable[[], None]
-    # Add a function's field to the forces of the block; read the first rows of its arrays by name.
-    _add_function: Callable[[], None]
-    _call_function: Callable[[float, int], None]
+    # Let a function add its field to forces at a time; bring together what the ranks have summed of
+    # the block; read the first rows of its arrays by name.
+    _add_field: Callable[[External, float, int], None]
+    _merge: Callable[[], None]
     _block_rows: Callable[[str, int], Untyped]
     state: Callable[[], State]
     put: Callable[[Mapping[str, Floats]], None]
@@ -118,7 +122,7 @@ class Blocks:
     def __init__(self, setup: Setup) -> None:
         self.setup, mass, eps = setup, setup.mass, setup.eps
         self.mass, self.rule, self._board = mass, setup.rule, setup.board
-        self.external = setup.external
+        self.external, self._ranks = setup.external, setup.ranks
         self.epoch = 0.0
         self.steps = self.blocks = 0  # bodies and blocks moved
         self.clamped = 0  # steps that the smallest step kept longer than the criterion asked,
@@ -207,16 +211,24 @@ class Blocks:
             self._sent = False
         self._ready()
         self._sent = False
-        e.t_end, e.most_blocks, e.seconds = end, most, _SECONDS
+        e.t_end, e.seconds = end, _SECONDS
+        if self._ranks.size > 1:
+            e.seconds, most = 0, most or _MOST
+        e.most_blocks = most
         e.stop = ffi.NULL if stop is None else stop
         e.pause = self.external is not None and self.external.function is not None
         e.closer, e.farther, e.centre = self.watch.closer, self.watch.farther, self.watch.centre
         goes_on, began = 0, _clock.seconds()
         try:
-            while (goes_on := self._evolve(e)) == lib.G6X_HERMITE_PAUSED:
-                self._add_function()
-                if self._is_over(e, most, stop, began):  # within the next block, which goes on
-                    break
+            with self._ranks.sharing_errors():  # of a rank, while others wait for it
+                while (goes_on := self._evolve(e)) in _TO_BE_REPEATED:
+                    if goes_on == lib.G6X_HERMITE_MERGE:
+                        self._merge()
+                    else:
+                        self._call_function(self.block_end, e.ni)
+                        if self._is_over(e, most, began):  # within the next block, which goes on
+                            break
+                    e.most_blocks = most and max(most - e.blocks, 1)
         finally:
             moved = self._take_counts()
         self._sent = True
@@ -225,12 +237,19 @@ class Blocks:
         return moved if moved or goes_on or end < self._end_by(target) else None
 
     @staticmethod
-    def _is_over(e: CData, most: int, stop: CData | None, began: float) -> bool:
+    def _is_over(e: CData, most: int, began: float) -> bool:
         """Whether :meth:`advance` is to return though the library would go on."""
         if not e.blocks:
             return False
-        stops = stop is not None and bool(stop[0])
-        return stops or 0 < most <= e.blocks or _clock.seconds() - began > _SECONDS
+        is_late = 0 < e.seconds < _clock.seconds() - began
+        return is_late or 0 < most <= e.blocks or (e.stop != ffi.NULL and bool(e.stop[0]))
+
+    def _call_function(self, time: float, ni: int) -> None:
+        """Let the function of the field add it to the forces on the first rows of the block."""
+        external = self.external
+        assert external is not None
+        with self._ranks.agreement("a field"):  # before any rank moves a body
+            self._add_field(external, time, ni)
 
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""

@@ -13,14 +13,14 @@ from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.integrators.quantities import Quantities
-from grape6py.integrators.together import OnRanks
-from grape6py.ranks.ranks import together, total
+from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from grape6py._arrays.kinds import (
         AnyArray,
+        Attributes,
         Bools,
         Floats,
         Int32s,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 
-class Changes(OnRanks, Quantities):
+class Changes(Quantities):
     """Bodies on their way, which may change; see :class:`~.base.Integration`.
 
     The integration goes on from :attr:`time` with the changed bodies. Those that feel the change
@@ -74,7 +74,7 @@ class Changes(OnRanks, Quantities):
         ArgumentError, NotFiniteError
             (ValueErrors) for wrong shapes or values, and for ids that are in use.
         """
-        with self._turn_together("add()"):
+        with self._lock, self._ranks.agreement("add()"):
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
                 pos, vel = (
                     np.atleast_2d(validate.reals(name, place.on_host(name, value)))
@@ -95,19 +95,17 @@ class Changes(OnRanks, Quantities):
 
     def _new_ids(self, k: int, requested: UInt64s | None) -> UInt64s:
         """Ids of k new bodies: those requested, if they are free, or the next ones."""
-        parts = self._parts
+        owners = self._owners
         if requested is None:
-            first = max(self._largest_id(), self._last_id) + 1
-            if parts is not None:
-                first += int(parts.counts(k)[: parts.rank].sum())
-            with together(parts, "ids"):
+            first = max(self._largest_id(), self._last_id) + 1 + owners.numbered(k)[0]
+            with owners.agreement("ids"):
                 if k and first + k > numbers.END:
                     raise ArgumentError("no number follows the largest of a body: give ids=")
                 return np.arange(k, dtype=np.uint64) + np.uint64(first if k else 0)
-        with together(parts, "ids") as said:
-            said.same("whether ids are given", True)
-        new = requested if parts is None else np.concatenate(parts.gathered(requested))
-        with together(parts, "ids"):
+        with owners.agreement("ids") as agreement:
+            agreement.same("whether ids are given", True)
+        new = np.concatenate(owners.gathered(requested))
+        with owners.agreement("ids"):
             used = np.isin(new, self._own_ids())
             if used.any():
                 raise ArgumentError(f"ids: {new[used.argmax()]} is the number of a body")
@@ -127,7 +125,7 @@ class Changes(OnRanks, Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn_together("remove()"):
+        with self._lock, self._ranks.agreement("remove()"):
             which = self._numbers(ids)
             kept = np.setdiff1d(np.arange(self._n_own), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
@@ -154,8 +152,8 @@ class Changes(OnRanks, Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn_together("merge()"):
-            if self._parts is not None:
+        with self._lock, self._ranks.agreement("merge()"):
+            if self._owners.size > 1:
                 raise ArgumentError(
                     "merge() is of bodies that one rank has, and here each has its own: remove() "
                     "them, and add() one in their place"
@@ -193,7 +191,7 @@ class Changes(OnRanks, Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn_together("kick()"):
+        with self._lock, self._ranks.agreement("kick()"):
             which, arrays = self._numbers(ids), self._bodies()
             for name, change, array in (("vel", vel, arrays[2]), ("pos", pos, arrays[1])):
                 if change is None:
@@ -219,20 +217,20 @@ class Changes(OnRanks, Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn_together("set_mass()"):
+        with self._lock, self._ranks.agreement("set_mass()"):
             which, arrays = self._numbers(ids), self._bodies()
             arrays[0][which] = validate.floats("mass", mass, (len(which),))
             self._change_some(*arrays, which)
 
     def move_to_centre_of_mass(self) -> None:
         """Shift places and velocities so that the centre of mass rests in the origin."""
-        with self._turn_together("move_to_centre_of_mass()"):
+        with self._lock, self._ranks.agreement("move_to_centre_of_mass()"):
             mass, pos, vel = self._bodies()
-            whole = total(self._parts, mass)
+            whole = self._owners.total(mass)
             if not whole:
                 raise ArgumentError("bodies without mass have no centre of mass")
             for array in (pos, vel):
-                array -= [total(self._parts, mass * column) / whole for column in array.T]
+                array -= [self._owners.total(mass * column) / whole for column in array.T]
             self._change_some(mass, pos, vel, np.arange(self._n_own))
 
     # ---- what they share ---------------------------------------------------------------------
@@ -254,7 +252,7 @@ class Changes(OnRanks, Quantities):
         requested = numbers.of("ids", given, error=AddressError)
         rows, known = numbers.rows(self._own_ids(), requested)
         if not known.all():
-            whose = "" if self._parts is None else f" of rank {self._parts.rank}"
+            whose = f" of rank {self._owners.rank}" if self._owners.size > 1 else ""
             raise AddressError(f"no body{whose} has the id {requested[~known][0]}")
         if len(np.unique(rows)) < len(rows):
             raise ArgumentError(f"ids = {requested.tolist()} names a body twice")
@@ -269,15 +267,15 @@ class Changes(OnRanks, Quantities):
     ) -> None:
         """Go on with these bodies; `rows` are their present numbers, -1 for new ones."""
         time, old = self.time, self._bodies()
-        with self._together("a change of bodies") as said:
+        with self._ranks.agreement("a change of bodies") as agreement:
             for name, array in (("mass", mass), ("pos", pos), ("vel", vel)):
                 validate.check_finite(name, array)
-            if self._parts is None:
-                said.alike("the bodies", mass, pos, vel, ids, rows, changed)
+            if not self.SHARES_BODIES:
+                agreement.same_contents("the bodies", mass, pos, vel, ids, rows, changed)
         gone = np.setdiff1d(np.arange(self._n_own), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
-        with self._together("a change of bodies"):  # on all ranks, or on none
+        with self._ranks.agreement("a change of bodies"):  # on all ranks, or on none
             new = self._replaced(mass, pos, vel, rows, changed)
         self._last_id = max(self._last_id, self._largest_id())
         self._net_change += new.n - self._blocks.n
@@ -288,21 +286,17 @@ class Changes(OnRanks, Quantities):
         self._time, self._seen, self._potential = time, None, None
         number = {i: k for k, i in enumerate(ids.tolist())}
         self._blocks.watch.renew(number, pos, time)
-        if self._parts is not None:
-            for known in self._parts.comm.allgather(self._blocks.watch.until):
-                self._blocks.watch.until |= known
+        for known in self._owners.from_each(self._blocks.watch.until):
+            self._blocks.watch.until |= known
 
     def _checked_ids(self, ids: Untyped, n: int) -> UInt64s:
         """Numbers of n bodies, each once, on all ranks too."""
-        parts = self._parts
-        with together(parts, "ids"):
+        owners = self._owners
+        with owners.agreement("ids"):
             found = numbers.once("ids", numbers.of("ids", ids, n))
-        if parts is not None:  # those that are equal meet on a rank
-            rank = (found % np.uint64(parts.size)).astype(np.int64)
-            order = np.argsort(rank, kind="stable")
-            cuts = np.searchsorted(rank[order], np.arange(parts.size + 1))
-            met, _ = parts.exchanged(found[order], cuts)
-            with together(parts, "ids"):
+        if owners.size > 1:  # those that are equal meet on a rank
+            met = Way(owners, (found % np.uint64(owners.size)).astype(np.int64)).there(found)
+            with owners.agreement("ids"):
                 numbers.once("ids", met)
         return found
 
@@ -312,21 +306,20 @@ class Changes(OnRanks, Quantities):
     def _energy_of(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> float:
         """The energy that some bodies have with each other, with the rest, and in the field."""
         which = which[mass[which] != 0]
-        with together(self._parts, "an energy") as said:
-            said.most[0] = len(which)
-        if not said.most[0]:
+        with self._owners.agreement("an energy") as agreement:
+            most = agreement.maximum(len(which))
+        if not most.value:
             return 0.0
         m, x, v = mass[which], pos[which], vel[which]
         rest = np.setdiff1d(np.arange(len(mass)), which)
         parts = [*(m * (v * v).sum(axis=1) / 2)]
         eps, backend = self._settings["eps"], str(self._options["backend"])
         kind = "auto" if "tree" in backend else backend
-        comm = None if self._parts is None else self._parts.comm
-        with Grape6(backend=kind, precision="double", jerk=False, comm=comm) as grape:
+        options: Attributes = {"backend": kind, "comm": self._owners.comm}
+        with Grape6(precision="double", jerk=False, **options) as grape:
             grape.set_particles(mass[rest] * self._G, pos[rest])
             parts += [*(m * grape.forces(x, eps=eps).pot)]
             grape.set_particles(m * self._G, x)
             parts += [*(m * grape.forces(eps=eps).pot / 2)]
         external = self._blocks.external_energy(self.time, m, x, v)  # of all ranks
-        is_first = self._parts is None or self._parts.rank == 0
-        return total(self._parts, [*parts, external * is_first])
+        return self._owners.total([*parts, external * (self._owners.rank == 0)])

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py.ranks.ranks import total
-
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, UInt64s
     from grape6py.diagnostics import Energy
@@ -61,7 +59,7 @@ class SpecificCheck:
         self._ids = np.zeros(0, np.uint64)
         self._start, self._size = np.zeros(0), np.zeros(0)
 
-    def error(self, ids: UInt64s, half_v2: Floats, pot: Floats, ranks: Ranks | None) -> float:
+    def error(self, ids: UInt64s, half_v2: Floats, pot: Floats, ranks: Ranks) -> float:
         """Mean relative error of bodies of all ranks, of which `ids` are this one's; the first
         time, and of bodies that come later, 0."""
         now, size = half_v2 + pot, half_v2 + np.abs(pot)
@@ -69,8 +67,8 @@ class SpecificCheck:
         start = now.copy()
         start[own], size[own] = self._start[old], np.minimum(size[own], self._size[old])
         self._ids, self._start, self._size = ids, start, size
-        scale = total(ranks, np.maximum(np.abs(start), size / 3))
-        change = total(ranks, np.abs(now - start))
+        scale = ranks.total(np.maximum(np.abs(start), size / 3))
+        change = ranks.total(np.abs(now - start))
         return change / scale if scale else 0.0
 
 

@@ -1,6 +1,6 @@
 """Forces for bodies that move: a tree made anew each time, on the host or a GPU, or the direct sum.
 
-Bodies may be those of several ranks (`ranks`), each of which gives its own and gets their forces.
+Each of the `ranks` gives bodies of its own and gets their forces.
 
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_arrays.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
@@ -31,6 +31,7 @@ from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
+from grape6py.ranks.one_rank import ONE
 from grape6py.tree import Tree
 
 if TYPE_CHECKING:
@@ -55,81 +56,59 @@ def find(
     backend: str,
     precision: str | None,
     threads: int | None,
-    ranks: Ranks | None = None,
+    ranks: Ranks = ONE,
 ) -> Gravity:
-    """Gravity of n bodies where a backend computes, or where the given arguments, by name, lie.
+    """Gravity of the bodies of all ranks, of which this one has n: where a backend computes, or
+    where the given arguments, by name, lie.
 
     `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting` or `setting_for`), None for
     the direct sum.
     """
     found = memory_space.first_on_device(given)
-    if ranks is not None:
-        call = ranks, n, eps, walk, backend, precision, threads
-        return _find_shared(found, *call)
-    if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
-        return DeviceTrees(*_device_under(*found), eps, walk)
-    options: Attributes = {"backend": backend, "precision": precision, "threads": threads}
-    options["jerk"] = False
-    session = Grape6(**options)
-    session._board.prepare_for(0 if found or walk else max(n, 1), n)
-    device = _device_of(session)
-    if found is not None and walk is None and device is not None:
-        session._board.move_to(_device_under(*found)[1])
+    _, n = ranks.numbered(n)
+    with ranks.agreement("a session"):
+        if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
+            return _trees(ranks, _device_under(*found), threads, eps, walk)
+        options: Attributes = {"backend": backend, "precision": precision, "threads": threads}
+        options["comm"] = ranks.comm if walk is None else None
+        session = Grape6(**options, jerk=False)
+        session._board.prepare_for(0 if found or walk else max(n, 1), n)
         device = _device_of(session)
-    _check_place(found, device, session.backend)
-    if walk is None:
-        arrays = HostArrays() if device is None else DeviceArrays(*device)
-        return DirectGravity(session, eps, arrays)
-    session.close()
-    is_small = n > 0 and _Trees(walk)._are_few(_THERE_AND_BACK * n)
-    if device is not None and (backend == "cuda-tree" or not is_small):
-        return DeviceTrees(*device, eps, walk)
-    with Grape6(backend="cpu-tree") as session:
-        return HostTrees(session.backend, threads, eps, walk)
-
-
-def _check_place(
-    found: tuple[str, DeviceArray] | None, device: tuple[CuPy, int] | None, backend: str
-) -> None:
-    if found is not None and device is None:
-        raise ArgumentError(
-            f"{found[0]} lies on a CUDA device, but {backend} computes on the CPU: give "
-            "NumPy's arrays, or another backend"
-        )
-
-
-def _find_shared(
-    found: tuple[str, DeviceArray] | None,
-    ranks: Ranks,
-    n: int,
-    eps: float,
-    walk: Attributes | None,
-    backend: str,
-    precision: str | None,
-    threads: int | None,
-) -> DirectGravity | SharedTrees:
-    """Gravity of the bodies of all ranks, of which this one has n; `found` lies on a device."""
-    n = int(ranks.counts(n).sum())
-    with ranks.step("a session"):
-        if walk is None:
+        if walk is None and ranks.comm is not None:
             if found is not None:
                 raise ArgumentError(
                     f"{found[0]} lies on a CUDA device, but direct sums of several ranks take "
                     "bodies from the host: give NumPy's arrays, or a tree for a backend"
                 )
-            session = Grape6(
-                comm=ranks.comm, backend=backend, precision=precision, threads=threads, jerk=False
-            )
-            session._board.prepare_for(max(n, 1), n)
-            return DirectGravity(session, eps, HostArrays(), ranks)
-        if found is not None and backend in _TREES_OF_DEVICES:
-            return SharedTrees(ranks, DeviceArrays(*_device_under(*found)), threads, eps, walk)
-        with Grape6(backend=backend, threads=threads) as session:
-            session._board.prepare_for(0, n)
+            device = None
+        if walk is None and found is not None and device is not None:
+            session._board.move_to(_device_under(*found)[1])
             device = _device_of(session)
-            _check_place(found, device, session.backend)
+        if found is not None and device is None:
+            raise ArgumentError(
+                f"{found[0]} lies on a CUDA device, but {session.backend} computes on the CPU: "
+                "give NumPy's arrays, or another backend"
+            )
+        if walk is None:
+            arrays = HostArrays() if device is None else DeviceArrays(*device)
+            return DirectGravity(session, eps, arrays, ranks)
+        session.close()
+        is_small = n > 0 and _Trees(walk)._are_few(_THERE_AND_BACK * n)
+        is_on_host = ranks.comm is None and is_small and backend != "cuda-tree"
+        return _trees(ranks, None if is_on_host else device, threads, eps, walk)
+
+
+def _trees(
+    ranks: Ranks, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
+) -> HostTrees | DeviceTrees | SharedTrees:
+    """Trees on a device, or on the host."""
+    if ranks.comm is not None:
         arrays = HostArrays() if device is None else DeviceArrays(*device)
         return SharedTrees(ranks, arrays, threads, eps, walk)
+    if device is not None:
+        return DeviceTrees(*device, eps, walk)
+    with Grape6(backend="cpu-tree") as session:
+        return HostTrees(session.backend, threads, eps, walk)
 
 
 def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
@@ -164,7 +143,7 @@ class _Gravity:
     """What all kinds share."""
 
     is_open = True
-    ranks: Ranks | None = None
+    ranks: Ranks = ONE
     _threads: int | None = None
 
     @property
@@ -190,7 +169,7 @@ class DirectGravity(_Gravity):
         session: Grape6,
         eps: float,
         arrays: HostArrays | DeviceArrays,
-        ranks: Ranks | None = None,
+        ranks: Ranks,
     ) -> None:
         self.arrays, self._session, self._eps, self.ranks = arrays, session, eps, ranks
         self.backend, self.precision = session.backend, session.precision
@@ -205,9 +184,11 @@ class DirectGravity(_Gravity):
     ) -> tuple[Floats, Floats]:
         self._check_open()
         heavy = mass != 0
-        first, all_are_heavy = self._of_ranks(bool(heavy.all()), len(mass))
+        with self.ranks.agreement("a sum") as agreement:
+            some_are_light = agreement.maximum(not heavy.all())
+        first, _ = self.ranks.numbered(len(mass))
         which: Attributes = {} if rows is None else {"pos": pos[rows], "index": first + rows}
-        if all_are_heavy:
+        if not some_are_light.value:
             self._session.set_particles(mass, pos)
         else:  # bodies without mass do not act
             xp = self.arrays.xp
@@ -216,14 +197,6 @@ class DirectGravity(_Gravity):
             which = which or {"pos": pos, "index": first + xp.arange(len(mass), dtype=np.int32)}
         found = self._session.forces(eps=self._eps, **which)
         return found.acc, found.pot
-
-    def _of_ranks(self, all_are_heavy: bool, n: int) -> tuple[int, bool]:
-        """The number of the first of n own bodies, and whether all bodies of all ranks act."""
-        if self.ranks is None:
-            return 0, all_are_heavy
-        with self.ranks.step("a sum") as said:
-            said.most[0] = not all_are_heavy
-        return int(self.ranks.counts(n)[: self.ranks.rank].sum()), not said.most[0]
 
 
 class _Trees(_Gravity):

@@ -132,7 +132,7 @@ class Hermite(Integration):
     ) -> None:
         del units  # of takes_quantities
         self._take_ranks(comm)
-        with self._together("Hermite()"):
+        with self._ranks.agreement("Hermite()"):
             validate.order("Hermite(mass, pos, vel)", mass, pos)
             self._library = libraries.library_of((mass, pos, vel))
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
@@ -154,13 +154,14 @@ class Hermite(Integration):
             }
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
-            with self._together("the arguments") as said:
+            with self._ranks.agreement("the arguments") as agreement:
                 if dt is not None:
                     self._settings["dt"] = validate.positive("dt", dt)
                 elif dt_max is not None:
                     self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
-                said.alike("the settings", repr(sorted(self._settings.items())))
-                said.alike("the bodies", mass, pos, vel, *([] if own_ids is None else [own_ids]))
+                agreement.same_contents("the settings", repr(sorted(self._settings.items())))
+                bodies = mass, pos, vel, *([] if own_ids is None else [own_ids])
+                agreement.same_contents("the bodies", *bodies)
             self._open(n, backend, precision, threads)
             if place.device is not None:
                 self._forces._board.move_to(place.device)
@@ -192,12 +193,11 @@ class Hermite(Integration):
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
         """A session, which decides where n bodies are integrated."""
-        with self._together("a session"):
+        with self._ranks.agreement("a session"):
             self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
             self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
-        if self._ranks is not None:
-            self._options["comm"] = self._ranks.comm
+        self._options["comm"] = self._ranks.comm
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
@@ -241,8 +241,9 @@ class Hermite(Integration):
             blocks: Untyped = self._blocks
             board = self._forces._board
             on_device = isinstance(blocks, DeviceBlocks)
-            if not on_device or not board.is_open or board.option("DEVICE") >= 0 or self._ranks:
-                raise  # of several ranks none goes on alone
+            is_lost = on_device and board.is_open and board.option("DEVICE") < 0
+            if not is_lost or self._ranks.size > 1:  # of which none goes on alone
+                raise
             self._blocks = blocks.on_host()
             return super()._call(name, *arguments, **options)
 
@@ -259,15 +260,19 @@ class Hermite(Integration):
 
 
 def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
-    """Blocks of bodies that live where the session computes."""
-    if setup.ranks is not None:
-        from grape6py.ranks.blocks import blocks_of_ranks
+    """Blocks of bodies that live where the sessions of all ranks compute."""
+    with setup.ranks.agreement("the bodies") as agreement:
+        agreement.same_contents("the precisions", setup.precision)
+        is_on_host = agreement.maximum(setup.board.option("DEVICE") < 0 or not _has_cupy())
+    return HostBlocks(setup) if is_on_host.value else DeviceBlocks(setup)
 
-        return blocks_of_ranks(setup)
-    if setup.board.option("DEVICE") >= 0:
-        with contextlib.suppress(ImportError):
-            return DeviceBlocks(setup)
-    return HostBlocks(setup)
+
+def _has_cupy() -> bool:
+    with contextlib.suppress(ImportError):
+        import cupy  # noqa: F401
+
+        return True
+    return False
 
 
 def _passes(given: object) -> int:

@@ -3,12 +3,16 @@
 The loop over blocks is the library's ``g6x_hermite_evolve_device`` (csrc/session/hermite_device.c,
 kernels/direct/hermite.cu): per block a few numbers come to the host, and what the session keeps
 there of the bodies that have moved.
+
+All ranks have the same bodies, each on its device, and share the sums of large blocks: each sums
+the forces of a share of the j particles, as rows of partial sums. These parts go to all ranks,
+which merge them on their devices: the bits are those of one rank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,18 +24,23 @@ from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
 from grape6py.integrators.blocks import KEPT, NAMES, Blocks, Moment, Setup
 from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.ranks.one_rank import ONE
+from grape6py.ranks.share import BLOCK
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CuPy
+    from grape6py.integrators.external import External
 
 # A force call of the device takes part of a second at most: then Ctrl-C works.
 _CHUNK_PAIRS, _CHUNK_ROWS = 2**37, 2**20
+# Fewest pairs of a block whose sum devices share (0.9 ms on an H200): smaller ones gain nothing, as
+# ranks wait for each other, besides for the parts.
+_PAIRS = 1 << 29
+_ROWS = 1 << 17  # of a block that are summed, and their parts brought together, at a time
 
 
 class DeviceBlocks(Blocks):
     """Bodies on the device of a session."""
-
-    HOST: ClassVar[type[HostBlocks]] = HostBlocks  # the same in NumPy's arrays
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -61,6 +70,20 @@ class DeviceBlocks(Blocks):
         pointers["address"] = cuda_pointer(self._everybody)
         self._at_everybody = ffi.new("struct g6x_hermite *", rule | pointers)
         self._latest, self._most_rows = 0.0, _CHUNK_ROWS
+        if setup.ranks.size > 1:
+            self._share_sums()
+
+    def _share_sums(self) -> None:
+        """Have memory for the parts of this rank and of all."""
+        ranks, at = self._ranks, self._at
+        ranks.connect(self._board.option("DEVICE"))
+        self._most_rows = rows = max(min(self.n, _ROWS), 64)
+        with self._device:
+            self._part = self._cupy.empty(rows * lib.G6X_PART_BYTES, np.uint8)
+            self._parts = self._cupy.empty(ranks.size * len(self._part), np.uint8)
+        at.part, at.parts = (ffi.cast("void *", a.data.ptr) for a in (self._part, self._parts))
+        at.part_rows, at.share, at.shares = rows, ranks.rank, ranks.size
+        at.share_pairs = _PAIRS
 
     def state(self) -> State:
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
@@ -93,8 +116,8 @@ class DeviceBlocks(Blocks):
         return self._latest
 
     def on_host(self) -> HostBlocks:
-        """The same integration in NumPy's arrays."""
-        host = self.HOST(self.setup)
+        """The same integration in NumPy's arrays, whose sums are not shared."""
+        host = HostBlocks(self.setup._replace(ranks=ONE))
         host.put(self.state())
         for name in KEPT:
             setattr(host, name, getattr(self, name))
@@ -114,6 +137,10 @@ class DeviceBlocks(Blocks):
 
     def at(self, time: float) -> Moment:
         """As :meth:`HostBlocks.at`."""
+        with self._ranks.sharing_errors():
+            return self._found_at(time)
+
+    def _found_at(self, time: float) -> Moment:
         if "work" in self.arrays:  # which is summed there
             host, self._sent = self.on_host(), False
             moment = host.at(time)
@@ -153,12 +180,15 @@ class DeviceBlocks(Blocks):
         finally:
             self._latest = max(self._latest, evolution.time)
 
-    def _add_function(self) -> None:
-        self._call_function(self.block_end, self._evolution.ni)
+    def _merge(self) -> None:
+        self._gather(self._evolution.part_bytes)
 
-    def _call_function(self, time: float, ni: int) -> None:
-        external = self.external
-        assert external is not None
+    def _gather(self, size: int) -> None:
+        """The parts of all ranks, on each."""
+        with self._device:
+            self._ranks.gather(self._part[:size], self._parts[: size * self._ranks.size], "a sum")
+
+    def _add_field(self, external: External, time: float, ni: int) -> None:
         with self._device:
             names = "xi", "vi", "field_acc", "field_jerk"
             pos, vel, acc, jerk = (self._block[name][:ni] for name in names)
@@ -176,10 +206,18 @@ class DeviceBlocks(Blocks):
         self.force_seconds += _clock.seconds() - began
 
     def _force_rows(self, rows: slice) -> None:
-        at, k, none = self._at_everybody, rows.start, ffi.NULL
-        targets = self.acting, rows.stop - k, at.address + k, at.xi + k, at.vi + k
-        sums = at.acc + k, at.jerk + k, at.pot + k
-        self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
+        ranks, at, k, none = self._ranks, self._at_everybody, rows.start, ffi.NULL
+        ni = rows.stop - k
+        targets = self.acting, ni, at.address + k, at.xi + k, at.vi + k, self._eps2
+        sums = at.acc + k, at.jerk + k, at.pot + k, none, none
+        is_large = self.acting * ni >= _PAIRS and self.acting >= BLOCK * ranks.size
+        if ranks.size == 1 or not is_large:
+            self._call(lib.g6x_forces_device, *targets, none, *sums)
+            return
+        part, size = self._at.part, ffi.new("long long *")
+        self._call(lib.g6x_force_part_device, *targets, 0, ranks.rank, ranks.size, part, size)
+        self._gather(size[0])
+        self._call(lib.g6x_merge_parts_device, ni, self._at.parts, ranks.size, *sums)
 
     def _send(self) -> None:
         own, at, nj = self._own, self._at, self.acting

@@ -3,6 +3,10 @@
 Forces come from a session of the library (``grape6.py``). :class:`HostBlocks` keeps the bodies in
 NumPy arrays; the loop over blocks is the library's ``g6x_hermite_evolve`` (csrc/session/hermite.c).
 For bodies on a CUDA device see ``hermite_device.py``.
+
+Bodies and derivatives are the same on all ranks, to the last bit, and so is all that is decided by
+them; what is shared out is the sum over the j particles, which is nearly all of the work (Harfst
+and others 2007, New Astronomy 12, 357: the copy algorithm).
 """
 
 from __future__ import annotations
@@ -16,10 +20,14 @@ import numpy as np
 
 from grape6py import _clock
 from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.integrators.blocks import CHANGED, NAMES, STATE, Blocks, Moment, Setup, first_steps
+from grape6py.ranks.share import Share
+from grape6py.ranks.sums import merge_rows
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Bools, CData, Floats, Int32s, State, Untyped
+    from grape6py._arrays.kinds import Bools, CData, Floats, Int32s, Int64s, State, Untyped
+    from grape6py.integrators.external import External
 
 
 class HostBlocks(Blocks):
@@ -53,6 +61,14 @@ class HostBlocks(Blocks):
             self._hermite.field = self.external.c
         for name, address in self._pointers.items():
             setattr(self._hermite, name, address)
+        self._looked: tuple[float, int, Moment] | None = None  # when, and blocks moved then
+        # Of the j particles whose forces this rank sums; partial rows, if there are others.
+        self._first, self._end = Share(self.acting, setup.ranks.size).of(setup.ranks.rank)
+        self._words: Int64s | None = None
+        if setup.ranks.size > 1:
+            self._words = np.zeros((n, WORDS), np.int64)
+            self._hermite.words = words_pointer(self._words)
+            self._hermite.share_first, self._hermite.share_end = self._first, self._end
 
     def _evolve(self, evolution: CData) -> int:
         if self.external is not None:
@@ -61,12 +77,38 @@ class HostBlocks(Blocks):
             lib.g6x_hermite_evolve(self._board.cluster, self._hermite, evolution)
         )
 
-    def _add_function(self) -> None:
-        self._call_function(self.block_end, self._evolution.ni)
+    def _merge(self) -> None:
+        e = self._evolution
+        self._merge_rows(e.ni)
+        if e.closer:
+            self._merge_nearest(e.ni, e.next)
 
-    def _call_function(self, time: float, ni: int) -> None:
-        b, external = self._block, self.external
-        assert external is not None
+    def _merge_rows(self, ni: int) -> None:
+        """The partial rows of all ranks, to acc, jerk and pot of the block."""
+        assert self._words is not None
+        b, words = self._block, self._words[:ni]
+        merge_rows(self._ranks, words)
+        sums = (pointer(array) for array in (b.acc, b.jerk, b.pot))
+        check(lib.g6x_from_partial(ni, words_pointer(words), *sums))
+
+    def _merge_nearest(self, ni: int, time: float) -> None:
+        """The nearest of those that the ranks have found; at equal distances the first one."""
+        b, h = self._block, self._hermite
+        found = np.empty((self._ranks.size, ni), np.int32)
+        self._ranks.comm.Allgather(np.ascontiguousarray(b.nearest[:ni]), found)
+        best = np.full(ni, np.inf)
+        pos, vel = np.empty((ni, 3)), np.empty((ni, 3))
+        state = h.t, h.x, h.v, h.a, h.j
+        for near in found:
+            check(lib.g6x_hermite_predict(ni, pointer(near), time, *state, pointer(pos),
+                                          pointer(vel)))  # fmt: skip
+            r2 = ((pos - b.xi[:ni]) ** 2).sum(axis=1)
+            r2[near == b.address[:ni]] = np.inf  # nobody else is there
+            nearer = r2 < best
+            best[nearer], b.nearest[:ni][nearer] = r2[nearer], near[nearer]
+
+    def _add_field(self, external: External, time: float, ni: int) -> None:
+        b = self._block
         b.field_acc[:ni], b.field_jerk[:ni] = 0.0, 0.0
         arrays = (array[:ni] for array in (b.xi, b.vi, b.field_acc, b.field_jerk))
         external.add(time, *arrays)
@@ -85,7 +127,7 @@ class HostBlocks(Blocks):
             if name in state:
                 getattr(self, name)[:] = self._in(np.asarray(state[name]))
         self.work_done = float(state.get("work_done", self.work_done))
-        self._sent = False
+        self._sent, self._looked = False, None
 
     def _latest_of_all(self) -> float:
         return float(self.t.max(initial=0.0))
@@ -176,8 +218,16 @@ class HostBlocks(Blocks):
         """All bodies at a time not after the next block's.
 
         Who is not there yet is brought there by a step of the same scheme, which is then
-        forgotten: when one looks does not change what will be seen later.
+        forgotten: when one looks does not change what will be seen later. A rank that looks once
+        more needs no other.
         """
+        looked = self._looked
+        if looked is None or looked[:2] != (time, self.blocks) or self._evolution.ni:
+            with self._ranks.sharing_errors():
+                self._looked = looked = time, self.blocks, self._found_at(time)
+        return looked[2]
+
+    def _found_at(self, time: float) -> Moment:
         time = self._since_epoch(time)
         if not (self.t == time).all():
             if self._evolution.ni:  # of a block that was left half way
@@ -227,14 +277,21 @@ class HostBlocks(Blocks):
 
     def _sums(self, ni: int, time: float) -> None:
         """Forces of the bodies."""
-        h, board = self._hermite, self._board
+        h, board, nj = self._hermite, self._board, self._end - self._first
         board.set_time(time)
-        for rows in board.chunks(ni, self.acting):
-            k, radii = rows.start, pointer(self._radii[rows])
-            call = board.cluster, self.acting, rows.stop - k, h.address + k, h.xi + k, h.vi + k
-            sums = h.acc + k, h.jerk + k, h.pot + k
-            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
-            board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
+        with self._ranks.sharing_errors():
+            for rows in board.chunks(ni, nj):
+                k, radii = rows.start, pointer(self._radii[rows])
+                call = board.cluster, nj, rows.stop - k, h.address + k, h.xi + k, h.vi + k
+                sums = h.acc + k, h.jerk + k, h.pot + k
+                board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
+                if self._words is None:
+                    board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
+                else:
+                    words = words_pointer(self._words[rows])
+                    board.check(lib.g6x_get_partial(board.cluster, rows.stop - k, words))
+            if self._words is not None:
+                self._merge_rows(ni)
 
     def _correct_all(self, time: float) -> None:
         """To xi and vi; the bodies stay where they are, so that no error of acc is asked for."""
@@ -248,8 +305,13 @@ class HostBlocks(Blocks):
     def _send(self) -> None:
         """Send everybody who acts, after a start or an interruption."""
         self._evolution.ni = self._evolution.stage = 0
-        nj = self.acting
-        derivatives = None, self.jerk[:nj] / 6, self.acc[:nj] / 2
-        self._board.write(
-            None, None, self.t[:nj], self._mass[:nj], *derivatives, self.vel[:nj], self.pos[:nj]
-        )
+        nj, board = self.acting, self._board
+        arrays = (self.t[:nj], self._mass[:nj], self.jerk[:nj] / 6, self.acc[:nj] / 2,
+                  self.vel[:nj], self.pos[:nj])  # fmt: skip
+        if self._words is None:
+            t, mass, *derivatives = arrays
+            board.write(None, None, t, mass, None, *derivatives)
+            return
+        given = (ffi.NULL if nj == 0 else pointer(np.ascontiguousarray(array)) for array in arrays)
+        share = board.cluster, nj, self._first, self._end
+        board.check(lib.g6x_share_particles(*share, *given))

@@ -155,8 +155,8 @@ class Leapfrog(Integration):
     ) -> None:
         del units  # of takes_quantities
         self._take_ranks(comm)
-        with self._together("Leapfrog()"):
-            with self._together("the arguments") as said:
+        with self._ranks.agreement("Leapfrog()"):
+            with self._ranks.agreement("the arguments") as agreement:
                 validate.order("Leapfrog(mass, pos, vel)", mass, pos)
                 self._library = libraries.library_of((mass, pos, vel))
                 if dt is not None:
@@ -168,10 +168,10 @@ class Leapfrog(Integration):
                     self._settings["boundary"] = validate.positive("boundary", boundary)
                 self._set_constant(G)
                 outside = external.make(field, orbit, self.G, self._settings)
-                said.alike("the settings", repr(sorted(self._settings.items())))
+                agreement.same_contents("the settings", repr(sorted(self._settings.items())))
             given = {"mass": mass, "pos": pos, "vel": vel}
             self._open(given, validate.length(mass), outside, backend, precision, threads)
-            with self._together("the bodies"), self._forces.arrays.place() as place:
+            with self._ranks.agreement("the bodies"), self._forces.arrays.place() as place:
                 mass = place.floats("mass", mass, (None,))
                 n = len(mass)
                 pos, vel = (place.floats(name, given[name], (n, 3)) for name in ("pos", "vel"))
@@ -228,10 +228,9 @@ class Leapfrog(Integration):
         s = self._settings
         walk = {k: s[k] for k in _WALK if k in s} if self._has_tree else None
         requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = gravity.find(given, n, s["eps"], walk, ranks=self._parts, **requested)
+        self._forces = gravity.find(given, n, s["eps"], walk, ranks=self._ranks, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
-        if self._parts is not None:
-            self._options["comm"] = self._parts.comm
+        self._options["comm"] = self._ranks.comm
         rule = (s.get("eta", 0.0), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"), self.G, outside)
         self._given_on_device = memory_space.first_on_device(given) is not None
@@ -287,8 +286,7 @@ class Leapfrog(Integration):
             if self._has_tree:
                 walk = {k: self._settings[k] for k in _WALK if k in self._settings}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
-                comm = self._options.get("comm")
-                with Tree(mass, pos, vel, backend=kind, comm=comm) as tree:
+                with Tree(mass, pos, vel, backend=kind, comm=self._ranks.comm) as tree:
                     if walk.pop("few_bodies", None) and are_few(len(tree)):
                         del walk["theta"]
                     found = tree.forces(eps=eps, **walk)
@@ -306,7 +304,7 @@ class Leapfrog(Integration):
             return given
 
     def _look(self, pot: bool = False) -> Untyped:
-        with self._turn:
+        with self._lock:
             return self._call("look", self.time, pot=pot)
 
     def _find_potential(self) -> Floats:

@@ -21,7 +21,6 @@ from grape6py.integrators.blocks import Moment
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
 from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
-from grape6py.ranks.ranks import together, total
 
 if TYPE_CHECKING:
     from grape6py.integrators.external import External
@@ -78,10 +77,7 @@ class Leaps:
 
     def _take(self, bodies: Bodies) -> None:
         """Have these bodies, with new ids, and count those of all ranks."""
-        self.first, self.n = 0, len(bodies.mass)
-        if self._ranks is not None:
-            counts = self._ranks.counts(self.n)
-            self.first, self.n = int(counts[: self._ranks.rank].sum()), int(counts.sum())
+        self.first, self.n = self._ranks.numbered(len(bodies.mass))
         ids = np.uint64(self.first) + np.arange(len(bodies.mass), dtype=np.uint64)
         self._bodies = bodies if bodies.ids is not None else bodies._replace(ids=ids)
 
@@ -97,14 +93,14 @@ class Leaps:
 
     def put(self, mass: Floats, state: State) -> None:
         """Take over what :meth:`state` gave."""
-        with together(self._ranks, "the bodies") as said, self._arrays.using():
-            said.most[:2] = state["t"].max(initial=0.0), (-state["t"]).max(initial=-np.inf)
+        with self._ranks.agreement("the bodies") as agreement, self._arrays.using():
+            latest = agreement.maximum(state["t"].max(initial=0.0))
+            earliest = agreement.minimum(state["t"].min(initial=np.inf))
             given = mass, *(state[name] for name in STATE)
             mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
-        time, earliest = float(said.most[0]), -float(said.most[1])
         own: Attributes = {} if self._shared else {"t": t, "dt": dt}
-        own["are_together"] = self._shared or time <= earliest
-        self._take(Bodies(time, 0, 0, mass, pos, vel, acc, **own))
+        own["are_together"] = self._shared or latest.value <= earliest.value
+        self._take(Bodies(latest.value, 0, 0, mass, pos, vel, acc, **own))
 
     def set_counters(self, steps: int, blocks: int) -> None:
         """Go on counting from there."""
@@ -181,10 +177,10 @@ class Leaps:
         if self._shared:
             largest = self.rule[2]
             return (round(bodies.time / largest) + 1) * largest
-        with together(self._ranks, "a block") as said, self._arrays.using():
+        with self._ranks.agreement("a block") as agreement, self._arrays.using():
             own = float((bodies.t + bodies.dt).min()) if len(bodies.mass) else np.inf
-            said.most[0] = -own
-        return -float(said.most[0])
+            earliest = agreement.minimum(own)
+        return earliest.value
 
     def grid(self, time: float) -> float:
         """The first multiple of the largest step after a time."""
@@ -214,9 +210,9 @@ class Leaps:
         """Energy of bodies in the field; where the frame moves, above that at its origin."""
         if self.external is None:
             return 0.0
-        with together(self._ranks, "the field"):
+        with self._ranks.agreement("the field"):
             found = mass * self.external.potential(time, pos, vel) if len(mass) else mass
-        return total(self._ranks, found)
+        return self._ranks.total(found)
 
     def energy_of_work(self, _: float) -> float:
         """The above has all."""
@@ -228,10 +224,9 @@ class Leaps:
 
     def _who_leaves(self, old: Bodies, new: Bodies) -> list[Sighting]:
         """Bodies that are outside the watched sphere, which they leave on a straight line."""
-        with together(self._ranks, "a block"):
+        with self._ranks.agreement("a block"):
             when, who = self._own_who_leave(old, new)
-        if self._ranks is not None:
-            when, who = (np.concatenate(self._ranks.gathered(array)) for array in (when, who))
+        when, who = (np.concatenate(self._ranks.gathered(array)) for array in (when, who))
         leave = zip(when.tolist(), who.tolist(), strict=True)
         return sorted(Sighting(time, body, None) for time, body in leave)
 
@@ -267,12 +262,10 @@ class Leaps:
                 vel = arrays.kick(bodies, to, acc)
                 new = bodies._replace(time=time, pos=at, vel=vel, acc=acc, pot=pot)
             else:
-                with together(self._ranks, "a block"):
+                with self._ranks.agreement("a block"):
                     rows = arrays.numbers(bodies.t + bodies.dt == time)
                     at = arrays.drift(bodies, time)
-                moved = len(rows)
-                if self._ranks is not None:
-                    moved = int(self._ranks.counts(moved).sum())
+                _, moved = self._ranks.numbered(len(rows))
                 all_move = moved == self.n
                 which = None if all_move else rows
                 acc, _ = self._force(bodies, at, self._predicted(bodies, time), time, which)
@@ -311,7 +304,7 @@ class Leaps:
         with self._arrays.using():
             acc, pot = self._gravity.forces(mass, at, rows, bodies.acc)
             if self.external is not None:
-                with together(self._ranks, "the field"):
+                with self._ranks.agreement("the field"):
                     self._add_field(self.external, at, vel, rows, acc, time)
         self.force_seconds += _clock.seconds() - began
         return acc, pot
@@ -336,7 +329,7 @@ class Leaps:
         if self._boundary is None:
             return
         bodies, arrays, before = self._bodies, self._arrays, self.n
-        with together(self._ranks, "the boundary"), arrays.using():
+        with self._ranks.agreement("the boundary"), arrays.using():
             inside = (bodies.pos * bodies.pos).sum(axis=1) <= self._boundary**2
             if not inside.all():
                 who = arrays.numbers(inside)

@@ -1,23 +1,24 @@
 """What one asks of bodies on their way: arrays of them, energy, momenta, radii.
 
-Where each of several ranks has bodies of its own (`_parts`), arrays are of those, and sums over the
-bodies of all ranks, which all ask for.
+Where each rank has bodies of its own (`_owners`), arrays are of those, and sums over the bodies of
+all ranks, which all ask for.
 """
 
 from __future__ import annotations
 
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
+from grape6py._arrays.closed import Closed
 from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, SpecificCheck, remedies
 from grape6py.models import Particles
-from grape6py.ranks.ranks import together, total
+from grape6py.ranks.one_rank import ONE, ranks_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -33,15 +34,23 @@ if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
 
-class Quantities:
-    """Bodies on their way, looked at; see :class:`~.base.Integration`."""
+class Quantities(Closed):
+    """Bodies on their way, looked at; see :class:`~.base.Integration`.
+
+    All ranks have all bodies, or, with SHARES_BODIES, each has its own: then these are the
+    `_owners`, else each rank by itself is. A call that all make is an agreement of the ranks: it
+    fails on all if it fails on one.
+    """
+
+    SHARES_BODIES: ClassVar[bool] = False
+    _ranks: Ranks
+    _owners: Ranks
 
     _settings: Attributes
     _options: Attributes
     _forces: Grape6 | Gravity
     _blocks: HostBlocks | DeviceBlocks | Leaps
 
-    _parts: Ranks | None
     _library: str | None = None  # whose arrays the bodies came in
     _G: float
     _time: float
@@ -54,7 +63,12 @@ class Quantities:
     _first_energy: float | None  # without changes; known if an event asks for it
     _energy_change: float
     _net_change: int
-    _turn: threading.RLock
+    _lock: threading.RLock  # of a thread that moves the bodies or looks at them
+
+    def _take_ranks(self, comm: Untyped) -> None:
+        """Be one of the ranks of a communicator, or the only one."""
+        self._ranks = ranks_of(comm)
+        self._owners = self._ranks if self.SHARES_BODIES else ONE
 
     def __len__(self) -> int:
         return self.n
@@ -169,7 +183,7 @@ class Quantities:
         Each body is given at its own time t, which counts from `epoch`, and differs from
         :attr:`pos` and :attr:`vel` unless all bodies are at :attr:`time`.
         """
-        with self._turn:
+        with self._lock:
             return self._blocks.state() | self._extra()
 
     def _extra(self) -> State:
@@ -193,11 +207,10 @@ class Quantities:
 
     def _largest_id(self) -> int:
         """The largest number of a body, on any rank; -1 without bodies."""
-        with together(self._parts, "ids"):
-            largest = np.array([self._own_ids().max(initial=0)])
-        if self._parts is not None:
-            largest = self._parts.largest(largest)
-        return int(largest[0]) if self.n else -1
+        with self._owners.agreement("ids"):
+            own = np.array([self._own_ids().max(initial=0)])
+        largest = int(self._owners.largest(own)[0])
+        return largest if self.n else -1
 
     @property
     def origin(self) -> tuple[Floats, Floats]:
@@ -208,7 +221,7 @@ class Quantities:
         external = self._blocks.external
         if external is None or external.frame is None:
             return np.zeros(3), np.zeros(3)
-        with self._turn:
+        with self._lock:
             pos, vel, *_ = (np.array(list(row)) for row in external.origin(self.time))
         return pos, vel
 
@@ -223,7 +236,7 @@ class Quantities:
         return getattr(self._blocks, name)(*arguments, **options)
 
     def _synchronised(self) -> Moment:
-        with self._turn:
+        with self._lock:
             if self._seen is None:
                 self._seen = self._call("at", self.time)
             return self._seen
@@ -243,7 +256,7 @@ class Quantities:
         """The potential, for NumPy."""
         mass, pos = self._blocks.mass, self._synchronised().pos
         mass = mass if self._G == 1 else mass * self._G
-        find = diagnostics.potential if self._parts is None else diagnostics.summed_potential
+        find = diagnostics.summed_potential if self.SHARES_BODIES else diagnostics.potential
         return find(mass, pos, self._settings["eps"], **self._options)
 
     def energy(self) -> diagnostics.Energy:
@@ -266,7 +279,7 @@ class Quantities:
             body has mass, it says nothing: then by the specific energies of those without mass,
             v^2/2 and the potential, in the frame of that body.
         """
-        with together(self._parts, "energy()"):
+        with self._owners.agreement("energy()"):
             energy = self._find_energy()
         error = self._energy_check.error(self.n - self._net_change, energy, self._energy_change)
         specific = self._specific_error()
@@ -279,7 +292,7 @@ class Quantities:
     def _find_energy(self) -> diagnostics.Energy:
         mass, (pos, vel, *_) = self._blocks.mass, self._synchronised()
         pot = self._known_potential()
-        energy = diagnostics.energy(mass, pos, vel, pot=pot, ranks=self._parts)
+        energy = diagnostics.energy(mass, pos, vel, pot=pot, ranks=self._owners)
         if self._blocks.external is None:
             return energy
         of_places = self._blocks.external_energy(self.time, mass, pos, vel)
@@ -290,18 +303,18 @@ class Quantities:
         where one body acts on them, or a field from outside alone."""
         mass, external = self._blocks.mass, self._blocks.external
         heavy = mass != 0
-        acting = total(self._parts, heavy.astype(float))
+        acting = self._owners.total(heavy.astype(float))
         if acting > 1 or (acting and external is not None) or acting == self.n:
             return None
         pos, vel, *_ = self._synchronised()
         light = ~heavy
         pot = self._known_potential()[light]
-        pos, vel = pos[light], vel[light] - self.momentum() / (total(self._parts, mass) or 1.0)
-        with together(self._parts, "the field"):
+        pos, vel = pos[light], vel[light] - self.momentum() / (self._owners.total(mass) or 1.0)
+        with self._owners.agreement("the field"):
             if external is not None and len(pos):
                 pot = pot + external.potential(self.time, pos, vel)
         half_v2 = (vel * vel).sum(axis=1) / 2
-        return self._specific_check.error(self._own_ids()[light], half_v2, pot, self._parts)
+        return self._specific_check.error(self._own_ids()[light], half_v2, pot, self._owners)
 
     def _warn_of_energy(self, error: float) -> None:
         advice = remedies(self._settings, self.precision)
@@ -319,21 +332,21 @@ class Quantities:
 
     def momentum(self) -> Floats:
         """Total momentum; shape (3,)."""
-        with together(self._parts, "momentum()"):
+        with self._owners.agreement("momentum()"):
             vel = self._synchronised().vel
-            return diagnostics.momentum(self._blocks.mass, vel, ranks=self._parts)
+            return diagnostics.momentum(self._blocks.mass, vel, ranks=self._owners)
 
     def angular_momentum(self) -> Floats:
         """Total angular momentum about the origin; shape (3,)."""
-        with together(self._parts, "angular_momentum()"):
+        with self._owners.agreement("angular_momentum()"):
             given = self._blocks.mass, *self._synchronised()[:2]
-            return diagnostics.angular_momentum(*given, ranks=self._parts)
+            return diagnostics.angular_momentum(*given, ranks=self._owners)
 
     def centre_of_mass(self) -> Floats:
         """Centre of mass; shape (3,). NaN without mass."""
-        with together(self._parts, "centre_of_mass()"):
+        with self._owners.agreement("centre_of_mass()"):
             pos = self._synchronised().pos
-            return diagnostics.centre_of_mass(self._blocks.mass, pos, ranks=self._parts)
+            return diagnostics.centre_of_mass(self._blocks.mass, pos, ranks=self._owners)
 
     def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
@@ -343,16 +356,16 @@ class Quantities:
         self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
     ) -> Floats:
         """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
-        with together(self._parts, "lagrangian_radii()"):
+        with self._owners.agreement("lagrangian_radii()"):
             given = self._blocks.mass, self._synchronised().pos, fractions, centre
-            return diagnostics.lagrangian_radii(*given, ranks=self._parts)
+            return diagnostics.lagrangian_radii(*given, ranks=self._owners)
 
     def binaries(self) -> Binaries:
         """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""
         from grape6py.bound_pairs import binaries
 
-        with together(self._parts, "binaries()"):
-            if self._parts is not None:
+        with self._owners.agreement("binaries()"):
+            if self._owners.size > 1:
                 raise ArgumentError(
                     "binaries() are of bodies that one rank has, and here each has its own: look "
                     "for them in a file of the run"

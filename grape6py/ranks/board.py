@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from grape6py._arrays import memory_space, validate
-from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Numbers, Untyped
+from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py.errors import AddressError, ArgumentError
@@ -54,28 +54,28 @@ class SharedBoard:
     def set_particles(self, given: Mapping[str, Untyped]) -> None:
         """All ranks' particles, one rank's behind the other's; or those at some addresses."""
         ranks = self.ranks
-        with ranks.step("set_particles()") as said:
+        with ranks.agreement("set_particles()") as agreement:
             self._board.check_open()
-            said.same("whether an address is given", given["address"] is not None)
+            agreement.same("whether an address is given", given["address"] is not None)
             rows, address = self._rows(given)
-            said.most[0] = rows[:, 1].max(initial=0.0) if len(rows) else 0.0
-            said.most[1] = given["index"] is not None
-            said.most[2:6] = [given[name] is not None for name in _VECTORS]
-        has_index, has = bool(said.most[1]), said.most[2:6].astype(bool)
+            latest = agreement.maximum(rows[:, 1].max(initial=0.0))
+            has_index = agreement.maximum(given["index"] is not None)
+            has = [agreement.maximum(given[name] is not None) for name in _VECTORS]
         if address is None:
             counts = ranks.counts(len(rows))
             self._set_share(counts)
             first = self._given[ranks.rank]
-            if not has_index:
+            if not has_index.value:
                 rows[:, 0] = first + np.arange(len(rows))
             got, _ = ranks.exchanged(rows, self._share.cuts(first, first + len(rows)))
             at = np.arange(len(got))
-            self.time = float(said.most[0])
+            self.time = latest.value
         else:
             got, at = self._routed(rows, address)
-            self.time = max(self.time, float(said.most[0]))
-        with ranks.step("set_particles()"):
-            self._write(got, at, has_index or address is None, has, is_new=address is None)
+            self.time = max(self.time, latest.value)
+        with ranks.agreement("set_particles()"):
+            has_index_ = bool(has_index.value) or address is None
+            self._write(got, at, has_index_, [h.value for h in has], is_new=address is None)
         self._scale_known = False
 
     def _rows(self, given: Mapping[str, Untyped]) -> tuple[Floats, Int64s | None]:
@@ -115,7 +115,7 @@ class SharedBoard:
         return got, at - self._first
 
     def _write(
-        self, rows: Floats, at: Int64s, has_index: bool, has: AnyArray, *, is_new: bool
+        self, rows: Floats, at: Int64s, has_index: bool, has: list[float], *, is_new: bool
     ) -> None:
         address = at.astype(np.int32)
         label = rows[:, 0].astype(np.int32) if has_index else self._table.labels_of(address)
@@ -151,17 +151,19 @@ class SharedBoard:
     ) -> Forces:
         """As :meth:`Grape6.forces`, for the targets of each rank."""
         kinds = pos is not None, index is not None, h is not None, bool(nn), bool(same)
-        with self.ranks.step("forces()") as said:
+        with self.ranks.agreement("forces()") as agreement:
             self._board.check_open()
             eps, eps2 = validate.softening(eps)
-            said.same("eps", eps)
-            said.same("time", time)
-            said.same("whether pos, index, h, nn and same are given", *kinds)
+            agreement.same("eps", eps)
+            agreement.same("time", time)
+            agreement.same("whether pos, index, h, nn and same are given", *kinds)
             if same and pos is None:
                 raise ArgumentError("same=True: give the targets that all ranks have")
             targets = None if pos is None else self._targets(pos, vel, index, h)
-            said.alike("the targets", *(targets if same and targets is not None else ()))
-            said.most[0] = -float(self._table.labels.min(initial=0))
+            agreement.same_contents(
+                "the targets", *(targets if same and targets is not None else ())
+            )
+            lowest = agreement.minimum(self._table.labels.min(initial=0))
         if time is not None:
             self.time = validate.number("time", time)
         self._board.set_time(self.time)
@@ -172,7 +174,7 @@ class SharedBoard:
             targets = self._own_particles(h)
         elif index is None:  # a label that no particle has
             targets = targets._replace(
-                label=np.full(len(targets.pos), min(-int(said.most[0]), 0) - 1, np.int32)
+                label=np.full(len(targets.pos), int(lowest.value) - 1, np.int32)
             )
         return self._sums.forces(self._nj, targets, eps2, nn=nn, lists=h is not None, same=same)
 
@@ -192,7 +194,7 @@ class SharedBoard:
     def _own_particles(self, h: Numbers | None) -> Targets:
         """The particles that this rank has given, predicted by those that have them."""
         ranks = self.ranks
-        with ranks.step("forces()"):
+        with ranks.agreement("forces()"):
             own = np.column_stack([*self._board.predicted(self._nj), self._table.labels])
             radii = self._radii(h, int(np.diff(self._given)[ranks.rank]))
         end = self._first + self._nj
@@ -200,25 +202,3 @@ class SharedBoard:
         rows, _ = ranks.exchanged(own, cuts)
         pos, vel = (np.ascontiguousarray(rows[:, c]) for c in (slice(3), slice(3, 6)))
         return Targets(pos, vel, radii, rows[:, 6].astype(np.int32))
-
-
-def shared_potential(
-    comm: Untyped, mass: Numbers, pos: Numbers, eps: float, **options: Untyped
-) -> Floats:
-    """Potential at particles that all ranks have, of which each rank asks for some."""
-    from grape6py.diagnostics import summed_potential
-
-    ranks = Ranks(comm)
-    with ranks.step("potential()") as said:
-        validate.order("potential(mass, pos)", mass, pos)
-        place = memory_space.for_host({"mass": mass, "pos": pos})
-        pos = place.floats("pos", pos, (None, 3))
-        n = len(pos)
-        mass = place.floats("mass", mass, (n,))
-        said.alike("the particles", mass, pos)
-    cuts = Share(n, ranks.size).first
-    rows = slice(cuts[ranks.rank], cuts[ranks.rank + 1])
-    pot = summed_potential(mass[rows], pos[rows], eps, comm=comm, **options)
-    found = np.empty(n)
-    comm.Allgatherv(pot, [found, np.diff(cuts)])
-    return found

@@ -33,23 +33,24 @@ KINDS = ("auto", "nccl", "mpi", "host")
 def find(ranks: Ranks, device: int | None) -> Carrier:
     """What all ranks use, of which each is on a device or on none."""
     links: dict[tuple[str, bytes], Carrier] = ranks.link.carriers
-    with ranks.step("a link") as said:
+    with ranks.agreement("a link") as agreement:
         wanted = os.environ.get("GRAPE6_TRANSFERS") or "auto"
         if wanted not in KINDS:
             raise ArgumentError(f"GRAPE6_TRANSFERS={wanted}: use one of {', '.join(KINDS)}")
-        said.alike("GRAPE6_TRANSFERS", wanted)
+        agreement.same_contents("GRAPE6_TRANSFERS", wanted)
         place, cannot = _place_of(device), None
         if device is not None and wanted in ("auto", "nccl"):
             cannot = _why_no_nccl()
-        said.most[:3] = device is None, cannot is not None, (wanted, place) not in links
-    some_are_on_hosts, some_cannot, is_new = said.most[:3]
-    if is_new:
+        some_are_on_hosts = agreement.maximum(device is None)
+        some_cannot = agreement.maximum(cannot is not None)
+        is_new = agreement.maximum((wanted, place) not in links)
+    if is_new.value:
         places = {each.tobytes() for each in ranks.gathered(np.frombuffer(place, np.uint8))}
-        if device is None or some_are_on_hosts or wanted == "host":
+        if device is None or some_are_on_hosts.value or wanted == "host":
             links[wanted, place] = ByMPI(ranks)
         elif wanted == "mpi":
             links[wanted, place] = ByMPI(ranks, between_devices=True)
-        elif len(places) == ranks.size and not some_cannot:
+        elif len(places) == ranks.size and not some_cannot.value:
             links[wanted, place] = ByNCCL(ranks, device)
         elif wanted == "nccl":
             why = cannot or "ranks share a GPU, or the CuPy of one has no NCCL"

@@ -122,19 +122,19 @@ class DomainTree:
         ranks, bound = self.ranks, walk.bound
         last_acc = last_acc if bound else None
         timed, like = self._stages.timed, self.pos
-        with timed("regions", like), ranks.step("a sum"):
+        with timed("regions", like), ranks.agreement("a sum"):
             if targets[0] is not None:
                 found = regions_of(targets[0], last_acc)
             else:
                 found = self.inner.regions(self.pos, last_acc)
         with timed("exchange", like, meets=True):
             regions = ranks.gathered(found)
-        with timed("parts", like), ranks.step("a sum"):
+        with timed("parts", like), ranks.agreement("a sum"):
             regions[ranks.rank] = regions[ranks.rank][:0]
             parts = self.inner.parts(regions, **walk._asdict())
         with timed("exchange", like, meets=True):
             theirs = self._exchanged(parts)
-        with timed("sum", like), ranks.step("a sum"):
+        with timed("sum", like), ranks.agreement("a sum"):
             call = theirs, ni, *targets, last_acc
             *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict(), few=few)
         acc, pot, jerk = arrays

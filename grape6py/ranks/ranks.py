@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
 from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers, endings
+from grape6py.ranks.agreement import NUMBERS, Agreement
 from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-
-_NUMBERS = 16  # that a step may agree on
-_MOST = 8  # and of which it finds the maxima
-_SENT = 1 + 2 * (1 + _NUMBERS) + _MOST  # numbers that it tells
-_WORD = 6  # bytes of a digest in a number, which holds 53 bits
 _ROWS = 1 << 20  # of a message to the first rank
 _END = "the end of the program"
 
@@ -43,82 +36,14 @@ def mpi() -> ModuleType:
     return MPI
 
 
-def _told(error: BaseException) -> BaseException:
+def _known(error: BaseException) -> BaseException:
     """An error that all ranks know."""
-    error._is_told = True  # type: ignore[attr-defined]
+    error._is_known = True  # type: ignore[attr-defined]
     return error
 
 
-def _is_told(error: BaseException) -> bool:
-    return getattr(error, "_is_told", False)
-
-
-class Together:
-    """What a rank says in a step, and in the end what all have said.
-
-    Attributes
-    ----------
-    most : ndarray, shape (8,)
-        Numbers, of which all ranks have the maxima in the end.
-    """
-
-    def __init__(self) -> None:
-        self.most = np.zeros(_MOST)
-        self._numbers: list[float] = []
-        self._said: list[tuple[int, str]] = []  # for each: numbers up to there, and its complaint
-
-    def same(self, what: str, *values: float | None) -> None:
-        """Numbers, or None, that must be equal on all ranks; an ArgumentError if one is none."""
-        numbers = [-np.inf if v is None else validate.number(what, v) for v in values]
-        shown = ", ".join(map(str, values if None in values else numbers))
-        self._say(numbers, f"{what} differs between the ranks: {shown} on rank")
-
-    def alike(self, what: str, *parts: AnyArray | str) -> None:
-        """Arrays and texts that must be equal on all ranks, to the last bit."""
-        found = hashlib.sha256()
-        for part in parts:
-            text = part if isinstance(part, str) else f"{part.dtype}{part.shape}"
-            found.update(f"{len(text)} {text}".encode())
-            if not isinstance(part, str):
-                found.update(part.tobytes())
-        digest = found.digest()
-        words = (digest[k : k + _WORD] for k in range(0, 4 * _WORD, _WORD))
-        self._say(
-            [float(int.from_bytes(word)) for word in words],
-            f"{what} differ between the ranks; this is rank",
-        )
-
-    def _say(self, numbers: list[float], complaint: str) -> None:
-        self._numbers += numbers
-        self._said.append((len(self._numbers), complaint))
-
-    def _packed(self) -> Floats:
-        numbers = np.zeros(_NUMBERS)
-        numbers[: len(self._numbers)] = self._numbers
-        return numbers
-
-    def _complaint(self, is_equal: AnyArray) -> str | None:
-        """About the first that differs."""
-        wrong = int(np.argmin(is_equal))
-        return None if is_equal[wrong] else next(c for end, c in self._said if wrong < end)
-
-
-def ranks_of(comm: Untyped) -> Ranks | None:
-    """The ranks of a communicator, if there is one."""
-    return None if comm is None else Ranks(comm)
-
-
-def total(ranks: Ranks | None, values: Floats | Sequence[float]) -> float:
-    """The sum of values, of all ranks if there are some: math.fsum, which rounds once.
-
-    So it has the same bits, whichever rank has which values.
-    """
-    return math.fsum(values) if ranks is None else ranks.total(values)
-
-
-def together(ranks: Ranks | None, call: str) -> AbstractContextManager[Together]:
-    """A step of the ranks, if there are some."""
-    return contextlib.nullcontext(Together()) if ranks is None else ranks.step(call)
+def _is_known(error: BaseException) -> bool:
+    return getattr(error, "_is_known", False)
 
 
 class Ranks:
@@ -140,114 +65,118 @@ class Ranks:
         self.comm, self._calls = self.link.comm, self.link.calls
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._carrier: carriers.Carrier = carriers.ByMPI(self)
-        self._is_alone = False
+        self._shares_errors = False
         self._checks: dict[tuple[str, ...], tuple[Floats, Floats]] = {}
 
     @contextlib.contextmanager
-    def step(self, call: str) -> Iterator[Together]:
+    def agreement(self, call: str) -> Iterator[Agreement]:
         """Context of what each rank does on its own, before all go on together.
 
         If it fails on one rank it fails on all: there with its own error, on the others with a
         RankError that tells it; sys.exit and Ctrl-C are errors, too. If the ranks are in different
-        calls, or say what is not the same, all have an ArgumentError; if one has ended its program,
-        the others a RankError. Steps may be within steps.
+        calls, or have different values of what must be the same, all have an ArgumentError; if one
+        has ended its program, the others a RankError. Agreements may be within agreements.
         """
-        said, is_outermost = Together(), not self._calls
+        agreement, is_outermost = Agreement(), not self._calls
         with endings.late_interrupts(self.link) if is_outermost else contextlib.nullcontext():
             self._check_link()
             self._calls.append(call)
             try:
                 if is_outermost:
                     self.check()  # that all are there
-                yield said
+                yield agreement
                 self.link.raise_pending()
             except BaseException as error:
-                self._tell(said, error)
+                self._send_error(agreement, error)
                 raise
             else:
-                self._agree(said, None)
+                self._agree(agreement, None)
             finally:
                 self._calls.pop()
 
-    def _tell(self, said: Together, error: BaseException) -> None:
+    def _send_error(self, agreement: Agreement, error: BaseException) -> None:
         """Let all ranks know of an error, if that is possible, and necessary."""
         if isinstance(error, self.MPI.Exception):
             self.link.tear(endings.shown(error))
-        if self.link.over is None and not _is_told(error):
-            self._agree(said, error)
+        if self.link.over is None and not _is_known(error):
+            self._agree(agreement, error)
 
     def _check_link(self) -> None:
         if self.link.over is not None:
-            raise _told(RankError(self.link.over))
+            raise _known(RankError(self.link.over))
 
     def leave(self, why: str) -> None:
         """Be at the end of the program, until all ranks are, or know of it."""
         self._calls[:] = [_END + why]
         while self.link.over is None:
             with contextlib.suppress(RankError):
-                self._agree(Together(), None)
+                self._agree(Agreement(), None)
                 return
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Context of calls on all ranks, in which an error of one ends the next step of the others.
+    def sharing_errors(self) -> Iterator[None]:
+        """Context of calls on all ranks, in which an error of one ends the others' next agreement.
 
         Within another one it does nothing.
         """
-        if self._is_alone:
+        if self._shares_errors:
             yield
             return
-        self._is_alone = True
+        self._shares_errors = True
         try:
             yield
         except BaseException as error:
-            self._tell(Together(), error)
+            self._send_error(Agreement(), error)
             raise
         finally:
-            self._is_alone = False
+            self._shares_errors = False
 
     def check(self, *call: str) -> None:
-        """As a step in which a rank does nothing, in a tenth of the time."""
+        """As an agreement on nothing, in a tenth of the time."""
         self._check_link()
         self.link.raise_pending()
         calls = (*self._calls, *call)
         if calls not in self._checks:
             with_call = " in ".join(reversed(calls))
-            self._checks[calls] = self._sent(with_call, Together(), None), np.empty(_SENT)
+            self._checks[calls] = (
+                (sent := self._sent(with_call, Agreement(), None)),
+                np.empty_like(sent),
+            )
         sent, got = self._checks[calls]
         self.comm.Allreduce(sent, got, self.MPI.MAX)
         if got.tobytes() != sent.tobytes():
             self._calls.extend(call)
             try:
-                self._judge(got, Together(), None)
+                self._judge(got, Agreement(), None)
             finally:
                 del self._calls[len(self._calls) - len(call) :]
 
-    def _sent(self, call: str, said: Together, error: BaseException | None) -> Floats:
-        """What a rank tells the others at the end of a step, of the same length wherever it is."""
+    def _sent(self, call: str, agreement: Agreement, error: BaseException | None) -> Floats:
+        """What a rank sends the others in an agreement, of the same length wherever it is."""
         failed = -float(self.rank) if error is not None else -float(self.size)
         call = _END if call.startswith(_END) else call  # whatever has ended it
-        same = np.concatenate([[zlib.crc32(call.encode())], said._packed()])
-        sent: Floats = np.concatenate([[failed], same, -same, said.most])
+        same = np.concatenate([[zlib.crc32(call.encode())], agreement.equal_numbers()])
+        sent: Floats = np.concatenate([[failed], same, -same, agreement.extremes()])
         return sent
 
-    def _agree(self, said: Together, error: BaseException | None) -> None:
-        """One sum over all ranks."""
+    def _agree(self, agreement: Agreement, error: BaseException | None) -> None:
+        """One maximum over all ranks."""
         call = " in ".join(reversed(self._calls))
-        self._judge(self.largest(self._sent(call, said, error)), said, error)
+        self._judge(self.largest(self._sent(call, agreement, error)), agreement, error)
 
-    def _judge(self, got: Floats, said: Together, error: BaseException | None) -> None:
+    def _judge(self, got: Floats, agreement: Agreement, error: BaseException | None) -> None:
         """What all have sent."""
-        call, size = " in ".join(reversed(self._calls)), 1 + _NUMBERS
+        call, size = " in ".join(reversed(self._calls)), 1 + NUMBERS
         first = int(-got[0])
         if first < self.size:
             text = None if error is None else endings.shown(error)
             text = self.broadcast(text, first)
             if error is None:
-                raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
-            _told(error)
+                raise _known(RankError(f"on rank {first} of {self.size}: {text}"))
+            _known(error)
             return
-        _, most, least, said.most[:] = np.split(got, np.cumsum([1, size, size]))
+        _, most, least, maxima = np.split(got, np.cumsum([1, size, size]))
+        agreement.take(maxima)
         is_equal = most == -least
         if not is_equal[0]:
             for rank, its in enumerate(self.comm.allgather(call)):
@@ -255,11 +184,11 @@ class Ranks:
                     why = its.removeprefix(_END)
                     self.link.over = f"rank {rank} of {self.size} has ended its program{why}"
                     self._check_link()
-            raise _told(
+            raise _known(
                 ArgumentError(f"the ranks make different calls: {call} on rank {self.rank}")
             )
-        if complaint := said._complaint(is_equal[1:]):
-            raise _told(ArgumentError(f"{complaint} {self.rank}"))
+        if complaint := agreement.complaint(is_equal[1:]):
+            raise _known(ArgumentError(f"{complaint} {self.rank}"))
 
     def counts(self, n: int) -> Int64s:
         """A number of each rank."""
@@ -267,9 +196,19 @@ class Ranks:
         self.comm.Allgather(np.array([n], np.int64), found)
         return found
 
+    def numbered(self, n: int) -> tuple[int, int]:
+        """Number of the first of this rank's n rows among those of all, and how many these are."""
+        counts = self.counts(n)
+        return int(counts[: self.rank].sum()), int(counts.sum())
+
     def broadcast(self, value: Untyped, rank: int = 0) -> Untyped:
         """What that rank has."""
         return self.comm.bcast(value, root=rank)
+
+    def from_each(self, value: Untyped) -> list[Untyped]:
+        """What each rank has."""
+        found: list[Untyped] = self.comm.allgather(value)
+        return found
 
     def summed(self, array: AnyArray) -> AnyArray:
         """The sums over the ranks, element by element."""
@@ -284,15 +223,18 @@ class Ranks:
         return found
 
     def total(self, values: Floats | Sequence[float]) -> float:
-        """See :func:`total`."""
+        """The sum of all ranks' values: math.fsum, which rounds once.
+
+        So it has the same bits, whichever rank has which values.
+        """
         parts: list[float] = []  # whose exact sum is that of this rank's values
-        with self.step("a sum"):
+        with self.agreement("a sum"):
             own = np.asarray(values).tolist()
             while rest := math.fsum(itertools.chain(own, (-part for part in parts))):
                 parts.append(rest)
                 if not math.isfinite(rest):
                     break
-        return math.fsum(itertools.chain.from_iterable(self.comm.allgather(parts)))
+        return math.fsum(itertools.chain.from_iterable(self.from_each(parts)))
 
     def rows(self, n: int) -> slice:
         """This rank's share of n rows that are the same on all."""
@@ -315,7 +257,7 @@ class Ranks:
     def to_first(self, rows: AnyArray) -> AnyArray:
         """The rows of all ranks on the first one, one rank's behind the other's; else none."""
         counts, rows = self.counts(len(rows)), np.ascontiguousarray(rows)
-        with self.step("a look at all ranks' bodies"):
+        with self.agreement("a look at all ranks' bodies"):
             n = int(counts.sum()) if self.rank == 0 else 0
             found = np.empty((n, *rows.shape[1:]), rows.dtype)
         if self.rank > 0:
@@ -349,7 +291,7 @@ class Ranks:
         Rows may be CuPy's on the device of this rank (:meth:`connect`); what came is there, too.
         """
         begin = np.concatenate([[0], np.cumsum(self.swapped(np.diff(cuts)))])
-        with self.step("an exchange"):
+        with self.agreement("an exchange"):
             xp = module_of(rows)
             rows = xp.ascontiguousarray(rows)
             found = xp.empty((int(begin[-1]), *rows.shape[1:]), rows.dtype)

@@ -22,6 +22,10 @@ class Share:
         blocks = -(-n // BLOCK)
         self.first: Int64s = np.minimum(BLOCK * (np.arange(ranks + 1) * blocks // ranks), n)
 
+    def of(self, rank: int) -> tuple[int, int]:
+        """The first address of a rank, and the one behind its last."""
+        return int(self.first[rank]), int(self.first[rank + 1])
+
     def cuts(self, first: int, end: int) -> Int64s:
         """Where a row of addresses from `first` to before `end` is cut for its ranks."""
         found: Int64s = np.clip(self.first, first, end) - first

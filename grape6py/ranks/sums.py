@@ -132,15 +132,15 @@ class Sums:
         """Give the board scale and origin of the particles of all ranks."""
         ranks, cluster, check = self._ranks, self._board.cluster, self._board.check
         sample = np.zeros(lib.G6X_SAMPLE_WORDS, np.int64)
-        with ranks.step("a sum"):
+        with ranks.agreement("a sum"):
             check(lib.g6x_get_sample(cluster, nj, all_, first, *pointers(sample)))
         sample = ranks.summed(sample)
         counts = np.zeros(lib.G6X_COUNT_WORDS, np.int64)
-        with ranks.step("a sum"):
+        with ranks.agreement("a sum"):
             check(lib.g6x_set_sample(cluster, *pointers(sample)))
             check(lib.g6x_get_counts(cluster, nj, *pointers(counts)))
         counts = ranks.summed(counts)
-        with ranks.step("a sum"):
+        with ranks.agreement("a sum"):
             check(lib.g6x_set_counts(cluster, *pointers(counts)))
 
     def forces(
@@ -200,10 +200,10 @@ class Sums:
         out = empty_forces(ni, nn=True)
         fine = np.zeros(ni, np.uint8)  # targets that mode auto sums in double, on all ranks alike
         rows = ffi.cast("unsigned char *", fine.ctypes.data)
-        with self._ranks.step("a sum"):
+        with self._ranks.agreement("a sum"):
             board.check(lib.g6x_get_fine_rows(*pointers(board.cluster, nj, ni, all_.label), rows))
         self._ranks.comm.Allreduce(self._ranks.MPI.IN_PLACE, fine, self._ranks.MPI.MAX)
-        with self._ranks.step("a sum"):
+        with self._ranks.agreement("a sum"):
             board.check(lib.g6x_set_fine_rows(board.cluster, ni, rows))
             call = pointers(board.cluster, nj, ni, all_.label, all_.pos, all_.vel)
             radii, *sums = pointers(all_.h2, *out[:3])
@@ -216,7 +216,7 @@ class Sums:
         """Partial rows of this rank's particles, and its nearest neighbours and lists."""
         board, out, ni = self._board, task.out, len(task.targets.pos)
         words, listed = np.zeros((ni, WORDS), np.int64), None
-        with self._ranks.step("a sum"):
+        with self._ranks.agreement("a sum"):
             board.check(lib.g6x_get_partial(board.cluster, ni, words_pointer(words)))
             if nn:
                 near = pointers(out.nearest, out.distance)

@@ -21,7 +21,8 @@ from grape6py.ranks.tree_search import Searches
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
-    from grape6py.ranks.ranks import Ranks, Together
+    from grape6py.ranks.agreement import Agreement
+    from grape6py.ranks.ranks import Ranks
 
 _NAMES = {"eps2": "eps^2", "bound": "the bound or accuracy"}  # of settings, in messages
 _TARGETS = "whether targets and self_index are given"
@@ -62,7 +63,7 @@ class SharedTree:
     @contextlib.contextmanager
     def using(self, given: Mapping[str, object]) -> Iterator[Place]:
         """As of this rank's own kind of tree; an error of one rank is one of all."""
-        with self.ranks.step("a call"), self._inner.using(given) as place:
+        with self.ranks.agreement("a call"), self._inner.using(given) as place:
             yield place
 
     def work_before(self, work: Floats) -> None:
@@ -76,15 +77,13 @@ class SharedTree:
     ) -> None:
         """Share out the particles, and make the trees."""
         ranks, work, self._work_before = self.ranks, self._work_before, None
-        with ranks.step("Tree()") as said:
-            said.same("whether vel and work are given", vel is not None, work is not None)
+        with ranks.agreement("Tree()") as agreement:
+            agreement.same("whether vel and work are given", vel is not None, work is not None)
             extent = self._inner.extent(pos, mass)
             if not np.isfinite(extent).all():
                 place.check()
         self._particles: tuple[DeviceArray, ...] = tuple(map(self._own_copy, (pos, mass, vel)))
-        counts = ranks.counts(len(pos))
-        self.first = int(counts[: ranks.rank].sum())
-        self.n_all = int(counts.sum())
+        self.first, self.n_all = ranks.numbered(len(pos))
         timed = self._stages.timed
         with timed("keys", pos, meets=True):
             whole = whole_of(ranks, extent, mass, vel)
@@ -100,12 +99,14 @@ class SharedTree:
             pos, mass, vel = map(self._way.there, (pos, mass, vel))
         self._domain: DomainTree | None = None
         self._searches: Searches | None = None
-        with timed("build", pos), ranks.step("Tree()") as said:
+        with timed("build", pos), ranks.agreement("Tree()") as agreement:
+            is_too_fine = False  # for one box
             try:
                 self._inner.build(place, pos, mass, vel, whole)
-            except RangeError:  # particles too close for one box
-                said.most[0] = 1
-        if not said.most[0]:
+            except RangeError:
+                is_too_fine = True
+            some_are_too_fine = agreement.maximum(is_too_fine)
+        if not some_are_too_fine.value:
             self._domain = DomainTree(ranks, self._inner, whole, pos, mass, self._stages)
 
     def _own_copy(self, array: DeviceArray) -> DeviceArray:
@@ -170,9 +171,9 @@ class SharedTree:
         walk = Walk(**setting)
         moving = self._particles[2] is not None
         kinds = (a is not None for a in (pos, vel, number, last_acc))
-        with self.ranks.step("Tree.forces()") as said:
-            said.same("whether targets, vel, self_index and last_acc are given", *kinds)
-            _say(said, walk._asdict() | {"momentum": momentum})
+        with self.ranks.agreement("Tree.forces()") as agreement:
+            agreement.same("whether targets, vel, self_index and last_acc are given", *kinds)
+            _agree_on(agreement, walk._asdict() | {"momentum": momentum})
             self._check_numbers(number)
         xp = module_of(self._particles[0])
         if self._whole is None:
@@ -278,9 +279,9 @@ class SharedTree:
 
     def bound(self, last_acc: DeviceArray | None, *, accuracy: float, **setting: Untyped) -> float:
         """The bound that gives an accuracy."""
-        with self.ranks.step("Tree.bound()") as said:
-            said.same("whether last_acc is given", last_acc is not None)
-            _say(said, setting | {"accuracy": accuracy})
+        with self.ranks.agreement("Tree.bound()") as agreement:
+            agreement.same("whether last_acc is given", last_acc is not None)
+            _agree_on(agreement, setting | {"accuracy": accuracy})
         return bound_of(setting["order"] if setting["method"] == "fmm" else 0, accuracy)
 
     # ---- searches --------------------------------------------------------------------------------
@@ -289,8 +290,8 @@ class SharedTree:
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, h2: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
-        with self.ranks.step("Tree.neighbours()") as said:
-            said.same(_TARGETS, pos is not None, number is not None)
+        with self.ranks.agreement("Tree.neighbours()") as agreement:
+            agreement.same(_TARGETS, pos is not None, number is not None)
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
@@ -304,9 +305,9 @@ class SharedTree:
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, k: int
     ) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
-        with self.ranks.step("Tree.nearest()") as said:
-            said.same(_TARGETS, pos is not None, number is not None)
-            said.same("k", k)
+        with self.ranks.agreement("Tree.nearest()") as agreement:
+            agreement.same(_TARGETS, pos is not None, number is not None)
+            agreement.same("k", k)
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
@@ -346,10 +347,10 @@ class SharedTree:
         return rank, place
 
 
-def _say(said: Together, setting: Mapping[str, Untyped]) -> None:
+def _agree_on(agreement: Agreement, setting: Mapping[str, Untyped]) -> None:
     """What must be equal on all ranks."""
     for name, value in setting.items():
         if isinstance(value, str):
-            said.alike(f"{name}s", value)
+            agreement.same_contents(f"{name}s", value)
         else:
-            said.same(_NAMES.get(name, name), value)
+            agreement.same(_NAMES.get(name, name), value)

@@ -17,8 +17,6 @@ def all_bodies(cluster: Integration) -> tuple[Particles, AnyArray]:
 
     On the others than the first there are none, if each rank has its own bodies.
     """
-    particles, ids, parts = cluster.particles(), cluster._own_ids(), cluster._parts
-    if parts is None:
-        return particles, shown(ids)
-    with cluster._together("a look at all ranks' bodies"):
-        return Particles._make(map(parts.to_first, particles)), shown(parts.to_first(ids))
+    particles, ids, owners = cluster.particles(), cluster._own_ids(), cluster._owners
+    with owners.agreement("a look at all ranks' bodies"):
+        return Particles._make(map(owners.to_first, particles)), shown(owners.to_first(ids))

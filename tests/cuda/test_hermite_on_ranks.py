@@ -16,7 +16,7 @@ cupy = sys.modules["cupy"] = fake_arrays.Module()
 from mpi4py import MPI
 from grape6py import Hermite, errors, plummer
 from grape6py.events import Encounter
-from grape6py.ranks import blocks
+from grape6py.integrators import hermite_device as blocks
 comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
 rank = comm.rank if comm else 0
 blocks._PAIRS = 4200 * 40  # small blocks are summed by each rank alone
@@ -27,7 +27,7 @@ def count(of):
         gathered[0] += 1
         of(self, *arrays)
     return gather
-blocks.SharedDeviceBlocks._gather = count(blocks.SharedDeviceBlocks._gather)
+blocks.DeviceBlocks._gather = count(blocks.DeviceBlocks._gather)
 FAKE_GPU = ctypes.CDLL(os.environ["GRAPE6_TEST_FAKE_GPU"])
 MASS, POS, VEL = plummer(3300, seed=5)
 

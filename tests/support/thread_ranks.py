@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from grape6py.ranks.ranks import Ranks, Together
+from grape6py.ranks.agreement import Agreement
+from grape6py.ranks.ranks import Ranks
 
 
 class ThreadRanks(Ranks):
@@ -14,15 +15,15 @@ class ThreadRanks(Ranks):
 
     def __init__(self, crew, rank):
         self._crew, self.rank, self.size = crew, rank, len(crew)
-        self._is_alone, self._calls = False, []
+        self._shares_errors, self._calls = False, []
 
     @contextlib.contextmanager
-    def step(self, call):
-        said = Together()
+    def agreement(self, call):
+        agreement = Agreement()
         self._calls.append(call)
         try:
-            yield said
-            self._agree(said, None)
+            yield agreement
+            self._agree(agreement, None)
         finally:
             self._calls.pop()
 

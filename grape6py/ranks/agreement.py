@@ -1,0 +1,100 @@
+"""What ranks agree on before they go on: what must be equal, and what is the largest of all."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py._arrays import validate
+from grape6py._arrays.kinds import AnyArray, Floats
+
+NUMBERS = 16  # that may have to be equal
+_EXTREMES = 8  # numbers, of which the largest, or the least, is found
+_WORDS, _WORD = 4, 6  # numbers of a digest, and bytes in each, which holds 53 bits
+
+
+class Agreed:
+    """A number of this rank; after the agreement `value` is the largest, or the least, of all."""
+
+    def __init__(self, value: float) -> None:
+        self.value = float(value)
+
+
+class _Claim(NamedTuple):
+    """Numbers that must be equal on all ranks, and what to say if they are not."""
+
+    length: int
+    numbers: Callable[[], list[float]]
+    complaint: str
+
+
+class Agreement:
+    """What a rank puts to all others; they have it when the context of the agreement ends."""
+
+    def __init__(self) -> None:
+        self._claims: list[_Claim] = []
+        self._extremes: list[tuple[int, Agreed]] = []
+
+    def same(self, what: str, *values: float | None) -> None:
+        """Numbers, or None, that must be equal on all ranks; an ArgumentError if one is none."""
+        numbers = [-np.inf if v is None else validate.number(what, v) for v in values]
+        shown = ", ".join(map(str, values if None in values else numbers))
+        complaint = f"{what} differs between the ranks: {shown} on rank"
+        self._claims.append(_Claim(len(numbers), lambda: numbers, complaint))
+
+    def same_contents(self, what: str, *parts: AnyArray | str) -> None:
+        """Arrays and texts that must be equal on all ranks, to the last bit."""
+        complaint = f"{what} differ between the ranks; this is rank"
+        self._claims.append(_Claim(_WORDS, functools.partial(_digest, parts), complaint))
+
+    def maximum(self, number: float) -> Agreed:
+        """A number, of which all ranks get the largest."""
+        return self._extreme(number, 1)
+
+    def minimum(self, number: float) -> Agreed:
+        """A number, of which all ranks get the least."""
+        return self._extreme(number, -1)
+
+    def _extreme(self, number: float, sign: int) -> Agreed:
+        self._extremes.append((sign, Agreed(number)))
+        return self._extremes[-1][1]
+
+    # ---- for Ranks -------------------------------------------------------------------------------
+
+    def equal_numbers(self) -> Floats:
+        """What must be equal; shape (NUMBERS,)."""
+        given = list(itertools.chain.from_iterable(claim.numbers() for claim in self._claims))
+        return np.array(given + [0.0] * (NUMBERS - len(given)))
+
+    def extremes(self) -> Floats:
+        """Numbers, of which the maxima are :meth:`take`-n."""
+        given = [sign * agreed.value for sign, agreed in self._extremes]
+        return np.array(given + [0.0] * (_EXTREMES - len(given)))
+
+    def take(self, maxima: Floats) -> None:
+        """Have the maxima of :meth:`extremes` over all ranks."""
+        for (sign, agreed), found in zip(self._extremes, maxima.tolist(), strict=False):
+            agreed.value = sign * found
+
+    def complaint(self, is_equal: AnyArray) -> str | None:
+        """About the first of :meth:`equal_numbers` that differs."""
+        wrong = int(np.argmin(is_equal))
+        ends = itertools.accumulate(claim.length for claim in self._claims)
+        complaints = (c.complaint for end, c in zip(ends, self._claims, strict=True) if wrong < end)
+        return None if is_equal[wrong] else next(complaints)
+
+
+def _digest(parts: tuple[AnyArray | str, ...]) -> list[float]:
+    found = hashlib.sha256()
+    for part in parts:
+        text = part if isinstance(part, str) else f"{part.dtype}{part.shape}"
+        found.update(f"{len(text)} {text}".encode())
+        if not isinstance(part, str):
+            found.update(part.tobytes())
+    digest = found.digest()
+    return [float(int.from_bytes(digest[k : k + _WORD])) for k in range(0, _WORDS * _WORD, _WORD)]
