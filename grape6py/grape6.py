@@ -15,16 +15,18 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import libraries, memory_space, validate
 from grape6py._arrays.closed import Closed
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Int64s, Numbers, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, Int32s, Int64s, Numbers, Untyped
 from grape6py._arrays.processors import usable_cpus
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py._lib.library import lib
-from grape6py.errors import AddressError, ArgumentError, Grape6Warning
+from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.in_units import takes_quantities
 from grape6py.partial import Scale
+from grape6py.ranks.addresses import Addresses
 from grape6py.ranks.one_rank import ranks_of
+from grape6py.ranks.sums import Sums, Targets
 from grape6py.units import Units
 
 __all__ = ["Forces", "Grape6"]
@@ -115,13 +117,12 @@ class Grape6(Closed):
             if options.get("theta") and backend in ("cpu", "cuda"):
                 raise ArgumentError(f"theta is a tree's, but backend = {backend!r} is none")
             self._board = Board(options, number)
-            self._shared: Untyped = None
-            if ranks.comm is not None:
-                from grape6py.ranks.board import SharedBoard
-
-                self._shared = SharedBoard(ranks, self._board)
+            if comm is not None and "tree" in self._board.name:
+                raise ArgumentError("comm= has direct sums: a tree of all ranks is Tree(comm=...)")
         self._lock = threading.RLock()
-        self._table = AddressTable()
+        self._table = AddressTable()  # of this rank's particles
+        self._ranks, self._addresses = ranks, Addresses(ranks)
+        self._sums = Sums(ranks, self._board, self._addresses)
         self._time = 0.0
         self._device: int | None = None  # CUDA's number of that where the particles came from
         self._library: str | None = None  # whose arrays they came in
@@ -170,19 +171,22 @@ class Grape6(Closed):
     @property
     def n(self) -> int:
         """Number of particles; with `comm` those of all ranks."""
-        if self._shared is not None:
-            return int(self._shared.n)
+        if self._ranks.size > 1:
+            return self._addresses.n
         return int(np.count_nonzero(self._table.written))
 
     @property
     def index(self) -> Int32s:
-        """Indices of the particles in the order of their addresses; int32, shape (n,)."""
+        """Indices of the particles in the order of their addresses; int32, shape (n,).
+
+        With `comm` those of this rank's share.
+        """
         return self._table.present(self._table.labels)[0].copy()
 
     @property
     def time(self) -> float:
         """Time to which the particles are predicted unless `forces` gets another time."""
-        return self._time if self._shared is None else float(self._shared.time)
+        return self._time
 
     def set_particles(
         self,
@@ -233,54 +237,60 @@ class Grape6(Closed):
         """
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
-        if self._shared is not None:
-            with self._lock:
-                self._shared.set_particles(given)
-            return
-        self._board.check_open()
-        validate.order("set_particles(mass, pos)", mass, pos)
-        with self._lock, memory_space.choose(self._board, given) as place:
-            pos = place.any_floats("pos", pos, (None, 3))
-            n = len(pos)
-            if address is not None:
-                address = validate.ints("address", place.on_host("address", address), n)
-                if n and address.min() < 0:
-                    raise AddressError(f"address[{address.argmin()}] = {address.min()} is negative")
-            if index is not None:
-                index = validate.ints("index", place.on_host("index", index), n)
-            elif address is not None:
-                index = self._table.labels_of(address)
-            else:
-                index = np.arange(n, dtype=np.int32)
-            mass = place.floats("mass", mass, (n,), index)
-            pos = place.floats("pos", pos, (n, 3), index)
-            time = place.floats("time", time, (n,), index)
-            vel = None if vel is None else place.floats("vel", vel, (n, 3), index)
-            a2, j6, k18 = (
-                None if d is None else place.floats(name, d, (n, 3), index) / factor
-                for name, d, factor in (
-                    ("acc", acc, 2),
-                    ("jerk", jerk, 6),
-                    ("snap", snap, 18),
+        ranks = self._ranks
+        with self._lock, ranks.agreement("set_particles()"), contextlib.ExitStack() as stack:
+            with ranks.agreement("the particles") as agreement:
+                self._board.check_open()
+                validate.order("set_particles(mass, pos)", mass, pos)
+                kinds = address is not None, index is not None
+                agreement.same("whether address and index are given", *kinds)
+                place = self._place(given)
+                stack.enter_context(place)
+                x: Untyped = place.any_floats("pos", pos, (None, 3))
+                n = len(x)
+                if address is not None:
+                    address = validate.ints("address", place.on_host("address", address), n)
+                    self._addresses.check(address)
+                if index is not None:
+                    index = validate.ints("index", place.on_host("index", index), n)
+                elif ranks.size == 1:
+                    new = np.arange(n, dtype=np.int32)
+                    index = new if address is None else self._table.labels_of(address)
+                mass = place.floats("mass", mass, (n,), index)
+                x = place.floats("pos", x, (n, 3), index)
+                time = place.floats("time", time, (n,), index)
+                vel = None if vel is None else place.floats("vel", vel, (n, 3), index)
+                a2, j6, k18 = (
+                    None if d is None else place.floats(name, d, (n, 3), index) / factor
+                    for name, d, factor in (
+                        ("acc", acc, 2),
+                        ("jerk", jerk, 6),
+                        ("snap", snap, 18),
+                    )
                 )
-            )
-            if n >= LARGE:
+                columns: Untyped = index, time, mass, k18, j6, a2, vel, x
+                latest = agreement.maximum(columns[1].max() if n else -math.inf)
+            if n >= LARGE and ranks.size == 1:
                 _warn(
                     f"{n} particles: about {n * _BYTES_PER_PARTICLE / 1e9:.0f} GB of memory, "
                     f"and {_duration(n, n)} for the forces on all of them"
                 )
-            if address is None and len(self._table) > n:
+            at: Untyped
+            at, (label, *columns) = self._addresses.brought(address, columns)
+            label = self._table.labels_of(at) if label is None else label
+            if at is None and len(self._table) > len(label):
                 # What lies above must not come back when the set grows again.
                 place.check()
                 self._board.empty()
-            place.write(address, index, time, mass, k18, j6, a2, vel, pos)
+            self._sums.has_scale = False
+            place.write(at, label, *columns)
             self._device, self._library = place.device, libraries.library_of(given.values())
-            if address is None:
-                self._table.replace(index)
-                self._time = float(time.max()) if n else 0.0
+            if at is None:
+                self._table.replace(label)
+                self._time = latest.value if latest.value > -math.inf else 0.0
             else:
-                self._table.update(address, index)
-                self._time = max(self._time, float(time.max())) if n else self._time
+                self._table.update(at, label)
+                self._time = max(self._time, latest.value)
 
     def forces(
         self,
@@ -339,33 +349,52 @@ class Grape6(Closed):
             Once, if two particles lie at one place without softening (the pair adds
             nothing), and before a sum that takes long.
         """
-        if self._shared is not None:
-            with self._lock:
-                shared: Forces = self._shared.forces(
-                    pos, vel, index, eps=eps, time=time, nn=nn, h=h, same=same
-                )
-            return shared if self._board.option("JERK") else shared._replace(jerk=None)
-        self._board.check_open()
-        _, eps2 = validate.softening(eps)
-        with self._lock, contextlib.ExitStack() as stack:
-            if time is not None:
-                self._time = validate.number("time", time)
+        ranks, itself = self._ranks, pos is None  # the particles are the targets
+        targets: Untyped
+        with self._lock, ranks.agreement("forces()"), contextlib.ExitStack() as stack:
+            with ranks.agreement("the targets") as agreement:
+                self._board.check_open()
+                eps, eps2 = validate.softening(eps)
+                time = None if time is None else validate.number("time", time)
+                agreement.same("eps", eps)
+                agreement.same("time", time)
+                kinds = pos is not None, index is not None, h is not None, bool(nn), bool(same)
+                agreement.same("whether pos, index, h, nn and same are given", *kinds)
+                given = {"pos": pos, "vel": vel, "index": index, "h": h}
+                place = self._place(given, self._device if itself else None)
+                stack.enter_context(place)
+                if not itself:
+                    targets = self._targets(place, pos, vel, index)
+                elif vel is not None or index is not None:
+                    raise ArgumentError("vel and index describe targets: give their pos too")
+                elif same and ranks.size > 1:
+                    raise ArgumentError("same=True: give the targets that all ranks have")
+            self._time = self._time if time is None else time
             self._board.set_time(self._time)
-            given = {"pos": pos, "vel": vel, "index": index, "h": h}
-            itself = pos is None  # the particles are the targets
-            last = self._device if itself else None
-            place = memory_space.choose(self._board, given, last)
-            stack.enter_context(place)
-            pos, vel, index = self._targets(place, pos, vel, index)
-            ni, nj = len(pos), len(self._table)
-            radii = -1.0 if h is None else place.on_host("h", h)
-            h2 = validate.squared_radii("h", radii, ni)
-            if ni >= LARGE:
-                _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
-            result = place.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
-            if not self._warned and (message := self._board.last_warning()):
-                self._warned = True
-                _warn(message)
+            if itself:
+                with ranks.agreement("own particles"):
+                    own = place.particles(self._table)
+                targets = self._addresses.returned(*own)
+            at, motion, label = targets
+            if label is None:
+                label = place.full(len(at), self._unused_label(), np.int32)
+            ni, nj = len(at), len(self._table)
+            with ranks.agreement("radii") as agreement:
+                radii = -1.0 if h is None else place.on_host("h", h)
+                h2 = validate.squared_radii("h", radii, ni)
+                if same:
+                    agreement.same_contents("the targets", at, motion, h2, label)
+            if ranks.size > 1:
+                call = nj, Targets(at, motion, h2, label), eps2
+                result = self._sums.forces(*call, nn=nn, lists=h is not None, same=same)
+                result = place.give_all(result)
+            else:
+                if ni >= LARGE:
+                    _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
+                result = place.forces(nj, label, at, motion, eps2, h2, nn, h is not None)
+                if not self._warned and (message := self._board.last_warning()):
+                    self._warned = True
+                    _warn(message)
             found = result if self._board.option("JERK") else result._replace(jerk=None)
             library = libraries.library_of(given.values()) or (self._library if itself else None)
             forces: Forces = libraries.all_given_to(library, found)
@@ -405,8 +434,10 @@ class Grape6(Closed):
             self._time = self._time if time is None else validate.number("time", time)
             self._board.set_time(self._time)
             with memory_space.for_host({"pos": pos, "vel": vel, "index": index}) as place:
-                pos, vel, index = self._targets(place, pos, vel, index)
-            return self._board.partial(len(self._table), index, pos, vel, eps2)
+                at, motion, label = self._targets(place, pos, vel, index)
+            if label is None:
+                label = np.full(len(at), self._unused_label(), np.int32)
+            return self._board.partial(len(self._table), label, at, motion, eps2)
 
     @property
     def scale(self) -> Scale:
@@ -433,7 +464,7 @@ class Grape6(Closed):
 
     def _check_alone(self, what: str) -> None:
         self._board.check_open()
-        if self._shared is not None:
+        if self._ranks.size > 1:
             raise ArgumentError(f"{what} is of a session of its own: make it without comm=")
 
     def walks(
@@ -494,23 +525,25 @@ class Grape6(Closed):
             self._board.check_open()
             return self._board.walks(i_start, pos, j_start, chosen, source_pos, mass, eps * eps)
 
+    def _place(self, given: Attributes, last: int | None = None) -> Untyped:
+        """Of the arguments of a call; those of several ranks come to the host."""
+        on_host = self._ranks.size > 1
+        return memory_space.choose(self._board, given, last, on_host=on_host)
+
     def _targets(
-        self,
-        place: memory_space.Place,
-        pos: Numbers | None,
-        vel: Numbers | None,
-        index: Numbers | None,
-    ) -> tuple[AnyArray, ...]:
-        if pos is not None:
-            pos = place.floats("pos", pos, (None, 3))
-            ni = len(pos)
-            vel = place.full((ni, 3), 0.0) if vel is None else place.floats("vel", vel, (ni, 3))
-            if index is None:
-                return pos, vel, place.full(ni, self._table.unused_label, np.int32)
-            return pos, vel, place.ints("index", index, ni)
-        if vel is not None or index is not None:
-            raise ArgumentError("vel and index describe targets: give their pos too")
-        return place.particles(self._table)
+        self, place: Untyped, pos: Untyped, vel: Untyped, index: Untyped
+    ) -> tuple[Untyped, Untyped, Untyped]:
+        pos = place.floats("pos", pos, (None, 3))
+        ni = len(pos)
+        vel = place.full((ni, 3), 0.0) if vel is None else place.floats("vel", vel, (ni, 3))
+        return pos, vel, None if index is None else place.ints("index", index, ni)
+
+    def _unused_label(self) -> int:
+        """A label that no particle has."""
+        if self._ranks.size == 1:
+            return self._table.unused_label
+        lowest = self._table.labels.min(initial=0, keepdims=True)
+        return -int(self._ranks.largest(-lowest)[0]) - 1
 
 
 def _duration(ni: int, nj: int) -> str:

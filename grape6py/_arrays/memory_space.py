@@ -39,31 +39,37 @@ if TYPE_CHECKING:
 Place: TypeAlias = "HostPlace | DevicePlace"
 
 
-def choose(board: Board, values: Mapping[str, object], last: int | None = None) -> Place:
+def choose(
+    board: Board | None,
+    values: Mapping[str, object],
+    last: int | None = None,
+    *,
+    on_host: bool = False,
+) -> Place:
     """The place for the arguments of a call: a device, if any of them lies on one.
 
     `values` are arguments by name, `last` is the device where the particles came from, if that
-    decides. A place is a context in which arrays may be made; its `device` is the number of the
-    CUDA device that has them, None for the host.
+    decides; `on_host`: it makes NumPy arrays, wherever they lie. A place is a context in which
+    arrays may be made; its `device` is the number of the CUDA device that has them, None for the
+    host.
     """
     found = first_on_device(values)
     if found is None and last is None:
         return HostPlace(board)
     cupy = import_cupy(found[0] if found else "the particles' array")
-    board.prepare_for(0, 0)  # which is theirs, if there is a choice
-    device = board.move_to(take(cupy, *found).device.id) if found else board.option("DEVICE")
-    if device >= 0:
-        return DevicePlace(board, cupy, device)
+    if board is not None and not on_host:
+        board.prepare_for(0, 0)  # which is theirs, if there is a choice
+        device = board.move_to(take(cupy, *found).device.id) if found else board.option("DEVICE")
+        if device >= 0:
+            return DevicePlace(board, cupy, device)
     return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
 
 
 def for_host(values: Mapping[str, object]) -> HostPlace:
     """The place that makes NumPy arrays of some arguments by name, wherever they lie."""
-    found = first_on_device(values)
-    if found is None:
-        return HostPlace(None)
-    cupy = import_cupy(found[0])
-    return ThroughHost(None, cupy, take(cupy, *found).device.id)
+    place = choose(None, values)
+    assert isinstance(place, HostPlace)
+    return place
 
 
 class HostPlace:
@@ -119,7 +125,11 @@ class HostPlace:
 
     def forces(self, *call: Untyped) -> Forces:
         found: Forces = self._board.forces(*call)
-        return found
+        return self.give_all(found)
+
+    def give_all(self, forces: Forces) -> Forces:
+        """Results, where the caller wants them."""
+        return forces
 
 
 class ThroughHost(HostPlace):
@@ -140,7 +150,7 @@ class ThroughHost(HostPlace):
         with self._cupy.cuda.Device(self.device):
             return self._cupy.asarray(array)
 
-    def forces(self, *call: Untyped) -> Forces:
-        *arrays, lists = super().forces(*call)
+    def give_all(self, forces: Forces) -> Forces:
+        *arrays, lists = forces
         on_device = None if lists is None else lists.on(self.give)
         return Forces._make([*map(self.give, arrays), on_device])

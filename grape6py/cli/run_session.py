@@ -27,7 +27,6 @@ from grape6py.errors import ArgumentError, Grape6Error, printable
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.stages import Stages
-from grape6py.ranks.whole import all_bodies
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -342,7 +341,7 @@ class _Integration:
         if not self._texts:
             return
         time = self.cluster.time
-        particles, ids = all_bodies(self.cluster)
+        particles, ids = self.cluster._all_particles()
         comment = f"{self._about['name']}\ntime = {time!r}"
         more: Attributes = {"time": time, "ids": ids, "units": self._units}
         for path in self._texts if self._is_first else []:
@@ -356,7 +355,7 @@ class _Integration:
         return moments.Moment(self._history[which]["time"], np.zeros(0), np.zeros((0, 3)))
 
     def _moment(self) -> moments.Moment:
-        (mass, pos, _), _ = all_bodies(self.cluster)
+        (mass, pos, _), _ = self.cluster._all_particles()
         labels, component = self.cluster._labels, None
         if labels is not None:
             component = self.cluster._owners.to_first(labels.of(self.cluster._own_ids()))

@@ -193,8 +193,8 @@ class Integration(Changes):
             ids = None if ids is None else self._checked_ids(ids, n)
             with self._ranks.agreement("the arguments") as agreement:
                 agreement.same("time", time)
-                agreement.same("number of steps", steps)
-                agreement.same("number of blocks", blocks)
+                agreement.same("number of steps", validate.number("number of steps", steps))
+                agreement.same("number of blocks", validate.number("number of blocks", blocks))
                 agreement.same_contents("the settings", repr(sorted(self._settings.items())))
                 agreement.same_contents("the state", *extra.values())
                 if not cls.SHARES_BODIES:

@@ -21,6 +21,8 @@ from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE, ranks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
@@ -176,6 +178,13 @@ class Quantities(Closed):
         pos, vel, *_ = self._synchronised()
         return Particles(self._blocks.mass.copy(), pos.copy(), vel.copy())
 
+    def _all_particles(self) -> tuple[Particles, AnyArray]:
+        """Particles and ids of all ranks, on the first one; if each has its own, the others get
+        none."""
+        particles, own_ids, to_first = self.particles(), self._own_ids(), self._owners.to_first
+        with self._owners.agreement("a look at all ranks' bodies"):
+            return Particles._make(map(to_first, particles)), ids.shown(to_first(own_ids))
+
     def state(self) -> State:
         """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`,
         and others, as in :attr:`EXTRA`.
@@ -330,23 +339,23 @@ class Quantities(Closed):
         """
         return self._energy_change
 
+    def _sum(self, find: Callable[..., Floats], *names: str, **options: Untyped) -> Floats:
+        """What a function of diagnostics finds, of masses and some arrays."""
+        with self._owners.agreement(f"{find.__name__}()"):
+            arrays = (getattr(self._synchronised(), name) for name in names)
+            return find(self._blocks.mass, *arrays, **options, ranks=self._owners)
+
     def momentum(self) -> Floats:
         """Total momentum; shape (3,)."""
-        with self._owners.agreement("momentum()"):
-            vel = self._synchronised().vel
-            return diagnostics.momentum(self._blocks.mass, vel, ranks=self._owners)
+        return self._sum(diagnostics.momentum, "vel")
 
     def angular_momentum(self) -> Floats:
         """Total angular momentum about the origin; shape (3,)."""
-        with self._owners.agreement("angular_momentum()"):
-            given = self._blocks.mass, *self._synchronised()[:2]
-            return diagnostics.angular_momentum(*given, ranks=self._owners)
+        return self._sum(diagnostics.angular_momentum, "pos", "vel")
 
     def centre_of_mass(self) -> Floats:
         """Centre of mass; shape (3,). NaN without mass."""
-        with self._owners.agreement("centre_of_mass()"):
-            pos = self._synchronised().pos
-            return diagnostics.centre_of_mass(self._blocks.mass, pos, ranks=self._owners)
+        return self._sum(diagnostics.centre_of_mass, "pos")
 
     def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
@@ -356,9 +365,8 @@ class Quantities(Closed):
         self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
     ) -> Floats:
         """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
-        with self._owners.agreement("lagrangian_radii()"):
-            given = self._blocks.mass, self._synchronised().pos, fractions, centre
-            return diagnostics.lagrangian_radii(*given, ranks=self._owners)
+        options = {"fractions": fractions, "centre": centre}
+        return self._sum(diagnostics.lagrangian_radii, "pos", **options)
 
     def binaries(self) -> Binaries:
         """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +26,7 @@ class Agreed:
 class _Claim(NamedTuple):
     """Numbers that must be equal on all ranks, and what to say if they are not."""
 
-    length: int
-    numbers: Callable[[], list[float]]
+    numbers: list[float]
     complaint: str
 
 
@@ -45,12 +42,12 @@ class Agreement:
         numbers = [-np.inf if v is None else validate.number(what, v) for v in values]
         shown = ", ".join(map(str, values if None in values else numbers))
         complaint = f"{what} differs between the ranks: {shown} on rank"
-        self._claims.append(_Claim(len(numbers), lambda: numbers, complaint))
+        self._claims.append(_Claim(numbers, complaint))
 
     def same_contents(self, what: str, *parts: AnyArray | str) -> None:
         """Arrays and texts that must be equal on all ranks, to the last bit."""
         complaint = f"{what} differ between the ranks; this is rank"
-        self._claims.append(_Claim(_WORDS, functools.partial(_digest, parts), complaint))
+        self._claims.append(_Claim(_digest(parts), complaint))
 
     def maximum(self, number: float) -> Agreed:
         """A number, of which all ranks get the largest."""
@@ -68,7 +65,7 @@ class Agreement:
 
     def equal_numbers(self) -> Floats:
         """What must be equal; shape (NUMBERS,)."""
-        given = list(itertools.chain.from_iterable(claim.numbers() for claim in self._claims))
+        given = list(itertools.chain.from_iterable(claim.numbers for claim in self._claims))
         return np.array(given + [0.0] * (NUMBERS - len(given)))
 
     def extremes(self) -> Floats:
@@ -84,7 +81,7 @@ class Agreement:
     def complaint(self, is_equal: AnyArray) -> str | None:
         """About the first of :meth:`equal_numbers` that differs."""
         wrong = int(np.argmin(is_equal))
-        ends = itertools.accumulate(claim.length for claim in self._claims)
+        ends = itertools.accumulate(len(claim.numbers) for claim in self._claims)
         complaints = (c.complaint for end, c in zip(ends, self._claims, strict=True) if wrong < end)
         return None if is_equal[wrong] else next(complaints)
 

@@ -11,8 +11,28 @@ from typing import Final
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
-from grape6py.ranks.agreement import Agreement
+from grape6py.ranks.agreement import Agreed, Agreement
 from grape6py.ranks.ranks import Ranks
+
+
+class _OfOne(Agreement):
+    """Nobody says anything else."""
+
+    def __init__(self) -> None:
+        pass
+
+    def same(self, what: str, *values: float | None) -> None:
+        pass
+
+    def same_contents(self, what: str, *parts: AnyArray | str) -> None:
+        pass
+
+    def _extreme(self, number: float, sign: int) -> Agreed:
+        return Agreed(number)
+
+
+_AGREEMENT = contextlib.nullcontext(_OfOne())
+_NOTHING = contextlib.nullcontext()
 
 
 class OneRank(Ranks):
@@ -27,10 +47,10 @@ class OneRank(Ranks):
         self.rank, self.size, self.comm = 0, 1, None
 
     def agreement(self, call: str) -> AbstractContextManager[Agreement]:  # type: ignore[override]
-        return contextlib.nullcontext(Agreement())
+        return _AGREEMENT
 
     def sharing_errors(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        return contextlib.nullcontext()
+        return _NOTHING
 
     def check(self, *call: str) -> None:
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grape6py._arrays.kinds import Int64s
+from grape6py._arrays.kinds import AnyArray, Int64s
 
 BLOCK = 1024
 
@@ -31,6 +31,6 @@ class Share:
         found: Int64s = np.clip(self.first, first, end) - first
         return found
 
-    def owner(self, address: Int64s) -> Int64s:
+    def owner(self, address: AnyArray) -> Int64s:
         """The ranks that have some addresses."""
         return np.searchsorted(self.first, address, side="right") - 1

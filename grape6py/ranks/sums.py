@@ -15,9 +15,10 @@ import numpy as np
 from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, Untyped
 from grape6py._lib.cluster import Board, Forces, empty_forces
 from grape6py._lib.library import check, ffi, lib, pointers
-from grape6py._lib.neighbours import joined
+from grape6py._lib.neighbours import joined, merged
 from grape6py._lib.partial_rows import WORDS, words_pointer
 from grape6py.errors import ArgumentError
+from grape6py.ranks.addresses import Addresses
 from grape6py.ranks.ranks import Ranks
 
 _ROWS = 8192  # of targets that are summed, and then merged, at a time
@@ -123,13 +124,21 @@ class Sums:
     ----------
     board : Board
         With this rank's particles, at addresses 0 to nj - 1.
+    addresses : Addresses
+
+    Attributes
+    ----------
+    has_scale : bool
+        Whether the board has scale and origin of the particles as they are.
     """
 
-    def __init__(self, ranks: Ranks, board: Board) -> None:
-        self._ranks, self._board = ranks, board
+    def __init__(self, ranks: Ranks, board: Board, addresses: Addresses) -> None:
+        self._ranks, self._board, self._addresses = ranks, board, addresses
+        self.has_scale = False
 
-    def share_scale(self, nj: int, all_: int, first: int) -> None:
+    def _share_scale(self, nj: int) -> None:
         """Give the board scale and origin of the particles of all ranks."""
+        all_, first = self._addresses.n, self._addresses.first
         ranks, cluster, check = self._ranks, self._board.cluster, self._board.check
         sample = np.zeros(lib.G6X_SAMPLE_WORDS, np.int64)
         with ranks.agreement("a sum"):
@@ -142,12 +151,15 @@ class Sums:
         counts = ranks.summed(counts)
         with ranks.agreement("a sum"):
             check(lib.g6x_set_counts(cluster, *pointers(counts)))
+        self.has_scale = True
 
     def forces(
         self, nj: int, targets: Targets, eps2: float, *, nn: bool, lists: bool, same: bool
     ) -> Forces:
         """Forces on this rank's targets, or, if they are the `same` on all ranks, on these."""
         ranks = self._ranks
+        if not self.has_scale:
+            self._share_scale(nj)
         counts = ranks.counts(len(targets.pos))
         begin = np.concatenate([[0], [counts[0]] if same else np.cumsum(counts)])
         mine = slice(0, counts[0]) if same else slice(*begin[ranks.rank : ranks.rank + 2])
@@ -179,23 +191,15 @@ class Sums:
             pending.popleft()()
         return out._replace(neighbours=joined(found)) if lists else out
 
-    def _gathered(self, here: Targets, counts: Int64s) -> Targets:
-        """The targets of a part, from all ranks that have some of them."""
-        sent = np.ascontiguousarray(here.packed())
-        rows = np.empty((int(counts.sum()), 8))
-        self._ranks.comm.Allgatherv(sent, [rows, 8 * counts])
-        return Targets.unpacked(rows)
-
     def _begun(
         self, nj: int, targets: Targets, part: slice, begin: Int64s, mine: slice, eps2: float,
         same: bool,
     ) -> _Task:  # fmt: skip
         """The first half of the sum on a part of all ranks' targets."""
-        here = targets.some(_own_rows(part, mine))
-        cuts = np.clip(begin, part.start, part.stop)
-        all_ = Targets._make(
-            map(np.ascontiguousarray, here if same else self._gathered(here, np.diff(cuts)))
-        )
+        all_ = targets.some(_own_rows(part, mine))
+        if not same:
+            all_ = Targets.unpacked(np.concatenate(self._ranks.gathered(all_.packed())))
+        all_ = Targets._make(map(np.ascontiguousarray, all_))
         board, ni = self._board, len(all_.pos)
         out = empty_forces(ni, nn=True)
         fine = np.zeros(ni, np.uint8)  # targets that mode auto sums in double, on all ranks alike
@@ -276,21 +280,13 @@ class Sums:
         self, listed: tuple[Int64s, Int32s], cuts: Int64s, same: bool
     ) -> tuple[Int64s, Int32s]:
         """The lists of this rank's targets: what each rank has found, ascending."""
-        ranks = self._ranks
-        start, index = listed
+        ranks, (start, index) = self._ranks, listed
         if same:
-            cuts = np.array([0, len(start) - 1])
-            lengths = np.empty((ranks.size, len(start) - 1), np.int64)
-            ranks.comm.Allgather(np.diff(start), lengths)
-            sizes = lengths.sum(axis=1)
-            got = np.empty(int(sizes.sum()), np.int32)
-            ranks.comm.Allgatherv(index, [got, sizes])
+            n = len(start) - 1
+            lengths, got = (np.concatenate(ranks.gathered(a)) for a in (np.diff(start), index))
         else:
             n = int(cuts[ranks.rank + 1] - cuts[ranks.rank])
             lengths, _ = ranks.exchanged(np.diff(start), cuts)
-            lengths = lengths.reshape(ranks.size, n)
             got, _ = ranks.exchanged(index, start[cuts])
-        target = np.concatenate([np.repeat(np.arange(lengths.shape[1]), row) for row in lengths])
-        order = np.lexsort((got, target))
-        total = np.concatenate([[0], np.cumsum(lengths.sum(axis=0))])
-        return total, got[order]
+        first, rows = merged(n, np.tile(np.arange(n), ranks.size), lengths, got)
+        return first, rows.astype(np.int32, copy=False)

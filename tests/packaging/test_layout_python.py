@@ -16,30 +16,27 @@ FLOORS = 10
 # Files that import each other, be it within a function.
 CIRCLES_OF_FILES = [
     {"archive", "integrators.base", "integrators.hermite", "integrators.leapfrog"},
-    {"diagnostics", "grape6", "ranks.board", "tree", "tree_backends"},
-    {"ranks.snapshots", "snapshot"},
 ]
 # Folders, and files of grape6py itself, that import each other.
 CIRCLES_OF_FOLDERS = [
     {"_arrays", "_lib", "quantities"},
     {"_io", "archive", "bound_pairs", "diagnostics", "events", "formats", "grape6", "integrators",
-     "models", "partial", "ranks", "snapshot", "tree", "tree_backends"},
+     "models", "partial", "ranks", "tree", "tree_backends"},
     {"cuda", "cuda.tree"},
 ]  # fmt: skip
 PRIVATE = {
-    "_io/run_writer": {"_about", "_parts"},
+    "_io/run_writer": {"_about", "_owners"},
     "archive": {"_board", "_own_ids", "_ranks"},
     "cli/bench": {"_board"},
-    "cli/launched": {"_blocks", "_forces", "_parts"},
-    "cli/run_session": {"_forces", "_own_ids", "_parts", "_specific_error"},
+    "cli/launched": {"_blocks", "_forces", "_ranks"},
+    "cli/run_session": {"_all_particles", "_forces", "_own_ids", "_owners", "_specific_error"},
     "cli/selftest": {"_board"},
     "cuda/tree/search": {"_gpu"},
     "cuda/tree/share": {"_gpu"},
-    "events": {"_blocks", "_energy_error", "_parts", "_together"},
+    "events": {"_blocks", "_energy_error", "_owners", "_ranks"},
     "integrators/frame": {"_board"},
     "integrators/gravity": {"_board"},
     "integrators/hermite": {"_board"},
-    "ranks/whole": {"_own_ids", "_parts", "_together"},
     "tree_backends": {"_board"},
 }
 NUMBERS = {
