@@ -98,7 +98,7 @@ class Integration(Changes):
     """Bodies on their way.
 
     A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
-    `_options` (backend and threads, for energies), `_forces`, which is closed at the end, and
+    `_options` (backend, threads and comm, for energies), `_forces`, which is closed at the end, and
     `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
     """
 

@@ -114,7 +114,7 @@ class Blocks:
     _block_rows: Callable[[str, int], Untyped]
     state: Callable[[], State]
     put: Callable[[Mapping[str, Floats]], None]
-    at: Callable[[float], Moment]
+    _found_at: Callable[[float], Moment]
     _latest_of_all: Callable[[], float]
     _restart: Callable[[Bools, Moment | None, float], None]
     _restart_rows: Callable[[Int32s, float], None]
@@ -129,6 +129,7 @@ class Blocks:
         self.clamped_time: float | None = None  # and when the first of them ended
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
+        self._looked: tuple[float, Moment] | None = None  # when, and what was there
         self.watch = Watch()
         self.sighted: list[Sighting] = []  # of the block under way
         frame = None if self.external is None else self.external.frame
@@ -226,19 +227,22 @@ class Blocks:
                         self._merge()
                     else:
                         self._call_function(self.block_end, e.ni)
-                        if self._is_over(e, most, began):  # within the next block, which goes on
+                        if self._has_to_return(
+                            e, most, began
+                        ):  # within the next block, which goes on
                             break
                     e.most_blocks = most and max(most - e.blocks, 1)
         finally:
             moved = self._take_counts()
+            self._looked = None if moved else self._looked
         self._sent = True
         if goes_on == lib.G6X_HERMITE_WATCHED:
             self.sighted = self._sightings()
         return moved if moved or goes_on or end < self._end_by(target) else None
 
     @staticmethod
-    def _is_over(e: CData, most: int, began: float) -> bool:
-        """Whether :meth:`advance` is to return though the library would go on."""
+    def _has_to_return(e: CData, most: int, began: float) -> bool:
+        """Whether :meth:`advance` does, though the library would go on."""
         if not e.blocks:
             return False
         is_late = 0 < e.seconds < _clock.seconds() - began
@@ -250,6 +254,18 @@ class Blocks:
         assert external is not None
         with self._ranks.agreement("a field"):  # before any rank moves a body
             self._add_field(external, time, ni)
+
+    def at(self, time: float) -> Moment:
+        """All bodies at a time not after the next block's.
+
+        Who is not there yet is brought there by a step of the same scheme, which is then
+        forgotten: when one looks does not change what will be seen later. A rank that looks once
+        more needs no other.
+        """
+        if self._looked is None or self._looked[0] != time or self._evolution.ni:
+            with self._ranks.sharing_errors():
+                self._looked = time, self._found_at(time)
+        return self._looked[1]
 
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""

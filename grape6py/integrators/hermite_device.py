@@ -109,7 +109,7 @@ class DeviceBlocks(Blocks):
                     array = np.ascontiguousarray(self._in(np.asarray(state[name], float)))
                     own[...] = self._cupy.asarray(array)
         self.work_done = float(state.get("work_done", self.work_done))
-        self._sent = False
+        self._sent, self._looked = False, None
         self._latest = float(self._fetch(self._own["t"]).max(initial=0.0))
 
     def _latest_of_all(self) -> float:
@@ -134,11 +134,6 @@ class DeviceBlocks(Blocks):
         host._restart_rows(bodies, eta_start)
         self.force_seconds = host.force_seconds
         self.put(host.state())
-
-    def at(self, time: float) -> Moment:
-        """As :meth:`HostBlocks.at`."""
-        with self._ranks.sharing_errors():
-            return self._found_at(time)
 
     def _found_at(self, time: float) -> Moment:
         if "work" in self.arrays:  # which is summed there

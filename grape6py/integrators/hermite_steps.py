@@ -61,7 +61,6 @@ class HostBlocks(Blocks):
             self._hermite.field = self.external.c
         for name, address in self._pointers.items():
             setattr(self._hermite, name, address)
-        self._looked: tuple[float, int, Moment] | None = None  # when, and blocks moved then
         # Of the j particles whose forces this rank sums; partial rows, if there are others.
         self._first, self._end = Share(self.acting, setup.ranks.size).of(setup.ranks.rank)
         self._words: Int64s | None = None
@@ -213,19 +212,6 @@ class HostBlocks(Blocks):
         """Of the first rows of the block, from a time on."""
         if "work" in self.arrays:
             check(lib.g6x_hermite_work(self._hermite, ni, time, ffi.NULL))
-
-    def at(self, time: float) -> Moment:
-        """All bodies at a time not after the next block's.
-
-        Who is not there yet is brought there by a step of the same scheme, which is then
-        forgotten: when one looks does not change what will be seen later. A rank that looks once
-        more needs no other.
-        """
-        looked = self._looked
-        if looked is None or looked[:2] != (time, self.blocks) or self._evolution.ni:
-            with self._ranks.sharing_errors():
-                self._looked = looked = time, self.blocks, self._found_at(time)
-        return looked[2]
 
     def _found_at(self, time: float) -> Moment:
         time = self._since_epoch(time)

@@ -69,12 +69,12 @@ class Agreement:
         return np.array(given + [0.0] * (NUMBERS - len(given)))
 
     def extremes(self) -> Floats:
-        """Numbers, of which the maxima are :meth:`take`-n."""
+        """Numbers, of which the maxima over all ranks come back by :meth:`take`."""
         given = [sign * agreed.value for sign, agreed in self._extremes]
         return np.array(given + [0.0] * (_EXTREMES - len(given)))
 
     def take(self, maxima: Floats) -> None:
-        """Have the maxima of :meth:`extremes` over all ranks."""
+        """Maxima of :meth:`extremes`."""
         for (sign, agreed), found in zip(self._extremes, maxima.tolist(), strict=False):
             agreed.value = sign * found
 
