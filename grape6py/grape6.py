@@ -4,7 +4,6 @@ One object is one session (cluster id) of libgrape6.so, the very library that Fo
 and C programs link. Nothing is computed here.
 """
 
-import contextlib
 import math
 import threading
 import warnings
@@ -238,14 +237,11 @@ class Grape6(Closed):
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
         ranks = self._ranks
-        with self._lock, ranks.agreement("set_particles()"), contextlib.ExitStack() as stack:
+        with self._lock, ranks.agreement("set_particles()"), self._place(given) as place:
             with ranks.agreement("the particles") as agreement:
-                self._board.check_open()
                 validate.order("set_particles(mass, pos)", mass, pos)
                 kinds = address is not None, index is not None
                 agreement.same("whether address and index are given", *kinds)
-                place = self._place(given)
-                stack.enter_context(place)
                 x: Untyped = place.any_floats("pos", pos, (None, 3))
                 n = len(x)
                 if address is not None:
@@ -350,19 +346,17 @@ class Grape6(Closed):
             nothing), and before a sum that takes long.
         """
         ranks, itself = self._ranks, pos is None  # the particles are the targets
+        given = {"pos": pos, "vel": vel, "index": index, "h": h}
+        last = self._device if itself else None
         targets: Untyped
-        with self._lock, ranks.agreement("forces()"), contextlib.ExitStack() as stack:
+        with self._lock, ranks.agreement("forces()"), self._place(given, last) as place:
             with ranks.agreement("the targets") as agreement:
-                self._board.check_open()
                 eps, eps2 = validate.softening(eps)
                 time = None if time is None else validate.number("time", time)
                 agreement.same("eps", eps)
                 agreement.same("time", time)
                 kinds = pos is not None, index is not None, h is not None, bool(nn), bool(same)
                 agreement.same("whether pos, index, h, nn and same are given", *kinds)
-                given = {"pos": pos, "vel": vel, "index": index, "h": h}
-                place = self._place(given, self._device if itself else None)
-                stack.enter_context(place)
                 if not itself:
                     targets = self._targets(place, pos, vel, index)
                 elif vel is not None or index is not None:
@@ -527,8 +521,8 @@ class Grape6(Closed):
 
     def _place(self, given: Attributes, last: int | None = None) -> Untyped:
         """Of the arguments of a call; those of several ranks come to the host."""
-        on_host = self._ranks.size > 1
-        return memory_space.choose(self._board, given, last, on_host=on_host)
+        self._board.check_open()
+        return memory_space.choose(self._board, given, last, self._ranks.size > 1)
 
     def _targets(
         self, place: Untyped, pos: Untyped, vel: Untyped, index: Untyped

@@ -43,7 +43,6 @@ def choose(
     board: Board | None,
     values: Mapping[str, object],
     last: int | None = None,
-    *,
     on_host: bool = False,
 ) -> Place:
     """The place for the arguments of a call: a device, if any of them lies on one.

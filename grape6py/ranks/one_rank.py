@@ -16,9 +16,15 @@ from grape6py.ranks.ranks import Ranks
 
 
 class _OfOne(Agreement):
-    """Nobody says anything else."""
+    """Nobody says anything else. It is its own context, for all calls."""
 
     def __init__(self) -> None:
+        pass
+
+    def __enter__(self) -> Agreement:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         pass
 
     def same(self, what: str, *values: float | None) -> None:
@@ -31,7 +37,7 @@ class _OfOne(Agreement):
         return Agreed(number)
 
 
-_AGREEMENT = contextlib.nullcontext(_OfOne())
+_AGREEMENT = _OfOne()
 _NOTHING = contextlib.nullcontext()
 
 
