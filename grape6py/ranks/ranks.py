@@ -135,39 +135,39 @@ class Ranks:
         """As an agreement on nothing, in a tenth of the time."""
         self._check_link()
         self.link.raise_pending()
-        calls = (*self._calls, *call)
-        if calls not in self._checks:
-            with_call = " in ".join(reversed(calls))
-            self._checks[calls] = (
-                (sent := self._sent(with_call, Agreement(), None)),
-                np.empty_like(sent),
-            )
-        sent, got = self._checks[calls]
-        self.comm.Allreduce(sent, got, self.MPI.MAX)
-        if got.tobytes() != sent.tobytes():
-            self._calls.extend(call)
-            try:
+        self._calls.extend(call)
+        try:
+            calls = tuple(self._calls)
+            if calls not in self._checks:
+                sent = self._sent(Agreement(), None)
+                self._checks[calls] = sent, np.empty_like(sent)
+            sent, got = self._checks[calls]
+            self.comm.Allreduce(sent, got, self.MPI.MAX)
+            if got.tobytes() != sent.tobytes():
                 self._judge(got, Agreement(), None)
-            finally:
-                del self._calls[len(self._calls) - len(call) :]
+        finally:
+            del self._calls[len(self._calls) - len(call) :]
 
-    def _sent(self, call: str, agreement: Agreement, error: BaseException | None) -> Floats:
+    @property
+    def _call(self) -> str:
+        """What is under way."""
+        return " in ".join(reversed(self._calls))
+
+    def _sent(self, agreement: Agreement, error: BaseException | None) -> Floats:
         """What a rank sends the others in an agreement, of the same length wherever it is."""
         failed = -float(self.rank) if error is not None else -float(self.size)
-        call = _END if call.startswith(_END) else call  # whatever has ended it
+        call = _END if self._call.startswith(_END) else self._call  # whatever has ended it
         same = np.concatenate([[zlib.crc32(call.encode())], agreement.equal_numbers()])
         sent: Floats = np.concatenate([[failed], same, -same, agreement.extremes()])
         return sent
 
     def _agree(self, agreement: Agreement, error: BaseException | None) -> None:
         """One maximum over all ranks."""
-        call = " in ".join(reversed(self._calls))
-        self._judge(self.largest(self._sent(call, agreement, error)), agreement, error)
+        self._judge(self.largest(self._sent(agreement, error)), agreement, error)
 
     def _judge(self, got: Floats, agreement: Agreement, error: BaseException | None) -> None:
         """What all have sent."""
-        call, size = " in ".join(reversed(self._calls)), 1 + NUMBERS
-        first = int(-got[0])
+        first, size = int(-got[0]), 1 + NUMBERS
         if first < self.size:
             text = None if error is None else endings.shown(error)
             text = self.broadcast(text, first)
@@ -179,14 +179,13 @@ class Ranks:
         agreement.take(maxima)
         is_equal = most == -least
         if not is_equal[0]:
-            for rank, its in enumerate(self.comm.allgather(call)):
+            for rank, its in enumerate(self.from_each(self._call)):
                 if its.startswith(_END):
                     why = its.removeprefix(_END)
                     self.link.over = f"rank {rank} of {self.size} has ended its program{why}"
                     self._check_link()
-            raise _known(
-                ArgumentError(f"the ranks make different calls: {call} on rank {self.rank}")
-            )
+            different = f"the ranks make different calls: {self._call} on rank {self.rank}"
+            raise _known(ArgumentError(different))
         if complaint := agreement.complaint(is_equal[1:]):
             raise _known(ArgumentError(f"{complaint} {self.rank}"))
 
