@@ -87,11 +87,18 @@ def _limbs(words: Int64s, bins: int) -> Int64s:
     return words[:, _LIMB : _LIMB + _LIMBS].reshape(len(words), _LIMBS // 3, 3)[:, :, :bins]
 
 
-def _add_limbs(ranks: Ranks, words: Int64s) -> None:
-    used = _limbs(words, _bins(words))
-    limbs = np.ascontiguousarray(used)
-    ranks.comm.Allreduce(ranks.MPI.IN_PLACE, limbs, ranks.MPI.SUM)
-    used[:] = limbs
+def _add_limbs(
+    ranks: Ranks, words: Int64s, own: slice = slice(None), counts: Int64s | None = None
+) -> None:
+    """Give all rows, or if each rank has a number of them its own, the sums of all ranks' limbs."""
+    bins = _bins(words)
+    found = limbs = np.ascontiguousarray(_limbs(words, bins))
+    if counts is None:
+        ranks.comm.Allreduce(ranks.MPI.IN_PLACE, limbs, ranks.MPI.SUM)
+    else:
+        found, width = np.empty_like(limbs[own]), limbs.shape[1] * bins
+        ranks.comm.Reduce_scatter(limbs, found, width * counts, ranks.MPI.SUM)
+    _limbs(words[own], bins)[:] = found
 
 
 def merge_rows(ranks: Ranks, words: Int64s) -> None:
@@ -179,10 +186,10 @@ class Sums:
             words, near, listed = self._summed(task, eps2, nn, lists)
             task = next(tasks, None)  # which a GPU sums while this part is merged
             into = Forces._make([*(None if a is None else a[rows] for a in out[:5]), None])
-            share = None if same else np.diff(cuts)
-            pending.append(self._merging(words, share, into))
+            own = slice(None) if same else slice(*cuts[ranks.rank : ranks.rank + 2])
+            pending.append(self._merging(words, own, None if same else np.diff(cuts), into))
             if nn:
-                self._merge_nearest(near, all_, share, into)
+                self._merge_nearest(near, all_, own, into)
             if lists:
                 found.append(self._merged_lists(listed, cuts, same))
             if len(pending) > 1:
@@ -230,33 +237,22 @@ class Sums:
                 listed = board.lists(ni)
         return words, out, listed
 
-    def _merging(self, words: Int64s, counts: Int64s | None, into: Forces) -> Callable[[], None]:
+    def _merging(
+        self, words: Int64s, own: slice, counts: Int64s | None, into: Forces
+    ) -> Callable[[], None]:
         """Begin to merge rows; the function that ends it writes this rank's forces."""
-        ranks = self._ranks
-        merged = _raised(ranks, words)
+        merged = _raised(self._ranks, words)
 
         def end() -> None:
             merged()
-            mine = words
-            if counts is None:
-                _add_limbs(ranks, words)
-            else:
-                first = int(counts[: ranks.rank].sum())
-                mine = words[first : first + int(counts[ranks.rank])]
-                bins = _bins(words)
-                limbs = np.ascontiguousarray(_limbs(words, bins))
-                got = np.empty((len(mine), *limbs.shape[1:]), np.int64)
-                width = limbs.shape[1] * limbs.shape[2]
-                ranks.comm.Reduce_scatter(limbs, got, width * counts, ranks.MPI.SUM)
-                _limbs(mine, bins)[:] = got
+            _add_limbs(self._ranks, words, own, counts)
             sums = pointers(into.acc, into.jerk, into.pot)
-            self._board.check(lib.g6x_from_partial(len(mine), words_pointer(mine), *sums))
+            rows = words_pointer(words[own])
+            self._board.check(lib.g6x_from_partial(len(words[own]), rows, *sums))
 
         return end
 
-    def _merge_nearest(
-        self, near: Forces, targets: Targets, counts: Int64s | None, into: Forces
-    ) -> None:
+    def _merge_nearest(self, near: Forces, targets: Targets, own: slice, into: Forces) -> None:
         """The nearest of the ranks' nearest neighbours; at equal distances of the lowest rank."""
         ranks, MPI = self._ranks, self._ranks.MPI
         nearest, distance = near.nearest, near.distance
@@ -272,9 +268,7 @@ class Sums:
         is_none = np.isinf(best["distance"])
         label = np.where(is_none, targets.label, label)
         far = np.where(is_none, np.float32(0), best["distance"])
-        first = 0 if counts is None else int(counts[: ranks.rank].sum())
-        mine = slice(first, first + len(into.pot))
-        into.nearest[:], into.distance[:] = label[mine], far[mine]  # type: ignore[index]
+        into.nearest[:], into.distance[:] = label[own], far[own]  # type: ignore[index]
 
     def _merged_lists(
         self, listed: tuple[Int64s, Int32s], cuts: Int64s, same: bool
