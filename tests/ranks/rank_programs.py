@@ -92,8 +92,8 @@ def sums(n, precision, shared):
         grape.set_particles(mass[rows], pos[rows], index=labels[rows])
         say(what="at rest", bits=of_forces(grape.forces(time=3.0, nn=True)))
         few = mine(n // 2)
-        grape.set_particles(mass[few], pos[few])
-        say(what="fewer", bits=of_forces(grape.forces(nn=True)), n=grape.n)
+        grape.set_particles(mass[few], pos[few], vel[few], time=-1.0)
+        say(what="fewer", bits=of_forces(grape.forces(nn=True)), n=grape.n, time=grape.time)
 
 
 def nobody():
@@ -124,6 +124,8 @@ def errors():
         calls = [
             lambda: grape.set_particles(mass[rows], wrong, vel[rows]),
             lambda: grape.set_particles(mass[:1], pos[:1], address=[3000 if last else 0]),
+            lambda: grape.set_particles(mass[:1], pos[:1], index=[7] if last else None),
+            lambda: grape.forces(vel=vel, index=None),
             lambda: grape.forces(eps=0.1 if last else 0.2),
             lambda: grape.forces(eps=-1.0 if last else 0.2),
             lambda: grape.forces(eps=np.nan if last else 0.2),

@@ -28,6 +28,8 @@ def test_ranks_without_bodies_take_part(ranks):
 
 WRONG = [  # whether it is the last rank's alone, and what that says
     (True, r"NotFiniteError: pos\[0\]"), (True, r"AddressError: address\[0\] = 3000"),
+    (False, "ArgumentError: whether address and index are given differs between the ranks"),
+    (False, "ArgumentError: vel and index describe targets"),
     (False, "ArgumentError: eps differs between the ranks: 0.[12]0*.? on rank"),
     (True, "ArgumentError: eps = -1.0"), (True, "ArgumentError: eps = nan"),
     (True, r"ArgumentError: eps\^2 = inf"), (False, "ArgumentError: time differs"),
