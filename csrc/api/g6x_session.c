@@ -54,7 +54,7 @@ int g6x_open(int clusterid, int backend)
 
 static int describe(struct session *s, char *buffer, int length)
 {
-    if (s->undecided)
+    if (s->undecided == CHOICE_OPEN)
         error_copy("auto, decided at the first force call", buffer, length);
     else
         s->backend->describe(s->state, &s->options, buffer, length);
@@ -71,10 +71,10 @@ static int make_choice(struct session *s, int ni, int nj)
     if (ni < 0 || nj < 0)
         return error_set(&s->error, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
                          ni, nj);
-    if (ni)
-        session_choice_make(s, ni, nj, nj);
-    else
+    if (!ni)
         session_choice_want_gpu(s);
+    else if (s->undecided == CHOICE_OPEN)
+        session_choice_make(s, ni, nj, nj);
     return 0;
 }
 

@@ -112,6 +112,12 @@ static inline int jmemory_last_rests(const struct jmemory *j)
     return j->last >= j->rest.first && j->last < j->rest.end;
 }
 
+/* Whether the first nj particles are all in `rest`: lists of a treecode are. */
+static inline int jmemory_all_rest(const struct jmemory *j, int64_t nj)
+{
+    return j->rest.first == 0 && j->rest.end >= nj;
+}
+
 /* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. Returns 0 or an error
  * code: address, memory (the particle is then lost), or NaN (the slot is then bad). */
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,

@@ -67,7 +67,7 @@ int session_choice_open(struct session *s, struct error *err)
     const int requested = s->options.backend;
     const struct backend *const *kind = requested >= BACKEND_TREE ? TREE : DIRECT;
     s->rows = 0;
-    s->undecided = requested == BACKEND_AUTO && python_bridge_may_find_gpu();
+    s->undecided = requested == BACKEND_AUTO && python_bridge_may_find_gpu() ? CHOICE_OPEN : 0;
     s->backend = kind[1];
     if (requested == BACKEND_CUDA || requested == BACKEND_CUDA_TREE)
         return open_gpu(s, s->backend, &s->state, err);
@@ -80,25 +80,33 @@ int session_choice_open(struct session *s, struct error *err)
 
 /* ---- the choice -------------------------------------------------------------------------- */
 
-/* 1 if a run of n particles is faster on a GPU, in calls of ni i particles and nj j particles for
- * each. `rows` i particles have already been computed. Writes to `why`. */
-static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows,
-                  char *why, int length)
+/* A run, and the seconds that it is taken to cost. */
+struct run {
+    double ni, nj, cpu, gpu, start;
+    int gpu_wins;
+};
+
+/* A run of n particles, in calls of ni i particles and nj j particles for each. `rows` i particles
+ * have already been computed. */
+static struct run estimate(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows)
 {
-    struct fpenv host;
-    fpenv_enter(&host);
+    FPENV_HERE;
     const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0,
                  all = n > 0 ? (double)n : 1.0;
     const double calls = fmax(STEPS * all, (double)rows) / i, block = BLOCK_ROOTS * sqrt(all),
-                 start = session_costs_start(),
-                 cpu = calls * session_costs_cpu(o, i, j, fmin(i / block, 1.0)),
+                 start = session_costs_start();
+    const double cpu = calls * session_costs_cpu(o, i, j, fmin(i / block, 1.0)),
                  gpu = start + calls * session_costs_gpu(i, j);
+    return (struct run){i, j, cpu, gpu, start, gpu < cpu};
+}
+
+static void explain(const struct run *r, char *why, int length)
+{
+    FPENV_HERE;
     (void)snprintf(why, (size_t)length,
                    "%s: a run of %.0f j particles in calls of %.0f i particles is taken to cost "
                    "%.2g s on the CPU, and %.2g s on a GPU, of which %.2g s are its start",
-                   gpu < cpu ? "cuda" : "cpu", j, i, cpu, gpu, start);
-    fpenv_leave(&host);
-    return gpu < cpu;
+                   r->gpu_wins ? "cuda" : "cpu", r->nj, r->ni, r->cpu, r->gpu, r->start);
 }
 
 /* Moves the session to the GPU. The next force call uploads the j particles. */
@@ -115,17 +123,23 @@ static void move_to_gpu(struct session *s)
 void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n)
 {
     char why[ERROR_TEXT], name[SESSION_NAME];
-    if (!s->undecided) return;
-    s->undecided = 0;
-    if (decide(ni, nj, n, &s->options, s->rows + atomic_load(&rows_before), why, sizeof why))
-        move_to_gpu(s);
+    const int were_lists = s->undecided == CHOICE_OF_LISTS, lists = jmemory_all_rest(&s->j, nj);
+    if (!s->undecided || (were_lists && !lists)) {
+        s->undecided = 0;
+        return;
+    }
+    const struct run r = estimate(ni, nj, n, &s->options, s->rows + atomic_load(&rows_before));
+    if (were_lists && !r.gpu_wins) return;
+    s->undecided = lists && !r.gpu_wins ? CHOICE_OF_LISTS : 0;
+    if (r.gpu_wins) move_to_gpu(s);
+    explain(&r, why, sizeof why);
     error_info("%s: auto takes %s", session_name(s->id, name), why);
     session_report_start(s);
 }
 
 void session_choice_want_gpu(struct session *s)
 {
-    if (!s->undecided) return;
+    if (s->undecided != CHOICE_OPEN) return;
     s->undecided = 0;
     move_to_gpu(s);
     session_report_start(s);
@@ -134,12 +148,14 @@ void session_choice_want_gpu(struct session *s)
 void session_choice_again(struct session *s)
 {
     if (s->options.backend != BACKEND_AUTO || s->backend != &cpu_direct_backend) return;
-    s->undecided = python_bridge_may_find_gpu();
+    s->undecided = python_bridge_may_find_gpu() ? CHOICE_OPEN : 0;
 }
 
 int session_choice_foresee(const struct options *o, int64_t ni, int64_t nj, char *why, int length)
 {
-    return decide(ni, nj, nj, o, 0, why, length) ? BACKEND_CUDA : BACKEND_CPU;
+    const struct run r = estimate(ni, nj, nj, o, 0);
+    explain(&r, why, length);
+    return r.gpu_wins ? BACKEND_CUDA : BACKEND_CPU;
 }
 
 void session_choice_end(struct session *s) { atomic_fetch_add(&rows_before, s->rows); }

@@ -1,6 +1,8 @@
 /* choice.h - chooses CPU or GPU for sessions with backend `auto`. The choice is made at the first
  * force call, when the number of particles is known and nothing has been computed, from the
- * estimated costs of a run with that many particles. Until then the session uses the CPU. */
+ * estimated costs of a run with that many particles. Until then the session uses the CPU. The
+ * length of a treecode's list says little of that: if the first ones are short, a later one may
+ * still choose the GPU. */
 #pragma once
 
 #include "session/session.h"

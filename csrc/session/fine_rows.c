@@ -48,12 +48,6 @@ static int look_up(const struct session *s, struct search *search, int rows)
     return found;
 }
 
-/* All of them are in the store of those without derivatives. */
-static int all_rest(const struct jmemory *j, int64_t nj)
-{
-    return j->rest.first == 0 && j->rest.end >= nj;
-}
-
 int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *index,
                          unsigned char *fine)
 {
@@ -62,7 +56,7 @@ int session_fine_rows_of(struct session *s, int nj, int rows, const int32_t *ind
     /* Sums of shares cannot be merged if only one of them knows a row's slot. */
     const int shared = !s->whole && (s->options.scale[0] != G6X_AUTO || s->j.is_share);
     memset(fine, 0, (size_t)rows);
-    if (shared || all_rest(memory, all)) return 0;
+    if (shared || jmemory_all_rest(memory, all)) return 0;
     const struct force_call *c = &s->call;
     const double step = fine_step((double)all);
     struct search search = {memory, c->time, step, c->scale.drift, all, index, fine};
@@ -80,7 +74,7 @@ int session_fine_rows_get(struct session *s, int nj, int ni, const int *index, u
     if (!ni) return 0;
     FPENV_HERE;
     memset(fine, 0, (size_t)ni);
-    if (session_force_scale_precision(s, nj) == MODE_AUTO && !all_rest(&s->j, nj)) {
+    if (session_force_scale_precision(s, nj) == MODE_AUTO && !jmemory_all_rest(&s->j, nj)) {
         const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
         const int64_t all = s->j.is_share ? s->j.share_all : nj;
         const double step = fine_step((double)all);

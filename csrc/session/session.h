@@ -103,6 +103,9 @@ struct quick {
     int32_t *index;
 };
 
+/* `auto` has not chosen yet; or it has taken the CPU for short lists of a treecode. */
+enum { CHOICE_OPEN = 1, CHOICE_OF_LISTS };
+
 /* A session's device: CUDA's number of one, -1: the first, or by its id. A rank has its own. */
 enum { SESSION_DEVICE_BY_ID = -2 };
 
@@ -120,7 +123,7 @@ struct session {
     struct options options;
     const struct backend *backend;
     void *state;
-    int undecided; /* `auto` has not chosen a backend yet (choice.h) */
+    int undecided; /* whether `auto` may still choose a backend: CHOICE_* or 0 (choice.h) */
     int64_t rows;  /* i particles of all force calls */
     int by_parts;  /* blocks to compute by parts before the next try of arrays->turn */
     struct jmemory j;

@@ -104,6 +104,33 @@ assert name().startswith("cuda")
     run(script)
 
 
+@pytest.mark.parametrize("moving", [False, True])
+def test_after_short_lists_of_a_treecode_a_longer_one_may_take_the_gpu(moving):
+    """A list is of particles at rest; a particle that moves ends that."""
+    script = f"""
+import os
+s = opened()
+def lists(n):
+    for k in range(n):
+        call("g6_set_j_particle_mxonly", 0, k, k, source.mass[k], source.x[k])
+    zeros = np.zeros((8, 3))
+    return s.force(n, source.x[-8:], zeros, np.arange(1000, 1008, dtype=np.int32))
+for n in 100, 40, 290:
+    few = lists(n)
+    assert name().startswith("cpu"), name()
+if {moving}:
+    s.put_cloud(source)
+    force(s)
+os.environ["GRAPE6_TEST_GPU_START"] = "{GPU_WINS}"
+assert call("g6x_prepare", 0, 48, 290) == 0
+assert name().startswith("cpu")
+again = lists(290)
+assert name().startswith("cpu" if {moving} else "cuda"), name()
+assert np.allclose(again.acc, few.acc, rtol=1e-6)
+"""
+    run(script)
+
+
 def test_a_run_is_taken_to_be_as_long_as_what_was_computed():
     script = """
 s = opened()
