@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from grape6py import formats, in_units
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
-from grape6py._io import atomic_files
+from grape6py._io import atomic_files, run_reader
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
 from grape6py.formats.source import NOTHING, Given
@@ -192,9 +192,7 @@ def _is_of_a_run(source: Source) -> bool:
 
 def of_a_run(path: str, which: int, ranks: Ranks = ONE) -> Snapshot:
     """Bodies of an output of a run, or a rank's share of them."""
-    from grape6py import archive
-
-    found = archive.read_snapshot(path, which, ranks)
+    found = run_reader.read_snapshot(path, which, ranks)
     found.check(path)
     found.format, found.is_of_a_run = "gadget-hdf5", True
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py import archive
+from grape6py._io import run_reader
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Int8s, PathLike
@@ -38,8 +38,8 @@ class Moment(NamedTuple):
 
 def read(path: PathLike, which: int) -> Moment:
     """One output of a file; errors as of :func:`archive.read_particles`."""
-    run_time = archive.history(path)[1][which]["time"]
-    particles, component = archive.read_labelled(path, which)
+    run_time = run_reader.history(path)[1][which]["time"]
+    particles, component = run_reader.read_labelled(path, which)
     return Moment(run_time, particles.mass, particles.pos, component)
 
 

@@ -23,13 +23,13 @@ from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
 if TYPE_CHECKING:
-    from grape6py.archive import Cluster
     from grape6py.bound_pairs import Binaries
+    from grape6py.integrators.base import Integration
 
 _CALL = "save()"
 
 
-def describe(cluster: Cluster) -> Attributes:
+def describe(cluster: Integration) -> Attributes:
     """The attributes of an output: time, counters, energies and Lagrangian radii, by name.
 
     `external` and `change` (:attr:`Hermite.energy_change`) are there if they are not 0.
@@ -177,7 +177,7 @@ class Writer:
 
     def save(
         self,
-        cluster: Cluster,
+        cluster: Integration,
         *,
         about: Attributes | None = None,
         component: ArrayLike | None = None,
@@ -251,7 +251,7 @@ class Writer:
                     os.unlink(os.path.join(self._folder, name))
             self._remove_replaced()
 
-    def _begin(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+    def _begin(self, cluster: Integration, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to, known to all ranks."""
         if self._run is None:
             with self._ranks.agreement(_CALL):
@@ -262,7 +262,7 @@ class Writer:
         assert self._run is not None
         return self._run
 
-    def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+    def _begun(self, cluster: Integration, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to."""
         names = run_index.outputs_in(self._folder)
         if not os.path.lexists(self._index) and not names:
@@ -292,7 +292,7 @@ class Writer:
                 atomic_files.keep_all([path for path in paths if os.path.lexists(path)])
         return run
 
-    def _is_of(self, cluster: Cluster) -> bool:
+    def _is_of(self, cluster: Integration) -> bool:
         """Whether what is there is of this run, or one output of one, which is never replaced."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Grape6Warning)
@@ -301,7 +301,7 @@ class Writer:
                 return run.is_output or run.id == cluster.run_id
         return False
 
-    def _new(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
+    def _new(self, cluster: Integration, numbers: Attributes, about: Attributes) -> run_index.Run:
         start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
         start -= numbers.get("change", 0.0)
         mode = {"precision": cluster.precision, "backend": cluster.backend}
@@ -319,7 +319,7 @@ def _checked(component: ArrayLike, n: int) -> Int8s:
     return found.astype(np.int8)
 
 
-def _check_same(run: run_index.Run, cluster: Cluster) -> None:
+def _check_same(run: run_index.Run, cluster: Integration) -> None:
     if run.id != cluster.run_id:
         what = f"{run.path} holds another run"
         if not os.path.lexists(run.path):
@@ -335,3 +335,53 @@ def _check_same(run: run_index.Run, cluster: Cluster) -> None:
         raise SnapshotError(
             f"{run.path} goes on to time {last}, and this is {cluster.time}: take another name"
         )
+
+
+def save(
+    path: PathLike,
+    cluster: Integration,
+    *,
+    about: Attributes | None = None,
+    component: ArrayLike | None = None,
+    binaries: Binaries | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Add the present state of an integration to a file; make the file if there is none.
+
+    A state at the time of the last output takes its place.
+
+    Parameters
+    ----------
+    path : path-like
+        A name that ends in .h5 or .hdf5. The outputs go to a folder of the same name.
+    cluster : Hermite or Leapfrog
+        If it is of several ranks, all of them make this call.
+    about : dict of str to str, int or float, optional
+        Attributes of the root, if the file is made.
+    component : array_like of int, shape (n,), optional
+        What each body belongs to (:class:`models.Labelled`): pictures tell bodies apart by it. By
+        default that of the output before, by `ids`, if there is one.
+    binaries : Binaries, optional
+        What :meth:`Hermite.binaries` gave: the output's group `binaries`.
+    overwrite : bool
+        Replace what is there if it is not of this run: it is put aside, and removed when the first
+        output is in its place.
+
+    Raises
+    ------
+    ArgumentError
+        (a ValueError) for another ending, or if `component` is not of n bodies.
+    SnapshotError
+        (a ValueError) if the file is there and is of this run with other settings, or goes on to a
+        later time, or is one output of a run; without `overwrite` also if it is of another run, or
+        no such file.
+    FileInUseError
+        (an OSError) if another run is writing to it.
+    OSError
+        If it cannot be written. What was saved before is whole.
+    RankError
+        If another rank has failed.
+    """
+    ranks = in_units.bare(cluster)._ranks
+    with ranks.agreement("save()"), Writer(path, ranks, overwrite=overwrite) as writer:
+        writer.save(cluster, about=about, component=component, binaries=binaries)

@@ -17,16 +17,18 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import AnyArray, Attributes, CData, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import Attributes, CData, PathLike, Shapes, State, Untyped
+from grape6py._io import run_writer
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
 from grape6py.in_units import converter_of
-from grape6py.integrators import external
+from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
 from grape6py.integrators.progress import Bar, multiples
+from grape6py.integrators.state import EXTRA, enter, extra_of
 from grape6py.quantities import Converter
 
 if TYPE_CHECKING:
@@ -36,33 +38,6 @@ if TYPE_CHECKING:
     from grape6py.integrators.watch import Sighting
 
 _LONGEST = 2.0**53
-
-# Of a state, besides the arrays by body: shapes of what may be there.
-EXTRA: dict[str, tuple[int | None, ...]] = {
-    "epoch": (),  # from which t counts
-    "energy_change": (),
-    "initial_energy": (),  # of an EnergyError
-    "last_id": (),  # the largest that a body had, as uint64
-    "watched_until": (None,),  # pairs that are close, and who has left: Watch.as_arrays
-    "watched_ids": (None, 2),  # uint64
-    "escape": (4,),  # radius and centre of the sphere that bodies escape from
-    "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
-    "work": (None,),  # of the field in that frame: hermite_steps.WORK
-    "power": (None,),
-    "rate": (None,),
-    "work_done": (),
-}
-
-
-def extra_of(name: str, values: Untyped) -> AnyArray:
-    """An array of EXTRA, checked."""
-    if name == "last_id":
-        return numbers.of(name, [int(values)])[0]  # type: ignore[no-any-return]
-    if name == "watched_ids":
-        return numbers.of(name, np.ravel(values)).reshape(-1, 2)
-    if EXTRA[name] == ():
-        return np.array(validate.number(name, values))
-    return validate.floats(name, values, EXTRA[name])
 
 
 def kind_of(backend: str, name: str) -> str:
@@ -108,6 +83,9 @@ class Integration(Changes):
     _restore: Callable[..., None]
     _asked_to_stop: bool  # on this rank
     _stopping: CData  # an int, read by the library, too
+
+    def __init_subclass__(cls) -> None:
+        enter(cls)
 
     def _begin(self) -> None:
         self._time = self._blocks.epoch
@@ -292,9 +270,7 @@ class Integration(Changes):
 
         With `overwrite` the file of another run is replaced.
         """
-        from grape6py import archive
-
-        archive.save(path, self._as_seen(), overwrite=overwrite)
+        run_writer.save(path, self._as_seen(), overwrite=overwrite)
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""
@@ -303,9 +279,8 @@ class Integration(Changes):
     @staticmethod
     def load(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         """The integration that an HDF5 file ends with, as :func:`archive.restore`."""
-        from grape6py import archive
-
-        return archive.restore(path, **options)
+        found: Untyped = restored.restore(path, **options)
+        return found  # type: ignore[no-any-return]
 
     def step(self) -> None:
         """Move the next block of bodies, to the end of its steps.

@@ -11,22 +11,20 @@ import capi
 from test_layout import circles, reachable
 
 PACKAGE = capi.ROOT / "grape6py"
-FLOORS = 10
+FLOORS = 12  # to become 10
 
 # Files that import each other, be it within a function.
-CIRCLES_OF_FILES = [
-    {"archive", "integrators.base", "integrators.hermite", "integrators.leapfrog"},
-]
+CIRCLES_OF_FILES = []
 # Folders, and files of grape6py itself, that import each other.
 CIRCLES_OF_FOLDERS = [
     {"_arrays", "_lib", "quantities"},
-    {"_io", "archive", "bound_pairs", "diagnostics", "events", "formats", "grape6", "integrators",
-     "models", "partial", "ranks", "tree", "tree_backends"},
+    {"_io", "diagnostics", "formats", "grape6", "models", "partial", "ranks", "tree",
+     "tree_backends"},
     {"cuda", "cuda.tree"},
+    {"events", "integrators"},
 ]  # fmt: skip
 PRIVATE = {
     "_io/run_writer": {"_about", "_owners"},
-    "archive": {"_board", "_own_ids", "_ranks"},
     "cli/bench": {"_board"},
     "cli/launched": {"_blocks", "_forces", "_ranks"},
     "cli/run_session": {"_all_particles", "_forces", "_own_ids", "_owners", "_specific_error"},
@@ -37,6 +35,7 @@ PRIVATE = {
     "integrators/frame": {"_board"},
     "integrators/gravity": {"_board"},
     "integrators/hermite": {"_board"},
+    "integrators/restored": {"_board", "_own_ids"},
     "tree_backends": {"_board"},
 }
 NUMBERS = {
@@ -123,7 +122,7 @@ def test_folders_that_import_each_other():
 def test_floors():
     graph, height = graph_of_folders(), {}
     below = {name: reachable(graph, name) for name in graph}
-    for name in sorted(graph, key=lambda name: len(below[name])):
+    for name in sorted(graph, key=lambda name: (len(below[name]), name not in below[name])):
         lower = (height[other] for other in graph[name] if name not in below[other])
         height[name] = 1 + max(lower, default=0)
         height |= dict.fromkeys((o for o in below[name] if name in below[o]), height[name])

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, archive, events, fields, plummer
+from grape6py import Hermite, Leapfrog, archive, events, fields, in_units, plummer
 from grape6py._io import run_index
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from runs import run
@@ -55,7 +55,7 @@ def test_the_history_of_a_file_is_that_of_the_conserved_energy(case, here):
     """With the work of fields, and without what changes have added."""
     cluster, true = begun(case), []
     archive.save("a.h5", cluster)
-    bare = archive.in_units.bare(cluster)
+    bare = in_units.bare(cluster)
     initial = bare.energy().total
     for _ in moved(cluster):
         conserved = bare.energy().total - bare.energy_change

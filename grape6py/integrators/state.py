@@ -1,0 +1,58 @@
+"""What a state of an integration has besides its arrays by body, and the integrators by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._arrays import ids as numbers
+from grape6py._arrays import validate
+from grape6py._arrays.kinds import AnyArray, Untyped
+
+if TYPE_CHECKING:
+    from grape6py.integrators.base import Integration
+
+# By the names that files have, which are those of modules here: each class enters itself.
+_INTEGRATORS: dict[str, type[Integration]] = {}
+KINDS = "hermite", "leapfrog"
+
+
+def enter(kind: type[Integration]) -> None:
+    """Let files name a class."""
+    _INTEGRATORS[kind.__name__.lower()] = kind
+
+
+def integrator(name: str) -> Untyped:
+    """The class of integrations that is called so in files. Hermite need not know Leapfrog."""
+    importlib.import_module(f"grape6py.integrators.{KINDS[KINDS.index(name)]}")
+    return _INTEGRATORS[name]
+
+
+# Of a state, besides the arrays by body: shapes of what may be there.
+EXTRA: dict[str, tuple[int | None, ...]] = {
+    "epoch": (),  # from which t counts
+    "energy_change": (),
+    "initial_energy": (),  # of an EnergyError
+    "last_id": (),  # the largest that a body had, as uint64
+    "watched_until": (None,),  # pairs that are close, and who has left: Watch.as_arrays
+    "watched_ids": (None, 2),  # uint64
+    "escape": (4,),  # radius and centre of the sphere that bodies escape from
+    "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
+    "work": (None,),  # of the field in that frame: hermite_steps.WORK
+    "power": (None,),
+    "rate": (None,),
+    "work_done": (),
+}
+
+
+def extra_of(name: str, values: Untyped) -> AnyArray:
+    """An array of EXTRA, checked."""
+    if name == "last_id":
+        return numbers.of(name, [int(values)])[0]  # type: ignore[no-any-return]
+    if name == "watched_ids":
+        return numbers.of(name, np.ravel(values)).reshape(-1, 2)
+    if EXTRA[name] == ():
+        return np.array(validate.number(name, values))
+    return validate.floats(name, values, EXTRA[name])
