@@ -21,7 +21,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.closed import Closed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import ARGUMENTS
-from grape6py.integrators.progress import next_multiple
+from grape6py.progress import next_multiple
 from grape6py.units import Units
 
 if TYPE_CHECKING:

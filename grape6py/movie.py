@@ -14,19 +14,19 @@ from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from grape6py import archive
-from grape6py._io import atomic_files, moments
+from grape6py import archive, progress
+from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.integrators import progress
 from grape6py.picture import STYLE, ticks, title_of, write_title
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale
+from grape6py.runs import moments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from grape6py._arrays.kinds import PathLike, Untyped
-    from grape6py._io.moments import Moment
+    from grape6py.runs.moments import Moment
 
 SUFFIXES = (".gif", ".mp4")
 _DPI = 100

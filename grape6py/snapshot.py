@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 from grape6py import formats, in_units
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
-from grape6py._io import atomic_files, run_reader
+from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import Snapshot, Source, hdf5, numbered, parts
+from grape6py.formats import Snapshot, Source, hdf5, numbered, parts, shares
 from grape6py.formats.source import NOTHING, Given
 from grape6py.models import Particles
-from grape6py.ranks import snapshots
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
+from grape6py.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from grape6py.units import Units
@@ -117,9 +117,9 @@ def read_snapshot(
             return found
         name, heads, run = ranks.broadcast((name, heads, run))
         if heads:
-            return snapshots.rows_of(ranks, name, heads, given)
+            return shares.rows_of(ranks, name, heads, given)
         if not run:
-            return snapshots.dealt(ranks, found)
+            return shares.dealt(ranks, found)
         with ranks.agreement("a run"):
             return of_a_run(run, -1 if which is None else which, ranks)
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grape6py import archive, formats, snapshot
-from grape6py._io import atomic_files, run_index
+from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, Grape6Warning, printable
 from grape6py.formats import numbered
+from grape6py.runs import index as run_index
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands

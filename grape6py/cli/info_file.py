@@ -8,8 +8,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from grape6py import formats, snapshot
-from grape6py._io import run_index
 from grape6py.errors import Grape6Warning, printable
+from grape6py.runs import index as run_index
 
 if TYPE_CHECKING:
     import argparse

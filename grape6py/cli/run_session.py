@@ -21,12 +21,13 @@ import tqdm
 
 from grape6py import _clock, archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
-from grape6py._io import atomic_files, moments
+from grape6py._io import atomic_files
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError, Grape6Error, printable
 from grape6py.integrators.blocks import power_of_two
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.stages import Stages
+from grape6py.runs import moments
 from grape6py.units import Units
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, CData, PathLike, Shapes, State, Untyped
-from grape6py._io import run_writer
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
@@ -27,9 +26,10 @@ from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
-from grape6py.integrators.progress import Bar, multiples
 from grape6py.integrators.state import EXTRA, enter, extra_of
+from grape6py.progress import Bar, multiples
 from grape6py.quantities import Converter
+from grape6py.runs import writer as run_writer
 
 if TYPE_CHECKING:
     from grape6py.formats import Snapshot

@@ -16,8 +16,8 @@ from grape6py import _clock
 from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, Shapes, State, Untyped
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import NotOpenError
-from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
+from grape6py.progress import next_multiple
 from grape6py.ranks.one_rank import ONE
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from grape6py import _clock
 from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Int32s, State, UInt64s
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
-from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
+from grape6py.progress import next_multiple
 
 if TYPE_CHECKING:
     from grape6py.integrators.external import External

@@ -10,7 +10,7 @@ from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
-from grape6py._io import output_file, run_index, run_reader
+from grape6py._io import output_file
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import (
     ArgumentError,
@@ -25,6 +25,8 @@ from grape6py.integrators.state import EXTRA, extra_of, integrator
 from grape6py.quantities import Converter
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
+from grape6py.runs import index as run_index
+from grape6py.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from grape6py.integrators.base import Integration

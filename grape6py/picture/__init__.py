@@ -16,11 +16,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from grape6py import archive, diagnostics
-from grape6py._io import atomic_files, moments
-from grape6py._io.moments import Moment
+from grape6py._io import atomic_files
 from grape6py.picture import curves, ticks
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, labelled
+from grape6py.runs import moments
+from grape6py.runs.moments import Moment
 from grape6py.units import Units
 
 if TYPE_CHECKING:

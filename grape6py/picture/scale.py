@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from grape6py import archive
-    from grape6py._io.moments import Moment
+    from grape6py.runs.moments import Moment
     from grape6py.units import Units
 
 

@@ -16,11 +16,12 @@ from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels
 from grape6py._arrays.kinds import Attributes, Int8s, PathLike
-from grape6py._io import atomic_files, output_file, run_index
+from grape6py._io import atomic_files, output_file
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.formats.parts import split_number
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
+from grape6py.runs import index as run_index
 
 if TYPE_CHECKING:
     from grape6py.bound_pairs import Binaries

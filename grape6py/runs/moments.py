@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py._io import run_reader
+from grape6py.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Int8s, PathLike

@@ -9,14 +9,15 @@ from typing import TypedDict
 from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels
 from grape6py._arrays.kinds import Attributes, Int8s, PathLike
-from grape6py._io import output_file, run_index
-from grape6py._io.run_writer import labels_in
+from grape6py._io import output_file
 from grape6py.diagnostics import Energy
 from grape6py.errors import SnapshotError
 from grape6py.formats.bodies import Snapshot
 from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
+from grape6py.runs import index as run_index
+from grape6py.runs.writer import labels_in
 from grape6py.units import Units
 
 

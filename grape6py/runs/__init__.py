@@ -1,0 +1,1 @@
+"""Files of runs: one for each output, and their index."""
