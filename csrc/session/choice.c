@@ -124,10 +124,12 @@ void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n)
 {
     char why[ERROR_TEXT], name[SESSION_NAME];
     const int were_lists = s->undecided == CHOICE_OF_LISTS, lists = jmemory_all_rest(&s->j, nj);
+    const int64_t calls = s->calls;
     if (!s->undecided || (were_lists && !lists)) {
         s->undecided = 0;
         return;
     }
+    if (were_lists && calls & (calls - 1)) return; /* it asks the system */
     const struct run r = estimate(ni, nj, n, &s->options, s->rows + atomic_load(&rows_before));
     if (were_lists && !r.gpu_wins) return;
     s->undecided = lists && !r.gpu_wins ? CHOICE_OF_LISTS : 0;

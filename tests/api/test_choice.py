@@ -124,7 +124,8 @@ if {moving}:
 os.environ["GRAPE6_TEST_GPU_START"] = "{GPU_WINS}"
 assert call("g6x_prepare", 0, 48, 290) == 0
 assert name().startswith("cpu")
-again = lists(290)
+for _ in range(5):  # the fourth or the eighth call chooses
+    again = lists(290)
 assert name().startswith("cpu" if {moving} else "cuda"), name()
 assert np.allclose(again.acc, few.acc, rtol=1e-6)
 """
