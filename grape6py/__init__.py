@@ -29,11 +29,12 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SAME = """archive bound_pairs diagnostics errors events fields formats models movie partial paths
-    picture quantities reference snapshot tree units"""
+    picture reference snapshot tree units"""
 _MODULES = {
     **{name: name for name in _SAME.split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
+    "quantities": "_arrays.quantities",
 }
 
 # What `import *` brings, which is what is public: other modules are found by their names.

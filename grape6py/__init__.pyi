@@ -12,11 +12,11 @@ from grape6py import movie as movie
 from grape6py import partial as partial
 from grape6py import paths as paths
 from grape6py import picture as picture
-from grape6py import quantities as quantities
 from grape6py import reference as reference
 from grape6py import snapshot as snapshot
 from grape6py import tree as tree
 from grape6py import units as units
+from grape6py._arrays import quantities as quantities
 from grape6py.bound_pairs import binaries as binaries
 from grape6py.errors import Grape6Error as Grape6Error
 from grape6py.errors import Grape6Warning as Grape6Warning

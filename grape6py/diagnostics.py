@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
+from grape6py._lib import memory_space
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.ranks.one_rank import ONE, ranks_of

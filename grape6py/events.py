@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from grape6py import _clock, diagnostics, quantities
-from grape6py._arrays import validate
+from grape6py import _clock, diagnostics
+from grape6py._arrays import quantities, validate
 from grape6py._arrays.closed import Closed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import ARGUMENTS
@@ -26,8 +26,8 @@ from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Numbers, Untyped
+    from grape6py._arrays.quantities import Converter
     from grape6py.integrators.base import Integration
-    from grape6py.quantities import Converter
 
 Action: TypeAlias = "str | Callable[[Untyped, Event], object]"
 AnyEvent: TypeAlias = "Encounter | Escape | EnergyError | WallTime"

@@ -12,10 +12,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py._arrays import libraries, memory_space, validate
+from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import Attributes, Floats, Int32s, Int64s, Numbers, Untyped
 from grape6py._arrays.processors import usable_cpus
+from grape6py._lib import memory_space
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS

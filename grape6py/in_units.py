@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from grape6py._arrays.kinds import Attributes, Untyped
-from grape6py.errors import ArgumentError, UnitError
-from grape6py.quantities import (
+from grape6py._arrays.quantities import (
     FIELDS,
     Converter,
     factor_of,
@@ -28,6 +27,7 @@ from grape6py.quantities import (
     shown_of,
     without_unit,
 )
+from grape6py.errors import ArgumentError, UnitError
 from grape6py.units import Units
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from grape6py import tree_backends
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
-from grape6py._arrays.memory_space import first_on_device
+from grape6py._lib.memory_space import first_on_device
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree, are_few
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
@@ -24,7 +24,7 @@ from grape6py.ranks.one_rank import ranks_of
 from grape6py.units import Units
 
 if TYPE_CHECKING:
-    from grape6py._arrays.memory_space import Place
+    from grape6py._lib.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.tree import SharedTree
 

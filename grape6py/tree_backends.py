@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from grape6py import errors
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Untyped
-from grape6py._arrays.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
+from grape6py._lib.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, BackendError
 from grape6py.grape6 import Grape6

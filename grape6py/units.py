@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from grape6py import quantities
+from grape6py._arrays import quantities
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.unit_sizes import (
     DIMENSIONS,

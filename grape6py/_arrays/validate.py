@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from grape6py import quantities
+from grape6py._arrays import quantities
 from grape6py._arrays.kinds import AnyArray, ArrayModule, Floats, Int32s, Int64s, Shape, Untyped
 from grape6py.errors import ArgumentError, NotFiniteError, SizeError
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays import memory_space
 from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, UInt8s, UInt64s
 from grape6py._arrays.regions import regions_of
+from grape6py._lib import memory_space
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
 
 if TYPE_CHECKING:
-    from grape6py._arrays.memory_space import HostPlace
+    from grape6py._lib.memory_space import HostPlace
 
 _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py import quantities
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import quantities, validate
 from grape6py._arrays.closed import Closed
+from grape6py._lib import memory_space
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.in_units import ARGUMENTS, converter_for, taken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from grape6py._arrays import memory_space
-from grape6py._arrays.device_place import DevicePlace
+from grape6py._lib import memory_space
+from grape6py._lib.device_place import DevicePlace
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
 

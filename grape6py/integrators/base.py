@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, CData, PathLike, Shapes, State, Untyped
+from grape6py._arrays.quantities import Converter
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
@@ -28,7 +29,6 @@ from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
 from grape6py.integrators.state import EXTRA, enter, extra_of
 from grape6py.progress import Bar, multiples
-from grape6py.quantities import Converter
 from grape6py.runs import writer as run_writer
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from grape6py._arrays import ids as numbers
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import validate
+from grape6py._lib import memory_space
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.energy_check import SpecificCheck

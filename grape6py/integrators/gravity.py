@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from grape6py import tree_backends
-from grape6py._arrays import memory_space
 from grape6py._arrays.modules import lengths
+from grape6py._lib import memory_space
 from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.build import Unresolved

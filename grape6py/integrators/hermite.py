@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from grape6py._arrays import libraries, memory_space, validate
+from grape6py._arrays import libraries, validate
+from grape6py._lib import memory_space
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.device_place import cuda_pointer
 from grape6py._arrays.kinds import AnyArray, Bools, CData, DeviceArray, Floats, Int32s, State
 from grape6py._lib.cluster import chunks
+from grape6py._lib.device_place import cuda_pointer
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
 from grape6py.integrators.blocks import KEPT, NAMES, Blocks, Moment, Setup

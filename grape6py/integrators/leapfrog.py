@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from grape6py._arrays import libraries, memory_space, validate
+from grape6py._arrays import libraries, validate
+from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6

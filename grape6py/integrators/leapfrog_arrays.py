@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._arrays import memory_space
 from grape6py._arrays.kinds import AnyArray, Bools, DeviceArray, Floats, Int32s, Shapes, Untyped
+from grape6py._lib import memory_space
 
 # Arrays by body, in which the whole state of the integration lies.
 STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}

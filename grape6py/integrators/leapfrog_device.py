@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.device_place import DevicePlace
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Untyped
+from grape6py._lib.device_place import DevicePlace
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
 

@@ -10,6 +10,7 @@ from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
+from grape6py._arrays.quantities import Converter
 from grape6py._io import output_file
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import (
@@ -22,7 +23,6 @@ from grape6py.errors import (
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external
 from grape6py.integrators.state import EXTRA, extra_of, integrator
-from grape6py.quantities import Converter
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
 from grape6py.runs import index as run_index

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py import quantities, reference
-from grape6py._arrays import validate
+from grape6py import reference
+from grape6py._arrays import quantities, validate
 from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
 from grape6py.errors import ArgumentError
 

@@ -19,7 +19,7 @@ from grape6py.ranks.stages import Stages
 from grape6py.ranks.tree_search import Searches
 
 if TYPE_CHECKING:
-    from grape6py._arrays.memory_space import Place
+    from grape6py._lib.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.agreement import Agreement
     from grape6py.ranks.ranks import Ranks

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py import errors
-from grape6py._arrays import memory_space
-from grape6py._arrays.device_place import DevicePlace, ThroughDevice
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
+from grape6py._lib import memory_space
+from grape6py._lib.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.build import Unresolved
@@ -23,7 +23,7 @@ from grape6py.cuda.tree.share import extent_of, keys_of, owners_of, regions_in
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
-    from grape6py._arrays.memory_space import Place
+    from grape6py._lib.memory_space import Place
     from grape6py.cuda.launcher import TreeLauncher
 
 # Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
