@@ -119,6 +119,7 @@ class Grape6(Closed):
             self._board = Board(options, number)
             if comm is not None and "tree" in self._board.name:
                 raise ArgumentError("comm= has direct sums: a tree of all ranks is Tree(comm=...)")
+            self._has_jerk = bool(self._board.option("JERK"))
         self._lock = threading.RLock()
         self._table = AddressTable()  # of this rank's particles
         self._ranks, self._addresses = ranks, Addresses(ranks)
@@ -257,14 +258,9 @@ class Grape6(Closed):
                 x = place.floats("pos", x, (n, 3), index)
                 time = place.floats("time", time, (n,), index)
                 vel = None if vel is None else place.floats("vel", vel, (n, 3), index)
-                a2, j6, k18 = (
-                    None if d is None else place.floats(name, d, (n, 3), index) / factor
-                    for name, d, factor in (
-                        ("acc", acc, 2),
-                        ("jerk", jerk, 6),
-                        ("snap", snap, 18),
-                    )
-                )
+                a2 = None if acc is None else place.floats("acc", acc, (n, 3), index) / 2
+                j6 = None if jerk is None else place.floats("jerk", jerk, (n, 3), index) / 6
+                k18 = None if snap is None else place.floats("snap", snap, (n, 3), index) / 18
                 columns: Untyped = index, time, mass, k18, j6, a2, vel, x
                 latest = agreement.maximum(columns[1].max() if n else -math.inf)
             if n >= LARGE and ranks.size == 1:
@@ -360,6 +356,9 @@ class Grape6(Closed):
                 agreement.same("whether pos, index, h, nn and same are given", *kinds)
                 if not itself:
                     targets = self._targets(place, pos, vel, index)
+                    h2 = _squared_radii(place, h, len(targets[0]))
+                    known = [array for array in (*targets, h2) if array is not None]
+                    agreement.same_contents("the targets", *(known if same else ()))
                 elif vel is not None or index is not None:
                     raise ArgumentError("vel and index describe targets: give their pos too")
                 elif same and ranks.size > 1:
@@ -369,16 +368,12 @@ class Grape6(Closed):
             if itself:
                 with ranks.agreement("own particles"):
                     own = place.particles(self._table)
+                    h2 = _squared_radii(place, h, self._addresses.given(len(own[0])))
                 targets = self._addresses.returned(*own)
             at, motion, label = targets
             if label is None:
                 label = place.full(len(at), self._unused_label(), np.int32)
             ni, nj = len(at), len(self._table)
-            with ranks.agreement("radii") as agreement:
-                radii = -1.0 if h is None else place.on_host("h", h)
-                h2 = validate.squared_radii("h", radii, ni)
-                if same:
-                    agreement.same_contents("the targets", at, motion, h2, label)
             if ranks.size > 1:
                 call = nj, Targets(at, motion, h2, label), eps2
                 result = self._sums.forces(*call, nn=nn, lists=h is not None, same=same)
@@ -390,7 +385,7 @@ class Grape6(Closed):
                 if not self._warned and (message := self._board.last_warning()):
                     self._warned = True
                     _warn(message)
-            found = result if self._board.option("JERK") else result._replace(jerk=None)
+            found = result if self._has_jerk else result._replace(jerk=None)
             library = libraries.library_of(given.values()) or (self._library if itself else None)
             forces: Forces = libraries.all_given_to(library, found)
             return forces
@@ -539,6 +534,10 @@ class Grape6(Closed):
             return self._table.unused_label
         lowest = self._table.labels.min(initial=0, keepdims=True)
         return -int(self._ranks.largest(-lowest)[0]) - 1
+
+
+def _squared_radii(place: Untyped, h: Numbers | None, n: int) -> Floats:
+    return validate.squared_radii("h", -1.0 if h is None else place.on_host("h", h), n)
 
 
 def _duration(ni: int, nj: int) -> str:

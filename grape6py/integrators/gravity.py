@@ -186,9 +186,10 @@ class DirectGravity(_Gravity):
         heavy = mass != 0
         with self.ranks.agreement("a sum") as agreement:
             some_are_light = agreement.maximum(not heavy.all())
-        first, _ = self.ranks.numbered(len(mass))
+        all_act = not some_are_light.value
+        first = 0 if rows is None and all_act else self.ranks.numbered(len(mass))[0]
         which: Attributes = {} if rows is None else {"pos": pos[rows], "index": first + rows}
-        if not some_are_light.value:
+        if all_act:
             self._session.set_particles(mass, pos)
         else:  # bodies without mass do not act
             xp = self.arrays.xp

@@ -56,18 +56,22 @@ class Addresses:
         if ranks.size == 1:
             return address, columns
         n = len(columns[-1] if columns[-1] is not None else ())
+        own = np.array([n, *(column is not None for column in columns)], np.int64)
+        of_all = np.empty((ranks.size, len(own)), np.int64)
+        ranks.comm.Allgather(own, of_all)
+        are_given = of_all[:, 1:].max(axis=0)
         if address is None:
-            self._deal(ranks.counts(n))
+            self._deal(of_all[:, 0])
             begin = int(self._given[ranks.rank])
             cuts, order = self._share.cuts(begin, begin + n), np.arange(n)
             label = begin + order if label is None else label
+            are_given[0] = 1
         else:
             owner = self._share.owner(address)
             order = np.argsort(owner, kind="stable")
             cuts = np.searchsorted(owner[order], np.arange(ranks.size + 1))
             address = (ranks.exchanged(address[order], cuts)[0] - self.first).astype(np.int32)
         columns = label, *arrays
-        are_given = ranks.largest(np.array([float(column is not None) for column in columns]))
         filled = (np.zeros((n, width)) if column is None else column
                   for column, width in zip(columns, _WIDTHS, strict=True))  # fmt: skip
         rows, _ = ranks.exchanged(np.column_stack(list(filled))[order], cuts)
@@ -78,6 +82,10 @@ class Addresses:
             for piece, is_given in zip(pieces, are_given, strict=True)
         )  # fmt: skip
         return address, (None if label is None else label.astype(np.int32), *arrays)
+
+    def given(self, n: int) -> int:
+        """How many particles this rank has given, if its addresses have n."""
+        return n if self._ranks.size == 1 else int(np.diff(self._given)[self._ranks.rank])
 
     def returned(self, pos: Floats, vel: Floats, label: Int32s) -> tuple[AnyArray, ...]:
         """Particles of this rank's addresses, at the ranks that have given them."""

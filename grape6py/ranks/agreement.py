@@ -19,6 +19,8 @@ _WORDS, _WORD = 4, 6  # numbers of a digest, and bytes in each, which holds 53 b
 class Agreed:
     """A number of this rank; after the agreement `value` is the largest, or the least, of all."""
 
+    __slots__ = ("value",)
+
     def __init__(self, value: float) -> None:
         self.value = float(value)
 

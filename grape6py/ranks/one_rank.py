@@ -33,8 +33,10 @@ class _OfOne(Agreement):
     def same_contents(self, what: str, *parts: AnyArray | str) -> None:
         pass
 
-    def _extreme(self, number: float, sign: int) -> Agreed:
+    def maximum(self, number: float) -> Agreed:
         return Agreed(number)
+
+    minimum = maximum
 
 
 _AGREEMENT = _OfOne()
@@ -82,7 +84,7 @@ class OneRank(Ranks):
     def total(self, values: Floats | Sequence[float]) -> float:
         return math.fsum(values)
 
-    def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
+    def gathered(self, rows: DeviceArray, counts: Int64s | None = None) -> list[DeviceArray]:
         return [rows]
 
     def to_first(self, rows: AnyArray) -> AnyArray:

@@ -239,8 +239,8 @@ class Ranks:
         """This rank's share of n rows that are the same on all."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
-    def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
-        """The rows of each rank; those on its device, if they are CuPy's."""
+    def gathered(self, rows: DeviceArray, counts: Int64s | None = None) -> list[DeviceArray]:
+        """The rows of each rank, so many if that is known; on its device, if they are CuPy's."""
         xp = module_of(rows)
         if xp is not np and self._carrier.between_devices:
             to_all = xp.concatenate([rows] * self.size)
@@ -248,7 +248,8 @@ class Ranks:
             return [got[a:b] for a, b in itertools.pairwise(begin)]
         if xp is not np:  # as ranks without a device do
             return [xp.asarray(theirs) for theirs in self.gathered(on_host(rows))]
-        counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
+        counts = self.counts(len(rows)) if counts is None else counts
+        width = int(np.prod(rows.shape[1:], dtype=np.int64))
         found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])

@@ -205,7 +205,8 @@ class Sums:
         """The first half of the sum on a part of all ranks' targets."""
         all_ = targets.some(_own_rows(part, mine))
         if not same:
-            all_ = Targets.unpacked(np.concatenate(self._ranks.gathered(all_.packed())))
+            counts = np.asarray(np.diff(np.clip(begin, part.start, part.stop)), np.int64)
+            all_ = Targets.unpacked(np.concatenate(self._ranks.gathered(all_.packed(), counts)))
         all_ = Targets._make(map(np.ascontiguousarray, all_))
         board, ni = self._board, len(all_.pos)
         out = empty_forces(ni, nn=True)
@@ -277,7 +278,9 @@ class Sums:
         ranks, (start, index) = self._ranks, listed
         if same:
             n = len(start) - 1
-            lengths, got = (np.concatenate(ranks.gathered(a)) for a in (np.diff(start), index))
+            each = np.array(ranks.gathered(np.diff(start), np.full(ranks.size, n)))
+            got = np.concatenate(ranks.gathered(index, each.sum(axis=1)))
+            lengths = each.reshape(-1)
         else:
             n = int(cuts[ranks.rank + 1] - cuts[ranks.rank])
             lengths, _ = ranks.exchanged(np.diff(start), cuts)
