@@ -127,7 +127,7 @@ def tree(comm, n, options):
 
     made = Tree(mass, pos, comm=comm, **backend)
     if options.settled and comm is not None:
-        pos, mass = map(made._tree._way.there, (pos, mass))
+        pos, mass = map(made._tree._domain.way.there, (pos, mass))
         made = Tree(mass, pos, comm=comm, **backend)
     acc = made.forces(accuracy=options.accuracy, **walk).acc
     last = xp.sqrt((acc * acc).sum(axis=1))

@@ -17,10 +17,11 @@ from harness import run
 from tree_timing import CANCELLED, EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
 
 from grape6py import Grape6
+from grape6py._lib.tree import bound_of
+from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Setting, Targets
 from grape6py.cuda.tree import build
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.settings import WIDEST, Setting, bound_of
 
 GROUP = build.numbers.TREE_GROUP  # targets
 M = 1 << 20
@@ -169,7 +170,7 @@ def as_asked(model, accuracy, order):
 
     def first():
         tree = Octree(gpu, model.pos, model.mass)
-        return tree.forces(Setting(WIDEST, order, EPS * EPS, bound))
+        return tree.forces(Setting(WIDEST_BY_BOUND, order, EPS * EPS, bound))
 
     acc, *_, counts = first()
     errors = model.relative_errors(acc, CANCELLED)
@@ -181,7 +182,7 @@ def as_asked(model, accuracy, order):
         "pairs": counts.pairs / model.n, "points": counts.points / model.n,
         "locals": counts.locals * GROUP / model.n,
         "ms": median_ms(gpu, first, 0.1),
-        "known_ms": median_ms(gpu, lambda: model.run(WIDEST, order, bound, last), 0.1),
+        "known_ms": median_ms(gpu, lambda: model.run(WIDEST_BY_BOUND, order, bound, last), 0.1),
     }  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def equal(gpu, largest):
         model = Model(gpu, make, min(EQUAL_SIZE, largest), 81)
         for order, bounds in EQUAL_BOUNDS.items():
             settings = [(theta, order) for theta in EQUAL_ANGLES]
-            for setting in settings + [(WIDEST, order, bound) for bound in bounds]:
+            for setting in settings + [(WIDEST_BY_BOUND, order, bound) for bound in bounds]:
                 yield measure(model, setting, seconds=0.1)
         del model
         gpu.xp.get_default_memory_pool().free_all_blocks()
@@ -255,7 +256,7 @@ def few_targets(model):
     for name, which in chosen.items():
         rows = gpu.xp.sort(groups[gpu.put(which)].ravel()).astype(np.int32)
         at = model.pos[rows]
-        ms = median_ms(gpu, lambda at=at, rows=rows: tree.forces(setting, at, rows))
+        ms = median_ms(gpu, lambda at=at, rows=rows: tree.forces(setting, Targets(at, number=rows)))
         figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
     return figure
 

@@ -26,8 +26,8 @@ from tree_gpu import LATTICE, one_gpu
 from tree_timing import EPS, Model, measure, median_ms
 
 from grape6py import Grape6, Tree
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
 
 ANGLE, METHODS = 0.5, (5, 0)  # orders of the expansions; 0: Barnes and Hut
 OPERATIONS, SINGLES, HAMADA_EPS = ((4 << 20, 0.75), (64 << 20, 0.75)), 512, 0.025
@@ -71,7 +71,7 @@ def unsorted(gpu, model, method):
             tree._gpu = machine
             setting = Setting(ANGLE, method, EPS * EPS)
             figure[sort] = median_ms(
-                gpu, lambda at=at, rows=rows, s=setting: tree.forces(s, at, rows)
+                gpu, lambda at=at, rows=rows, s=setting: tree.forces(s, Targets(at, number=rows))
             )
         yield figure
 
@@ -100,7 +100,7 @@ def alone(tree, setting, pos, row):
     """Terms of the walk for one particle."""
     xp = tree._gpu.xp
     rows = xp.asarray([row], np.int32)
-    *_, counts = tree.forces(setting, xp.ascontiguousarray(pos[rows]), rows)
+    *_, counts = tree.forces(setting, Targets(xp.ascontiguousarray(pos[rows]), number=rows))
     return counts.pairs + counts.points
 
 

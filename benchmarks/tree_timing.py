@@ -12,10 +12,10 @@ from collections import defaultdict
 import numpy as np
 from harness import HERE
 
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda import launcher
 from grape6py.cuda.tree.build import numbers
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import Grape6Error
 
 EPS = 1e-4  # softening, in units of the models' size
@@ -123,7 +123,7 @@ class Model:
     def run(self, theta, order, bound=0.0, last_acc=None):
         """One whole evaluation: what Octree.forces gives."""
         grown = Octree(self.gpu, self.pos, self.mass)
-        return grown.forces(Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
+        return grown.forces(Setting(theta, order, EPS * EPS, bound), Targets(last_acc=last_acc))
 
 
 def relative_errors(xp, acc, exact, least):

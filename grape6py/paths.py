@@ -9,6 +9,7 @@ STATIC = LIBRARY_DIR / "libgrape6.a"
 INTERPRETER = LIBRARY_DIR / "interpreter"
 INCLUDE_DIR = PREFIX / "include"
 HEADER = INCLUDE_DIR / "g6lib.h"
+SHARED = PREFIX / "cuda/kernels/shared"  # headers of csrc/shared
 FORTRAN_SOURCE = INCLUDE_DIR / "g6lib.f90"
 PKGCONFIG_DIR = LIBRARY_DIR / "pkgconfig"
 PKGCONFIG_FILE = PKGCONFIG_DIR / "grape6.pc"

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
 
 from grape6py import tree_backends
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._lib.memory_space import first_on_device
 from grape6py._lib.neighbours import Neighbours
-from grape6py._lib.tree import HostTree, are_few
+from grape6py._lib.tree import HostTree, are_few, bound_of
+from grape6py._lib.tree_setting import LEAST_ERROR, WIDEST_BY_BOUND, Setting, Targets, checked
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.in_units import takes_quantities
 from grape6py.ranks.one_rank import ranks_of
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from grape6py._lib.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.tree import SharedTree
-
-_WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
-
-_METHODS = {"fmm": "fmm", "bh": "bh"}
-_LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
-_USUAL_ORDER = 5
-_WITH_BOUND = 1.4  # theta, where a bound is given alone: as shared/tree_opening.h has it
 
 
 class TreeForces(NamedTuple):
@@ -198,12 +192,12 @@ class Tree(Closed):
         self.close()
 
     def __len__(self) -> int:
-        return getattr(self._tree, "n_all", self._n)
+        return len(self._tree)
 
     @property
     def first(self) -> int:
         """With `comm`, the number of this rank's first particle; else 0."""
-        return getattr(self._tree, "first", 0)
+        return self._tree.first
 
     @property
     def work(self) -> Floats:
@@ -221,7 +215,7 @@ class Tree(Closed):
         return dict(self._shared_tree().seconds)
 
     def _shared_tree(self) -> SharedTree:
-        if not hasattr(self._tree, "work_before"):
+        if self._tree.ranks is None:
             raise ArgumentError("work is what ranks share out: this tree is on one")
         return cast("SharedTree", self._tree)
 
@@ -326,34 +320,34 @@ class Tree(Closed):
         .. [5] Dehnen 2014, Comput. Astrophys. 1, 1.
         """
         given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
-        with self._tree.using(given) as place:
-            self._check_open()
-            eps = validate.number("eps", eps, negative=False)
-            setting: Attributes = {"eps2": validate.number("eps^2", eps * eps)}
-            setting |= _force_setting(method, theta, accuracy, order, bound)
-            ni, pos, number = self._targets(place, targets, self_index)
-            if vel is not None and pos is None:
+        with self._call(given) as place:
+            eps2 = _eps2(eps)
+            setting = _setting(method, theta, accuracy, order, bound)
+            setting = setting.replaced(eps2=eps2, momentum=bool(momentum))
+            ni, on = self._targets(place, targets, self_index)
+            if vel is not None and targets is None:
                 raise ArgumentError("vel describes targets: give their positions too")
             vel = None if vel is None else place.floats("vel", vel, (ni, 3))
             if last_acc is not None:
                 last_acc = place.floats("last_acc", last_acc, (ni,))
-            elif setting["bound"] > 0 and setting["theta"] > 0:
+            elif setting.bound > 0:
                 raise ArgumentError("bound is a share of last_acc: give that too")
-            if momentum and pos is not None:
+            if momentum and targets is not None:
                 raise ArgumentError("momentum is that of all particles: give no targets")
             place.check()
             if theta is None and bound > 0 and are_few(len(self)):  # as any accuracy takes them
-                setting |= {"theta": 0.0, "bound": _LEAST_ERROR}
-            setting["momentum"] = bool(momentum)
-            *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
-            forces = TreeForces(*map(place.give, arrays))
-            forces_given: TreeForces = libraries.all_given_to(
-                self._library_of(given, targets), forces
-            )
-        if warning and not self._warned:
+                setting = setting.replaced(theta=0.0, bound=0.0, accuracy=LEAST_ERROR)
+            is_used = setting.bound > 0 or setting.accuracy > 0
+            on = on._replace(vel=vel, last_acc=last_acc if is_used else None)
+            self._tree.check(on)
+            found = self._tree.forces(setting, on)
+            arrays = TreeForces(*map(place.give, found[:3]))
+            library = self._library_of(given, targets)
+            forces: TreeForces = libraries.all_given_to(library, arrays)
+        if found.warning and not self._warned:
             self._warned = True
-            warnings.warn(warning, Grape6Warning, stacklevel=2)
-        return forces_given
+            warnings.warn(found.warning, Grape6Warning, stacklevel=2)
+        return forces
 
     def bound(
         self,
@@ -396,15 +390,14 @@ class Tree(Closed):
         >>> with Tree(mass, pos + vel / 1000) as tree:
         ...     acc, pot, _ = tree.forces(order=4, bound=bound, last_acc=size)
         """
-        with self._tree.using({"last_acc": last_acc}) as place:
-            self._check_open()
-            eps = validate.number("eps", eps, negative=False)
-            setting = setting_for(method, accuracy, order)
-            setting["eps2"] = validate.number("eps^2", eps * eps)
+        with self._call({"last_acc": last_acc}) as place:
+            eps2 = _eps2(eps)
+            setting = Setting.of(checked(method, None, accuracy, order), eps2=eps2)
             if last_acc is not None:
                 last_acc = place.floats("last_acc", last_acc, (self._n,))
             place.check()
-            return self._tree.bound(last_acc, **setting)
+            self._tree.check_bound(setting, last_acc)
+            return bound_of(setting.order, setting.accuracy)
 
     @overload
     def neighbours(
@@ -469,12 +462,12 @@ class Tree(Closed):
             As :meth:`forces`.
         """
         given = {"radius": radius, "targets": targets, "self_index": self_index}
-        with self._tree.using(given) as place:
-            self._check_open()
-            ni, pos, number = self._targets(place, targets, self_index)
+        with self._call(given) as place:
+            ni, on = self._targets(place, targets, self_index)
             h2 = place.squared_radii("radius", radius, ni)
             place.check()
-            start, index = map(place.give, self._tree.within(ni, pos, number, h2))
+            self._tree.check(on)
+            start, index = map(place.give, self._tree.within(on, h2))
         found = Neighbours(start, index)
         return found if csr else list(found)
 
@@ -499,14 +492,14 @@ class Tree(Closed):
         ArgumentError, NotFiniteError, AddressError, NotOpenError
             As :meth:`forces`.
         """
-        with self._tree.using({"targets": targets, "self_index": self_index}) as place:
-            self._check_open()
+        given = {"targets": targets, "self_index": self_index}
+        with self._call(given) as place:
             if validate.integer("k", k) < 0:
                 raise ArgumentError(f"k = {k} is negative")
-            ni, pos, number = self._targets(place, targets, self_index)
+            _, on = self._targets(place, targets, self_index)
             place.check()
-            found = Nearest(*map(place.give, self._tree.nearest(ni, pos, number, k)))
-            given = {"targets": targets, "self_index": self_index}
+            self._tree.check(on)
+            found = Nearest(*map(place.give, self._tree.nearest(on, k)))
             nearest: Nearest = libraries.all_given_to(self._library_of(given, targets), found)
             return nearest
 
@@ -527,9 +520,17 @@ class Tree(Closed):
 
     def __reduce__(self) -> tuple[Untyped, tuple[Untyped, ...]]:
         self._check_open()
-        if hasattr(self._tree, "ranks"):
+        if self._tree.ranks is not None:
             raise ArgumentError("a tree of several ranks has no copies: make a new one")
         return _rebuilt, (*self._tree.particles(), *self._description)
+
+    @contextlib.contextmanager
+    def _call(self, given: Mapping[str, object]) -> Iterator[Place]:
+        """A call with these arguments, which the place checks."""
+        using: contextlib.AbstractContextManager[Place] = self._tree.using(given)
+        with using as place:
+            self._check_open()
+            yield place
 
     def _check_open(self) -> None:
         if not self._tree.is_open:
@@ -537,16 +538,16 @@ class Tree(Closed):
 
     def _targets(
         self, place: Place, targets: Numbers | None, self_index: Numbers | None
-    ) -> tuple[int, AnyArray | None, AnyArray | None]:
-        """ni, positions (None: the particles' own) and the particles that the targets are."""
+    ) -> tuple[int, Targets]:
+        """How many targets there are, and their positions and numbers."""
         if targets is None:
             if self_index is not None:
                 raise ArgumentError("self_index describes targets: give their positions too")
-            return self._n, None, None
+            return self._n, Targets()
         pos = place.floats("targets", targets, (None, 3))
         if self_index is not None:
             self_index = place.ints("self_index", self_index, len(pos))
-        return len(pos), pos, self_index
+        return len(pos), Targets(pos, number=self_index)
 
 
 def _rebuilt(
@@ -560,47 +561,19 @@ def _rebuilt(
     return Tree(mass, pos, vel, backend=backend, threads=threads, isa=isa)
 
 
-def _force_setting(
+def _setting(
     method: str, theta: float | None, accuracy: float | None, order: int | None, bound: float
-) -> Attributes:
-    """Arguments of :meth:`Tree.forces` checked. Without an opening angle, theta is 0 and bound is
-    the wanted error."""
+) -> Setting:
+    """Arguments of :meth:`Tree.forces` checked."""
     bound = validate.number("bound", bound, negative=False)
     if accuracy is not None and (bound > 0 or theta is not None):
         other = "bound" if bound > 0 else "theta"
         raise ArgumentError(f"give {other} or accuracy, not both")
     if theta is None and bound > 0:
-        theta = _WITH_BOUND
-    if theta is None:
-        setting = setting_for(method, accuracy, order)
-        return setting | {"theta": 0.0, "bound": setting.pop("accuracy")}
-    return walk_setting(method, theta, order) | {"bound": bound}
+        theta = WIDEST_BY_BOUND
+    return Setting.of(checked(method, theta, accuracy, order), bound=bound)
 
 
-def setting_for(method: str, accuracy: float | None, order: int | None) -> Attributes:
-    """Arguments of sums with a wanted error checked: method, accuracy and order, by name."""
-    accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
-    if accuracy < _LEAST_ERROR:
-        raise ArgumentError(
-            f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "
-            "best that can be asked for; Grape6 sums directly"
-        )
-    if accuracy > _LARGEST_ERROR:
-        raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
-    return _walk(method, {"accuracy": accuracy}, order)
-
-
-def walk_setting(method: str, theta: float, order: int | None) -> Attributes:
-    """Arguments of sums by an opening angle checked: method, theta and order, by name."""
-    theta = validate.positive("theta", theta)
-    if theta > _WIDEST:
-        raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
-    return _walk(method, {"theta": theta}, order)
-
-
-def _walk(method: str, opening: Attributes, order: int | None) -> Attributes:
-    method = validate.choice("method", method, _METHODS)
-    order = _USUAL_ORDER if order is None else validate.integer("order", order)
-    if method == "fmm" and not 2 <= order <= 6:
-        raise ArgumentError(f"order = {order} is not from 2 to 6")
-    return {"method": method} | opening | {"order": order}
+def _eps2(eps: float) -> float:
+    eps = validate.number("eps", eps, negative=False)
+    return validate.number("eps^2", eps * eps)

@@ -10,16 +10,13 @@
 #include "session/output.h"
 #include "session/registry.h"
 #include "shared/tree_few.h"
+#include "tree/boxes.h"
 #include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
-
-static const double WIDEST = 1.5; /* theta; above it, a cell may act on targets next to it */
-/* Errors that may be asked for. Pairs are summed in single precision. */
-static const double LEAST_ERROR = 1e-6, LARGEST_ERROR = 0.1;
 
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
@@ -83,7 +80,7 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
     p->threads = o.threads;
     p->isa = o.isa;
     const int threads = n > TREE_FEW ? options_threads(p->threads) : 1; /* not to wake others */
-    if ((n || whole) && tree_build(&p->tree, &in, whole, threads, &err)) {
+    if ((n || whole) && tree_boxes_build(&p->tree, &in, whole, threads, &err)) {
         tree_handles_free(p);
         return session_registry_refuse(err.code, "%s", err.text);
     }
@@ -187,20 +184,21 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
     if (s->method != TREE_FMM && s->method != TREE_BARNES_HUT)
         return session_registry_refuse(G6X_E_ARGUMENT, "there is no method %d of a tree",
                                        s->method);
-    if (s->method == TREE_FMM && (s->order < 2 || s->order > 6))
-        return session_registry_refuse(G6X_E_ARGUMENT, "order = %d is not from 2 to 6", s->order);
+    if (s->method == TREE_FMM && (s->order < TREE_LEAST_ORDER || s->order > TREE_LARGEST_ORDER))
+        return session_registry_refuse(G6X_E_ARGUMENT, "order = %d is not from %d to %d", s->order,
+                                       TREE_LEAST_ORDER, TREE_LARGEST_ORDER);
     if (w->momentum && w->x)
         return session_registry_refuse(
             G6X_E_ARGUMENT,
             "G6X_TREE_MOMENTUM needs all particles as targets: x is no null pointer");
     const int by_accuracy = s->theta == 0.0;
-    if (by_accuracy && !(s->bound >= LEAST_ERROR && s->bound <= LARGEST_ERROR))
+    if (by_accuracy && !(s->bound >= TREE_LEAST_ERROR && s->bound <= TREE_LARGEST_ERROR))
         return session_registry_refuse(
             G6X_E_ARGUMENT, "with theta = 0, bound = %g is the wanted error: give %g to %g",
-            s->bound, LEAST_ERROR, LARGEST_ERROR);
-    if (!by_accuracy && !(s->theta > 0.0 && s->theta <= WIDEST))
+            s->bound, TREE_LEAST_ERROR, TREE_LARGEST_ERROR);
+    if (!by_accuracy && !(s->theta > 0.0 && s->theta <= TREE_WIDEST))
         return session_registry_refuse(G6X_E_ARGUMENT, "theta = %g is not above 0 and at most %g",
-                                       s->theta, WIDEST);
+                                       s->theta, TREE_WIDEST);
     if (!(w->eps2 >= 0.0 && w->eps2 < INFINITY))
         return session_registry_refuse(G6X_E_ARGUMENT, "eps2 = %g is negative, NaN or Inf",
                                        w->eps2);
@@ -219,7 +217,7 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
 
 /* The targets of a sum. Those with a NaN or Inf are marked `bad` and moved to a valid position. */
 struct prepared {
-    struct tree_input in;
+    struct tree_targets in;
     double (*x)[3], (*v)[3], *eps2;
     unsigned char *bad;
     int first_bad;
@@ -265,11 +263,12 @@ static int replace_bad(const struct tree_handle *p, const struct request *w, str
 }
 
 static int prepare(const struct tree_handle *p, const struct request *w, int jerk,
-                   struct prepared *r)
+                   const double *last_acc, struct prepared *r)
 {
-    *r = (struct prepared){.in = {w->ni, w->x, w->v, NULL}, .first_bad = w->ni};
+    *r = (struct prepared){.first_bad = w->ni};
     r->eps2 = memory_zeroed((size_t)w->ni * sizeof *r->eps2);
     if (!r->eps2) return G6X_E_MEMORY;
+    r->in = (struct tree_targets){w->ni, w->x, w->v, w->self, r->eps2, last_acc};
     for (int i = 0; i < w->ni; i++) r->eps2[i] = w->eps2;
     if (!w->x) return 0;
     if (jerk && !w->v) {
@@ -308,6 +307,22 @@ static int verdict(const struct prepared *r, int ni, const struct tree_forces *o
     return 0;
 }
 
+/* Whether there are particles, here or in the parts. */
+static int has_particles(const struct tree_handle *p, const struct request *w)
+{
+    for (int k = 0; k < w->parts; k++)
+        if (((const struct tree_part_header *)w->part[k])->cells) return 1;
+    return p->n > 0;
+}
+
+static void no_forces(int ni, const struct tree_forces *out)
+{
+    const size_t n = (size_t)ni;
+    memset(out->acc, 0, n * sizeof *out->acc);
+    memset(out->pot, 0, n * sizeof *out->pot);
+    if (out->jerk) memset(out->jerk, 0, n * sizeof *out->jerk);
+}
+
 static int sum(const struct tree_handle *p, const struct tree_setting *s, const struct request *w,
                const struct tree_forces *out)
 {
@@ -315,20 +330,20 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     struct error err = {0};
     struct tree_counts counts = {0};
     struct tree tree = p->tree, joined = {0};
-    int code = prepare(p, w, out->jerk != NULL, &r);
+    const int acts = has_particles(p, w);
     tree.threads = options_threads(p->threads);
-    if (!code && w->part && tree_share_join(&tree, w->parts, w->part, &joined, &err)) {
-        free_prepared(&r);
-        return session_registry_refuse(err.code, "%s", err.text);
-    }
-    if (w->part) tree = joined;
+    int code = prepare(p, w, out->jerk != NULL, s->bound > 0.0 ? w->last_acc : NULL, &r);
     if (code)
-        (void)session_registry_refuse(code, "out of memory for the forces of a tree on %d targets",
-                                      w->ni);
-    else if (tree_sum(&tree, s, w->x ? &r.in : NULL, w->self, r.eps2,
-                      s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &err))
-        code = session_registry_refuse(err.code, "%s", err.text);
-    else {
+        (void)error_set(&err, code, "out of memory for the forces of a tree on %d targets", w->ni);
+    if (!code && acts && w->part) {
+        code = tree_share_join(&tree, w->parts, w->part, &joined, &err);
+        tree = joined;
+    }
+    if (!code && acts) code = tree_boxes_sum(&tree, s, &r.in, out, &counts, &err);
+    if (!code && !acts) no_forces(w->ni, out);
+    if (code) {
+        (void)session_registry_refuse(code, "%s", err.text);
+    } else {
         if (w->momentum) tree_net_force_close(w->ni, p->mass, out->acc);
         if (w->momentum && out->jerk) tree_net_force_close(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
@@ -342,21 +357,6 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     return code;
 }
 
-/* Forces of an empty tree: zero on valid targets. */
-static int no_forces(const struct request *w, const struct tree_forces *out)
-{
-    struct prepared r = {.first_bad = first_bad_target(w)};
-    for (int i = 0; i < w->ni; i++) {
-        const double nothing = is_bad(w, i) ? (double)NAN : 0.0;
-        out->pot[i] = nothing;
-        for (int k = 0; k < 3; k++) {
-            out->acc[i][k] = nothing;
-            if (out->jerk) out->jerk[i][k] = nothing;
-        }
-    }
-    return verdict(&r, w->ni, out);
-}
-
 /* With an accuracy the pairs of few particles are summed one by one. */
 static struct tree_setting setting_for(const struct tree_setting *s, int isa, int64_t n, int64_t ni)
 {
@@ -368,19 +368,15 @@ static struct tree_setting setting_for(const struct tree_setting *s, int isa, in
     return found;
 }
 
-int g6x_tree_few(long long particles, long long targets, int on_device);
-
 /* For Python, which has trees of its own on a GPU. */
+int g6x_tree_few(long long particles, long long targets, int on_device);
+double g6x_tree_bound_of(int order, double accuracy);
+
+double g6x_tree_bound_of(int order, double accuracy) { return tree_bound_of(order, accuracy); }
+
 int g6x_tree_few(long long particles, long long targets, int on_device)
 {
     return tree_few(particles, targets, on_device);
-}
-
-static int has_cells(const struct request *w)
-{
-    for (int k = 0; k < w->parts; k++)
-        if (w->part[k] && ((const struct tree_part_header *)w->part[k])->cells) return 1;
-    return 0;
 }
 
 static int forces(int handle, const struct tree_setting *setting, const struct request *w,
@@ -396,7 +392,7 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     if (!code) code = setting_checked(setting, w);
     if (!code && w->ni && !(to->acc && to->pot))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
-    if (!code && w->ni) code = p->n || has_cells(w) ? sum(p, &s, w, &out) : no_forces(w, &out);
+    if (!code && w->ni) code = sum(p, &s, w, &out);
     if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
     tree_handles_release(p);
     return code;

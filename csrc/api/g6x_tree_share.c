@@ -7,7 +7,7 @@
 #include "g6lib.h"
 #include "session/registry.h"
 #include "tree/share.h"
-#include "tree/sum.h"
+#include "tree/walk.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/numbers.h"
@@ -38,7 +38,7 @@ struct keying {
 static void find_keys(void *context, int64_t first, int64_t end)
 {
     const struct keying *k = context;
-    tree_sum_kernel(G6X_ISA_BEST)->keys(k->box, k->x + first, end - first, k->key + first);
+    tree_walk_kernel(G6X_ISA_BEST)->keys(k->box, k->x + first, end - first, k->key + first);
 }
 
 int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
@@ -101,9 +101,10 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};
     const int is_known =
-        method == G6X_TREE_BARNES_HUT || (method == G6X_TREE_FMM && order >= 2 && order <= 6);
-    if (!is_known || !(theta > 0.0 && theta <= 1.5) || !(bound >= 0.0 && bound < INFINITY) ||
-        !(eps2 >= 0.0 && eps2 < INFINITY) || regions < 0)
+        method == G6X_TREE_BARNES_HUT ||
+        (method == G6X_TREE_FMM && order >= TREE_LEAST_ORDER && order <= TREE_LARGEST_ORDER);
+    if (!is_known || !(theta > 0.0 && theta <= TREE_WIDEST) ||
+        !(bound >= 0.0 && bound < INFINITY) || !(eps2 >= 0.0 && eps2 < INFINITY) || regions < 0)
         code = session_registry_refuse(
             G6X_E_ARGUMENT,
             "no part for eps2 %g, method %d, order %d, theta %g, bound %g, %d "

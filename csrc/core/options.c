@@ -19,9 +19,10 @@
 #include "core/error.h"
 #include "core/partial.h"
 #include "shared/range.h"
+#include "shared/tree_numbers.h"
 #include "simd/dispatch.h"
 
-enum { MOST_PIPES = 16384, MOST_THREADS = 1024, LEAST_ORDER = 2, MOST_ORDER = 6 };
+enum { MOST_PIPES = 16384, MOST_THREADS = 1024 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct process_options process;
@@ -68,7 +69,8 @@ const struct option options_table[] = {
     {"GRAPE6_PREDICT", 0, WORDS(initial.predict_on_host, "device host")},
     {"GRAPE6_THETA", G6X_THETA, FRACTION(initial.theta)},
     {"GRAPE6_TREE_METHOD", G6X_TREE_METHOD, WORDS(initial.tree_method, "fmm bh")},
-    {"GRAPE6_TREE_ORDER", G6X_TREE_ORDER, NUMBER(initial.tree_order, LEAST_ORDER, MOST_ORDER)},
+    {"GRAPE6_TREE_ORDER", G6X_TREE_ORDER,
+     NUMBER(initial.tree_order, TREE_LEAST_ORDER, TREE_LARGEST_ORDER)},
     {"GRAPE6_G5_POT_SIGN", 0, WORDS(process.g5_pot_positive, "-1 1")},
     {"GRAPE6_G5_SOURCE", 0, WORDS(process.g5_source_by_address, "first address")},
     {"GRAPE6_CONFIG", 0, .kind = OPTION_SOURCE},
@@ -117,7 +119,7 @@ static void read_all(void)
                                .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO},
                                .origin = {NAN, NAN, NAN},
                                .drift = {NAN, NAN, NAN},
-                               .tree_order = 5,
+                               .tree_order = TREE_USUAL_ORDER,
                                .theta = 0.5};
     process.ranks_here = ranks_here();
     process.openmp_threads = threads_of_openmp();

@@ -4,15 +4,13 @@
 #define GRAPE6_TREE_FEW_H
 
 #include "shared/host_device.h"
+#include "shared/tree_numbers.h"
 
 enum {
     TREE_FEW = 4096,          /* particles, on any number of targets */
     TREE_FEW_PAIRS = 1 << 24, /* of more particles, where the bound is still to be found */
     TREE_FEW_ON_DEVICE = 8192
 };
-
-/* An opening angle at which no cell stands for its particles. */
-#define TREE_PAIR_BY_PAIR 0x1p-20
 
 HOST_DEVICE int tree_few(long long particles, long long targets, int on_device)
 {

@@ -3,12 +3,7 @@
 #define GRAPE6_TREE_OPENING_H
 
 #include "shared/host_device.h"
-
-/* The widest opening angle: what limits it is the bound on errors (see tree_opening_of). */
-#define TREE_WIDEST 1.4
-/* Last accelerations below this share of the mean count as this: at a point of balance, nearly all
- * particles would be summed one by one. */
-#define TREE_LEAST_ACC 0x1p-20
+#include "shared/tree_numbers.h"
 
 /* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
  * the least of the targets' last accelerations, INFINITY if none are known. */

@@ -14,7 +14,8 @@
 #include "util/memory.h"
 #include "core/mutants.h"
 #include "core/options.h"
-#include "tree/backend.h"
+#include "tree/boxes.h"
+#include "tree/state.h"
 #include "tree/kernel.h"
 #include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
@@ -39,11 +40,6 @@ static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
 enum { NOT_SERVED = -2 };
 
-int tree_backend_no_memory(struct error *err, const char *what, int64_t n)
-{
-    return error_set(err, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
-}
-
 static void free_targets(struct octree *t)
 {
     const struct memory_array all[] = {
@@ -57,7 +53,7 @@ static void octree_close(void *state)
     struct octree *t = state;
     if (!t) return;
     t->behind->close(t->direct);
-    tree_build_free(&t->tree);
+    tree_boxes_free(&t->tree);
     tree_sources_free(&t->sources);
     free_targets(t);
     neighbour_lists_free(&t->lists);
@@ -147,29 +143,13 @@ static int may_be_crowded(const struct tree_box *box, const struct sources *s)
     return pairs > n / 8;
 }
 
-static struct tree_input input_of(const struct sources *s)
-{
-    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
-}
-
-int tree_backend_build_here(struct octree *t, struct error *err)
-{
-    const struct tree_input in = input_of(&t->sources);
-    fpenv_flush(1);
-    const int code = tree_build(&t->tree, &in, NULL, options_threads(t->options.threads), err);
-    fpenv_flush(0);
-    t->searchable = !code;
-    return code;
-}
-
 /* A tree on a device is built with its first sum; the device has none of several parts. */
 static int prepare_on_device(struct octree *t, const struct tree_input *in, struct error *err)
 {
     tree_parts_free(t->tree.parts);
     t->tree.parts = NULL;
     tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
-    const int code =
-        may_be_crowded(&t->tree.box, &t->sources) ? tree_backend_build_here(t, err) : 0;
+    const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_state_build_here(t, err) : 0;
     t->in_parts = t->tree.parts != NULL;
     return code;
 }
@@ -182,12 +162,12 @@ static int build(struct octree *t, struct error *err)
     jmemory_commit(t->memory);
     if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
                              threads))
-        return tree_backend_no_memory(err, "j particles of a tree", t->nj);
-    const struct tree_input in = input_of(s);
+        return tree_state_no_memory(err, "j particles of a tree", t->nj);
+    const struct tree_input in = tree_sources_input(s);
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    code = t->on_device ? prepare_on_device(t, &in, err) : tree_backend_build_here(t, err);
+    code = t->on_device ? prepare_on_device(t, &in, err) : tree_state_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
 }
@@ -205,7 +185,7 @@ static int reserve(struct octree *t, int ni, struct error *err)
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
     if (!t->row || !buffer || !t->rows_of_i) {
         free_targets(t);
-        return tree_backend_no_memory(err, "i particles", ni);
+        return tree_state_no_memory(err, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;

@@ -9,8 +9,7 @@
 #include "util/memory.h"
 #include "core/scale.h"
 #include "shared/tree_hilbert.h"
-#include "tree/parts.h"
-#include "tree/sum.h"
+#include "tree/walk.h"
 #include "util/threads.h"
 #include "util/radix_sort.h"
 
@@ -34,7 +33,6 @@ void tree_build_free(struct tree *t)
     memory_free(t->far);
     memory_free(t->place);
     memory_free(t->motion);
-    tree_parts_free(t->parts);
     memset(t, 0, sizeof *t);
 }
 
@@ -114,24 +112,30 @@ static void gather_points(void *context, int64_t first, int64_t end)
     }
 }
 
+int tree_build_columns(struct tree_points *p, int64_t n)
+{
+    const size_t padded = ((size_t)n + 2 * TREE_GROUP + 15) / 16 * 16;
+    p->x = memory_zeroed(7 * padded * sizeof *p->x);
+    if (!p->x) return G6X_E_MEMORY;
+    p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
+    p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
+    return 0;
+}
+
 int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
                            struct tree_points *p, int threads)
 {
     const size_t n = (size_t)in->n;
     if (in->n > p->capacity) {
-        const size_t padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
         tree_build_free_points(p);
         memory_free(*key);
         *key = memory_zeroed(n * sizeof **key);
         p->order = memory_zeroed(n * sizeof *p->order);
-        p->x = memory_zeroed(7 * padded * sizeof *p->x);
-        if (!*key || !p->order || !p->x) return G6X_E_MEMORY;
-        p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
-        p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
+        if (!*key || !p->order || tree_build_columns(p, in->n)) return G6X_E_MEMORY;
         p->capacity = in->n;
     }
     p->n = in->n;
-    struct taking t = {tree_sum_kernel(G6X_ISA_BEST), box, in, *key, p};
+    struct taking t = {tree_walk_kernel(G6X_ISA_BEST), box, in, *key, p};
     threads_each(threads, in->n, GRAIN, key_points, &t);
     const int code = radix_sort(in->n, *key, p->order, threads);
     if (code) return code;
@@ -331,8 +335,7 @@ static int make_moments(struct tree *t)
     if (!t->moments || !t->far || !t->place) return G6X_E_MEMORY;
     for (int level = t->levels - 1; level >= 0; level--) {
         struct level l = {t, t->level_first[level]};
-        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
-        threads_each(t->threads, end - l.first, 256, find_moments, &l);
+        threads_each(t->threads, tree_level_end(t, level) - l.first, 256, find_moments, &l);
     }
     t->far[t->cells] =
         (struct tree_cell_multipole){.x = 4.0f}; /* far from everything, without mass */
@@ -369,26 +372,8 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
     code = tree_build_load_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
+    t->own_cells = t->cells;
     if (!code) code = make_moments(t);
     if (!code && !whole) t->box.usual_mass = tree_usual_mass(t->moments->total, (double)in->n);
-    t->own_cells = t->cells;
     return code ? code : tree_motion_make(t);
-}
-
-int tree_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
-               int threads, struct error *err)
-{
-    tree_parts_free(t->parts);
-    t->parts = NULL;
-    int code = tree_build_one(t, in, whole, threads);
-    const int resolved = code || !in->n || tree_parts_is_resolved(t, in);
-    if (!resolved && whole)
-        return error_set(err, G6X_E_RANGE,
-                         "the box of all ranks' particles does not resolve those of this tree: "
-                         "some stand too close together");
-    if (!resolved) code = tree_parts_make(t, in);
-    if (code)
-        return error_set(err, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
-                         (long long)in->n);
-    return 0;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "tree/boxes.h"
 #include "util/memory.h"
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +34,7 @@ static struct tree_handle **find(int handle)
 
 void tree_handles_free(struct tree_handle *p)
 {
-    tree_build_free(&p->tree);
+    tree_boxes_free(&p->tree);
     memory_free(p->x);
     memory_free(p->mass);
     memory_free(p);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/device.h"
-#include "tree/backend.h"
+#include "tree/state.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
@@ -83,7 +83,7 @@ static int ask_device(const struct seeking *s, int count, int64_t *length, int32
 {
     struct octree *t = s->octree;
     double *const h2 = memory_zeroed((size_t)count * sizeof *h2);
-    if (!h2) return tree_backend_no_memory(err, "radii", count);
+    if (!h2) return tree_state_no_memory(err, "radii", count);
     for (int k = 0; k < count; k++)
         h2[k] = s->h2[k] >= 0.0 ? reach2(s->h2[k], t->targets.eps2[s->first + k]) : -1.0;
     struct tree_request request = {.targets = count,
@@ -91,7 +91,7 @@ static int ask_device(const struct seeking *s, int count, int64_t *length, int32
                                    .h2 = h2,
                                    .length = length,
                                    .list = list};
-    const int code = tree_results_request(t, &request, err);
+    const int code = tree_state_request(t, &request, err);
     memory_free(h2);
     return code;
 }
@@ -106,7 +106,7 @@ static int count_all(struct seeking *s, int count, struct error *err)
         s->by_device = !t->in_parts;
         if (code || s->by_device) return code;
     }
-    if (!t->searchable && tree_backend_build_here(t, err)) return err->code;
+    if (!t->searchable && tree_state_build_here(t, err)) return err->code;
     threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, s);
     return 0;
 }
@@ -118,13 +118,13 @@ int tree_lists_find(void *state, int first, int count, const double *h2,
     struct neighbour_memory *m = &t->lists;
     if (!t->by_tree) return t->behind->neighbours(t->direct, first, count, h2, lists, err);
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)count + 1))
-        return tree_backend_no_memory(err, "neighbour lists", count);
+        return tree_state_no_memory(err, "neighbour lists", count);
     struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL, 0};
     int code = count ? count_all(&s, count, err) : 0;
     if (code) return code;
     const int fit = neighbour_lists_place(s.start, count);
     if (neighbour_lists_reserve(m, s.start[fit]))
-        return tree_backend_no_memory(err, "neighbours", s.start[fit]);
+        return tree_state_no_memory(err, "neighbours", s.start[fit]);
     s.index = m->index;
     if (s.by_device) code = ask_device(&s, fit, NULL, s.index, err);
     if (code) return code;

@@ -102,16 +102,22 @@ static void gather(void *context, int64_t first, int64_t end)
         }
 }
 
-int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
-                                struct tree_points *p, int threads)
+int tree_motion_columns(struct tree_points *p, int64_t n)
 {
-    const size_t n = (size_t)in->n, padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
-    memory_free(p->vx);
-    p->vx = p->vy = p->vz = NULL;
-    if (!in->v) return 0;
+    const size_t padded = ((size_t)n + 2 * TREE_GROUP + 15) / 16 * 16;
     p->vx = memory_zeroed(3 * padded * sizeof *p->vx);
     if (!p->vx) return G6X_E_MEMORY;
     p->vy = p->vx + padded, p->vz = p->vy + padded;
+    return 0;
+}
+
+int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
+                                struct tree_points *p, int threads)
+{
+    memory_free(p->vx);
+    p->vx = p->vy = p->vz = NULL;
+    if (!in->v) return 0;
+    if (tree_motion_columns(p, in->n)) return G6X_E_MEMORY;
     struct taking t = {box, in, p};
     threads_each(threads, in->n, GRAIN, gather, &t);
     return 0;
@@ -184,8 +190,7 @@ int tree_motion_make(struct tree *t)
     const int missing = !t->motion || !l.rates;
     for (int level = t->levels - 1; level >= 0 && !missing; level--) {
         l.first = t->level_first[level];
-        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
-        threads_each(t->threads, end - l.first, 256, find_motions, &l);
+        threads_each(t->threads, tree_level_end(t, level) - l.first, 256, find_motions, &l);
     }
     memory_free(l.rates);
     return missing ? G6X_E_MEMORY : 0;

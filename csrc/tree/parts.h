@@ -29,12 +29,7 @@ int tree_parts_is_resolved(const struct tree *t, const struct tree_input *in);
 int tree_parts_make(struct tree *t, const struct tree_input *in);
 void tree_parts_free(struct tree_parts *p);
 
-/* As tree_sum, on targets, of a tree that has parts. */
+/* The forces of a tree that has parts. 0 or G6X_E_MEMORY. */
 int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
-                   const struct tree_input *targets, const int32_t *self, const double *eps2,
-                   const double *last_acc, const struct tree_forces *out,
-                   struct tree_counts *counts, struct error *err);
-
-/* tree/build.c: a tree in one box, its own or that of `whole`, whatever that resolves. */
-int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
-                   int threads);
+                   const struct tree_targets *targets, const struct tree_forces *out,
+                   struct tree_counts *counts);

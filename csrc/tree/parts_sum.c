@@ -8,6 +8,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "tree/parts.h"
+#include "tree/sum.h"
 #include "util/threads.h"
 
 /* Of a part's radius: at this distance its quadrupole is 2^-36 of its force. */
@@ -23,9 +24,7 @@ struct point {
 struct act {
     const struct tree_parts *parts;
     const struct tree_part *part;
-    const struct tree_input *targets;
-    const int32_t *self; /* NULL: see own */
-    const double *eps2;
+    struct tree_targets targets; /* x is never NULL */
     const struct tree_forces *out;
     unsigned char *near; /* [targets]: the tree is left to act */
     int number, own;     /* own: the targets are the particles */
@@ -35,7 +34,7 @@ struct act {
 /* The number of the particle that a target is, or -1. */
 static int32_t self_of(const struct act *a, int64_t i)
 {
-    return a->own ? (int32_t)i : a->self ? a->self[i] : -1;
+    return a->own ? (int32_t)i : a->targets.self ? a->targets.self[i] : -1;
 }
 
 /* Its place among those of the part, or -1. */
@@ -56,16 +55,16 @@ static void add_turned(const double u[3], const double w[3], double by, double t
 /* Adds the force of a point at x on target i; 0 if they are at one place without softening. */
 static int add_point(struct act *a, int64_t i, const double x[3], const struct point *p)
 {
-    const double *at = a->targets->x[i], *v = a->targets->v ? a->targets->v[i] : NULL;
+    const double *at = a->targets.x[i], *v = a->targets.v ? a->targets.v[i] : NULL;
     double r[3], q[3], size = 0.0, unit = 1.0;
     for (int d = 0; d < 3; d++) {
         r[d] = x[d] - at[d];
         size = fmax(size, fabs(r[d]));
     }
-    size = fmax(size, sqrt(a->eps2[i]));
+    size = fmax(size, sqrt(a->targets.eps2[i]));
     if (size > 0x1p500) unit = 0x1p-600; /* else squares could overflow, */
     if (size < 0x1p-500) unit = 0x1p500; /* or vanish */
-    double s2 = a->eps2[i] * unit * unit;
+    double s2 = a->targets.eps2[i] * unit * unit;
     for (int d = 0; d < 3; d++) {
         r[d] *= unit;
         s2 += r[d] * r[d];
@@ -99,8 +98,8 @@ static int32_t place_without(const struct act *a, int32_t k, int32_t without, st
 
 static int is_afar(const struct act *a, int64_t i)
 {
-    double size = sqrt(a->eps2[i]);
-    for (int d = 0; d < 3; d++) size = fmax(size, fabs(a->part->centre[d] - a->targets->x[i][d]));
+    double size = sqrt(a->targets.eps2[i]);
+    for (int d = 0; d < 3; d++) size = fmax(size, fabs(a->part->centre[d] - a->targets.x[i][d]));
     return size > AFAR * a->part->radius;
 }
 
@@ -156,9 +155,9 @@ static void free_near(struct near *n)
     memory_free(n->self);
 }
 
-static int gather_near(const struct act *a, const double *last_acc, struct near *near)
+static int gather_near(const struct act *a, struct near *near)
 {
-    const struct tree_input *in = a->targets;
+    const struct tree_targets *in = &a->targets;
     for (int64_t i = 0; i < in->n; i++) near->n += a->near[i];
     const size_t n = (size_t)near->n;
     near->target = memory_zeroed(n * sizeof *near->target);
@@ -171,34 +170,33 @@ static int gather_near(const struct act *a, const double *last_acc, struct near 
     near->out.jerk = a->out->jerk ? near->out.acc + n : NULL;
     near->out.pot = numbers + 12 * n;
     near->eps2 = near->out.pot + n;
-    near->last_acc = last_acc ? near->eps2 + n : NULL;
+    near->last_acc = in->last_acc ? near->eps2 + n : NULL;
     for (int64_t i = 0, k = 0; i < in->n; i++) {
         if (!a->near[i]) continue;
         near->self[k] = place_in_part(a, self_of(a, i));
         memcpy(near->x[k], in->x[i], sizeof near->x[k]);
         if (in->v) memcpy(near->v[k], in->v[i], sizeof near->v[k]);
-        near->eps2[k] = a->eps2[i];
-        if (last_acc) near->last_acc[k] = last_acc[i];
+        near->eps2[k] = in->eps2[i];
+        if (in->last_acc) near->last_acc[k] = in->last_acc[i];
         near->target[k++] = i;
     }
     return 0;
 }
 
 static int act_by_tree(const struct tree *t, struct act *a, const struct tree_setting *s,
-                       const double *last_acc, struct tree_counts *counts, struct error *err)
+                       struct tree_counts *counts)
 {
     struct near near = {0};
     struct tree tree = a->part->tree;
     tree.threads = t->threads;
-    int code = gather_near(a, last_acc, &near);
-    if (code) {
-        free_near(&near);
-        return error_set(err, code, "out of memory for the forces of a tree on %lld targets",
-                         (long long)a->targets->n);
-    }
-    const struct tree_input in = {near.n, (const double (*)[3])near.x,
-                                  a->out->jerk ? (const double (*)[3])near.v : NULL, NULL};
-    code = tree_sum(&tree, s, &in, near.self, near.eps2, near.last_acc, &near.out, counts, err);
+    int code = gather_near(a, &near);
+    const struct tree_targets in = {near.n,
+                                    (const double (*)[3])near.x,
+                                    a->out->jerk ? (const double (*)[3])near.v : NULL,
+                                    near.self,
+                                    near.eps2,
+                                    near.last_acc};
+    if (!code) code = tree_sum_one(&tree, s, &in, &near.out, counts);
     for (int64_t k = 0; k < near.n && !code; k++) {
         const int64_t i = near.target[k];
         a->out->pot[i] += near.out.pot[k];
@@ -212,40 +210,31 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
 }
 
 int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
-                   const struct tree_input *targets, const int32_t *self, const double *eps2,
-                   const double *last_acc, const struct tree_forces *out,
-                   struct tree_counts *counts, struct error *err)
+                   const struct tree_targets *targets, const struct tree_forces *out,
+                   struct tree_counts *counts)
 {
     const struct tree_parts *p = t->parts;
-    const struct tree_input own = {t->points.n, (const double (*)[3])p->x,
-                                   (const double (*)[3])p->v, NULL};
-    struct act a = {.parts = p,
-                    .targets = targets ? targets : &own,
-                    .own = !targets,
-                    .self = self,
-                    .eps2 = eps2,
-                    .out = out};
-    const size_t n = (size_t)a.targets->n;
-    struct tree_counts all = {0};
+    struct act a = {.parts = p, .targets = *targets, .own = !targets->x, .out = out};
+    const size_t n = (size_t)targets->n;
     int code = 0;
+    if (a.own) a.targets.x = (const double (*)[3])p->x, a.targets.v = (const double (*)[3])p->v;
     a.near = memory_zeroed(n);
-    if (!a.near) return error_set(err, G6X_E_MEMORY, "out of memory for a tree's targets");
+    if (!a.near) return G6X_E_MEMORY;
     const int none = p->unfit ? 0xff : 0; /* bytes of NaN */
     memset(out->acc, none, n * sizeof *out->acc);
     memset(out->pot, none, n * sizeof *out->pot);
     if (out->jerk) memset(out->jerk, none, n * sizeof *out->jerk);
     for (a.number = 0; a.number < p->count && !code; a.number++) {
-        struct tree_counts counts_of_part = {0};
+        struct tree_counts of_part = {0};
         a.part = &p->part[a.number];
         threads_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
-        if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, last_acc, &counts_of_part, err);
-        all.pairs += counts_of_part.pairs;
-        all.points += counts_of_part.points;
-        all.locals += counts_of_part.locals;
-        all.zero_distances += counts_of_part.zero_distances;
+        if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, &of_part);
+        counts->pairs += of_part.pairs;
+        counts->points += of_part.points;
+        counts->locals += of_part.locals;
+        counts->zero_distances += of_part.zero_distances;
     }
-    all.zero_distances += a.zero_distances;
-    if (counts) *counts = all;
+    counts->zero_distances += a.zero_distances;
     memory_free(a.near);
     return code;
 }

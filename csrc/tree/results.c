@@ -1,9 +1,10 @@
 /* results.c - sums and nearest neighbours of the backends cpu-tree and cuda-tree. */
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "core/device.h"
 #include "util/fpenv.h"
-#include "tree/backend.h"
+#include "tree/boxes.h"
+#include "tree/state.h"
 #include "util/threads.h"
 
 /* Softenings that the targets of one call may have: a sum on the GPU has one. */
@@ -56,29 +57,19 @@ static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct 
                                          .order = t->options.tree_order,
                                          .theta = t->options.theta,
                                          .isa = t->options.isa};
-    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
-                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
+    const struct tree_targets in = {t->plain,
+                                    (const double (*)[3])t->x,
+                                    jerk ? (const double (*)[3])t->v : NULL,
+                                    t->self,
+                                    t->eps2,
+                                    NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : tree_backend_build_here(t, err);
+    int code = t->searchable ? 0 : tree_state_build_here(t, err);
     fpenv_flush(1);
-    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, err);
+    if (!code) code = tree_boxes_sum(&t->tree, &setting, &in, &out, &counts, err);
     fpenv_flush(0);
     *zero_distances = counts.zero_distances;
-    return code;
-}
-
-int tree_results_request(struct octree *t, struct tree_request *request, struct error *err)
-{
-    const struct sources *s = &t->sources;
-    request->sources = s->n;
-    request->x = &s->x[0][0];
-    request->v = s->v ? &s->v[0][0] : NULL;
-    request->m = s->m;
-    request->changed = t->fresh;
-    const int code = cuda_backend_tree(t->direct, request, err);
-    if (!code) t->fresh = 0;
-    t->in_parts = !code && request->unresolved;
     return code;
 }
 
@@ -95,7 +86,7 @@ static int sum_on_device(struct octree *t, int jerk, int64_t *zero_distances, st
         .acc = &t->acc[0][0],
         .jerk = jerk ? &t->jerk[0][0] : NULL,
         .pot = t->pot};
-    const int code = tree_results_request(t, &request, err);
+    const int code = tree_state_request(t, &request, err);
     *zero_distances = request.zero_distances;
     return t->in_parts ? sum_here(t, jerk, zero_distances, err) : code;
 }
@@ -165,11 +156,11 @@ static int find_nearest(struct octree *t, struct error *err)
     if (t->on_device && !t->in_parts && t->plain) {
         struct tree_request request = {
             .targets = t->plain, .at = &t->x[0][0], .self = t->self, .nearest = t->number};
-        code = tree_results_request(t, &request, err);
+        code = tree_state_request(t, &request, err);
     }
     if (code) return code;
     if (!t->on_device || t->in_parts) {
-        if (!t->searchable) code = tree_backend_build_here(t, err);
+        if (!t->searchable) code = tree_state_build_here(t, err);
         if (code) return code;
         threads_each(t->tree.threads, t->plain, 64, search_nearest, t);
     }

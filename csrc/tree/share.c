@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "g6lib.h"
-#include "tree/sum.h"
+#include "tree/walk.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
@@ -23,7 +23,7 @@ struct marking {
 static void mark_for(void *context, int64_t first, int64_t end)
 {
     struct marking *m = context;
-    struct tree_work *w = tree_sum_new_work(m->job.tree);
+    struct tree_work *w = tree_walk_new(m->job.tree);
     for (int64_t k = first; k < end && w && !w->missing; k++) {
         struct tree_group g;
         tree_region_group(&m->job.tree->box, &m->region[k], m->eps2, &g);
@@ -32,7 +32,7 @@ static void mark_for(void *context, int64_t first, int64_t end)
         m->kernel->mark(&m->job, &m->opening, &g, w, m->opened);
     }
     if (!w || w->missing) m->missing = 1;
-    tree_sum_free_work(w);
+    tree_walk_free(w);
 }
 
 /* ---- packing ----------------------------------------------------------------------------------
@@ -147,12 +147,12 @@ struct tree_part_header *tree_share_part(const struct tree *t, const struct tree
     struct tree_cell_centre *place = NULL;
     struct marking m = {.job = {.tree = t, .place = t->place, .order = order},
                         .opening = tree_opening_of(s->theta, order, s->bound, t->box.usual_mass),
-                        .kernel = tree_sum_kernel(s->isa),
+                        .kernel = tree_walk_kernel(s->isa),
                         .region = region,
                         .eps2 = (float)ldexp(eps2, -2 * t->box.length),
                         .opened = memory_zeroed((size_t)t->cells)};
     if (!order && !(s->bound > 0.0)) {
-        m.job.place = place = tree_sum_barnes_hut_places(t, s->theta);
+        m.job.place = place = tree_walk_barnes_hut_places(t, s->theta);
         m.missing |= !place;
     }
     m.missing |= !m.opened;
@@ -174,20 +174,14 @@ static int is_part(const struct tree_part_header *h, int moving)
 
 static int reserve(struct tree *j, int64_t cells, int64_t particles, int moving)
 {
-    const size_t n = (size_t)cells + 16, padded = ((size_t)particles + 64 + 15) / 16 * 16;
-    struct tree_points *p = &j->points;
+    const size_t n = (size_t)cells + 16;
     j->cell = memory_zeroed(n * sizeof *j->cell);
     j->far = memory_zeroed(n * sizeof *j->far);
     j->place = memory_zeroed(n * sizeof *j->place);
-    p->x = memory_zeroed(7 * padded * sizeof *p->x);
     if (moving) j->motion = memory_zeroed(n * sizeof *j->motion);
-    if (moving) p->vx = memory_zeroed(3 * padded * sizeof *p->vx);
-    if (!j->cell || !j->far || !j->place || !p->x || (moving && (!j->motion || !p->vx)))
-        return G6X_E_MEMORY;
-    p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
-    p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
-    if (moving) p->vy = p->vx + padded, p->vz = p->vy + padded;
-    return 0;
+    const int missing = !j->cell || !j->far || !j->place || (moving && !j->motion);
+    if (missing || tree_build_columns(&j->points, particles)) return G6X_E_MEMORY;
+    return moving ? tree_motion_columns(&j->points, particles) : 0;
 }
 
 /* A piece of memory that is copied. */

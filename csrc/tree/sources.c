@@ -100,3 +100,8 @@ int32_t tree_sources_number(const struct sources *s, int32_t address)
     }
     return low < s->n && s->address[low] == address ? (int32_t)low : -1;
 }
+
+struct tree_input tree_sources_input(const struct sources *s)
+{
+    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/jmemory.h"
+#include "tree/tree.h"
 
 struct sources {
     int64_t n, capacity;
@@ -17,4 +18,5 @@ int tree_sources_collect(struct sources *s, const struct jmemory *j, int64_t nj,
                          int snap, int velocities, int threads);
 /* Number of the particle at an address, or -1. */
 int32_t tree_sources_number(const struct sources *s, int32_t address);
+struct tree_input tree_sources_input(const struct sources *s);
 void tree_sources_free(struct sources *s);

@@ -13,13 +13,8 @@
 #include "core/error.h"
 #include "shared/tree_box.h"
 #include "shared/tree_moments.h"
+#include "shared/tree_numbers.h"
 #include "shared/tree_share.h"
-
-enum {
-    TREE_GROUP = 32,
-    TREE_LEVEL1 = 16,
-    TREE_LEVEL2 = 8
-}; /* targets in a group, groups in a level-1 group, these in a level-2 group */
 
 /* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
 struct tree_points {
@@ -47,10 +42,24 @@ struct tree {
         *parts; /* of particles that one box does not resolve (tree/parts.h), or NULL */
 };
 
+/* Where the cells of a level end. */
+static inline int32_t tree_level_end(const struct tree *t, int level)
+{
+    return level + 1 < t->levels ? t->level_first[level + 1] : t->own_cells;
+}
+
 /* A caller's particles. m is NULL for targets; v for all, if no jerk is wanted. */
 struct tree_input {
     int64_t n;
     const double (*x)[3], (*v)[3], *m;
+};
+
+/* Targets of a sum; x NULL: the tree's own particles. */
+struct tree_targets {
+    int64_t n;
+    const double (*x)[3], (*v)[3];
+    const int32_t *self; /* the number of the particle that each is, or -1; NULL: none is one */
+    const double *eps2, *last_acc; /* of each; last_acc may be NULL */
 };
 
 enum tree_method { TREE_FMM, TREE_BARNES_HUT };
@@ -74,16 +83,6 @@ struct tree_forces {
                                            relative error is near ten times that of acc. */
 };
 
-void tree_build_free(struct tree *t);
-/* Builds the tree of some particles, all of which are finite, in a box of their own or, with
- * `whole`, in that of all ranks' (shared/tree_share.h). 0 or an error code. */
-int tree_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
-               int threads, struct error *err);
-/* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
- * the particle that target i is, or -1; NULL: none is. eps2: of each target. */
-int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,
-             const int32_t *self, const double *eps2, const double *last_acc,
-             const struct tree_forces *out, struct tree_counts *counts, struct error *err);
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
  */
@@ -104,6 +103,11 @@ int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], co
 int tree_search_nearest(const struct tree *t, const double (*x)[3], const int32_t *label,
                         int32_t skip, const double at[3], int k, int32_t *number, double *r2);
 
+/* Builds a tree of some particles, all of which are finite, in one box, whatever that resolves: one
+ * of their own or, with `whole`, that of all ranks' (shared/tree_share.h). 0 or G6X_E_MEMORY. */
+int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                   int threads);
+void tree_build_free(struct tree *t);
 /* The box of some particles, all of which are finite. */
 void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads);
 
@@ -111,6 +115,10 @@ void tree_build_box(struct tree_box *box, const struct tree_input *in, int threa
 int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
                            struct tree_points *p, int threads);
 void tree_build_free_points(struct tree_points *p);
+/* Memory for the columns of n points and a group more, with velocities or without; 0 or
+ * G6X_E_MEMORY. */
+int tree_build_columns(struct tree_points *p, int64_t n);
+int tree_motion_columns(struct tree_points *p, int64_t n);
 /* Internal: velocities, for jerks (tree/motion.c). Where v is NULL nothing is done. */
 void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
 /* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, ArrayModule, DeviceArray
+from grape6py._arrays.kinds import AnyArray, ArrayModule, DeviceArray, Untyped
 
 
 def module_of(array: DeviceArray) -> ArrayModule:
@@ -20,6 +22,14 @@ def on_host(array: DeviceArray) -> AnyArray:
     """NumPy's array of what may lie on a device."""
     found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
     return found
+
+
+def mapped(function: Callable[[DeviceArray], DeviceArray], value: Untyped) -> Untyped:
+    """An array, or what else, with the arrays in a tuple of them, in others' place."""
+    if isinstance(value, tuple):
+        found = [mapped(function, item) for item in value]
+        return type(value)._make(found) if hasattr(value, "_make") else tuple(found)
+    return function(value) if hasattr(value, "dtype") and value.ndim else value
 
 
 def lengths(vectors: DeviceArray) -> DeviceArray:

@@ -6,8 +6,9 @@ import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
 from grape6py._arrays.modules import module_of
+from grape6py._lib.declarations import constants
 
-REGION = 512  # targets: a level-1 group of a tree's walk
+REGION = constants.TREE_GROUP * constants.TREE_LEVEL1  # targets: a level-1 group
 
 
 def regions_of(pos: DeviceArray, last_acc: DeviceArray | None) -> DeviceArray:

@@ -22,6 +22,13 @@ def structures(text: str) -> str:
     return "\n".join(kinds.findall(without_comments(text)))
 
 
+def defined(text: str) -> dict[str, float]:
+    """The floating-point numbers that a C text defines, by their names."""
+    found = re.findall(r"^#define (\w+) ([0-9]\S*)$", text, re.MULTILINE)
+    read = {True: float.fromhex, False: float}
+    return {name: read[number.startswith("0x")](number) for name, number in found}
+
+
 def _with_prefix(prefix: str) -> dict[str, int]:
     """Numbers of the header by their names in Python, ascending."""
     found = {
@@ -39,20 +46,24 @@ if not paths.HEADER.exists():
     )
 ffi = cffi.FFI()
 ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
+_tree_numbers = (paths.SHARED / "tree_numbers.h").read_text(encoding="ascii")
+ffi.cdef(structures(_tree_numbers))
 # Not in the header: independent fused multiply-add vector instructions a second that one thread
 # issues with the kernel of an instruction set and a mode, 0 if the machine lacks it; 1 if the last
 # error of a cluster has been printed; 1 in Python code that the library has called; 1 if a tree's
-# pairs are summed one by one: csrc/shared/tree_few.h.
+# pairs are summed one by one, and what else trees go by: csrc/shared/tree_*.h.
 ffi.cdef("""
 double g6x_fma_rate(int isa, int mode);
 int g6x_error_printed(int clusterid);
 int g6x_runs_python(void);
 int g6x_tree_few(long long particles, long long targets, int on_device);
+double g6x_tree_bound_of(int order, double accuracy);
 int g6x_threads(void);
 int g6x_open_on(int clusterid, int backend, int device);
 """)
 constants = ffi.dlopen(None)
 
+DEFINED = defined(_tree_numbers)
 BACKENDS, ISAS = _with_prefix("G6X_BACKEND_"), _with_prefix("G6X_ISA_")
 PRECISIONS = {
     name: getattr(constants, f"G6X_{name.upper()}") for name in ("grape", "double", "single")

@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, UInt8s, UInt64s
+from grape6py import errors
+from grape6py._arrays.kinds import (
+    ArrayModule,
+    CData,
+    DeviceArray,
+    Floats,
+    Int32s,
+    Int64s,
+    UInt8s,
+    UInt64s,
+    Untyped,
+)
+from grape6py._arrays.modules import mapped, on_host
 from grape6py._arrays.regions import regions_of
 from grape6py._lib import memory_space
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
+from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Found, Setting, Targets
+from grape6py.errors import ArgumentError
 
 if TYPE_CHECKING:
     from grape6py._lib.memory_space import HostPlace
-
-_METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
-
-
-# Opening angle at which no cell stands for its particles: csrc/shared/tree_few.h.
-PAIR_BY_PAIR = 2.0**-20
 
 
 def are_few(particles: int, targets: int | None = None, *, on_device: bool = False) -> bool:
@@ -31,13 +39,65 @@ def are_few(particles: int, targets: int | None = None, *, on_device: bool = Fal
     return bool(lib.g6x_tree_few(*given, int(on_device)))
 
 
-class HostTree:
+def bound_of(order: int, accuracy: float) -> float:
+    """The bound that gives an accuracy."""
+    return float(lib.g6x_tree_bound_of(order, accuracy))
+
+
+def by_bound(setting: Setting) -> Setting:
+    """A setting with the bound that gives its accuracy, if it has one."""
+    if not setting.accuracy:
+        return setting
+    bound = bound_of(setting.order, setting.accuracy)
+    return setting.replaced(theta=WIDEST_BY_BOUND, bound=bound, accuracy=0.0)
+
+
+class OwnTree:
+    """What trees of one process share."""
+
+    ranks: Untyped = None
+    device: int | None = None
+    of_host = False  # whether it is a device's, of NumPy's arrays
+    first = 0
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def check(self, targets: Targets) -> None:
+        """Numbers of the particles that targets are, and their last accelerations."""
+        number, n = targets.number, len(self)
+        if number is not None and (i := _first((number < -1) | (number >= n))) is not None:
+            text = f"self[{i}] = {number[i]}: the tree has {n} particles"
+            raise errors.from_code("ADDRESS", text)
+        check_last_acc(targets.last_acc)
+
+    def check_bound(self, setting: Setting, last_acc: DeviceArray) -> None:
+        """What :meth:`Tree.bound` is given."""
+        check_last_acc(last_acc)
+
+
+def check_last_acc(last_acc: DeviceArray) -> None:
+    """Raises an error if one is negative."""
+    if last_acc is not None and (i := _first(last_acc < 0)) is not None:
+        raise ArgumentError(f"last_acc[{i}] = {float(last_acc[i]):g} is negative")
+
+
+def _first(which: DeviceArray) -> int | None:
+    """The first row that is true, or None."""
+    return int(which.argmax()) if len(which) and which.any() else None
+
+
+class HostTree(OwnTree):
     """A tree of the library, with options by G6X_THREADS and G6X_ISA."""
 
     _closing: weakref.finalize[..., HostTree] | None = None
+    _n = 0
 
     def __init__(self, options: dict[int, int]) -> None:
         self._options = options
+
+    def __len__(self) -> int:
+        return self._n
 
     def using(self, given: Mapping[str, object]) -> HostPlace:
         """The place for arguments of these names: their checks, and where results go."""
@@ -55,10 +115,9 @@ class HostTree:
 
         `whole` describes the particles of all ranks, of which these are some: see g6lib.h.
         """
-        self._moving = vel is not None
         self._vel = None if vel is None else vel.copy()  # the library keeps the others
         self._n = n = len(pos)
-        given = pointers(n, pos, vel if n else None, mass)
+        given = pointers(n, pos, vel, mass)
         call = lib.g6x_tree_open
         if whole is not None:
             call, given = lib.g6x_tree_open_in, [*pointers(whole), *given]
@@ -80,30 +139,6 @@ class HostTree:
     def close(self) -> None:
         if self._closing is not None:  # else it was not built: of ranks without particles
             self._closing()
-
-    def forces(
-        self,
-        ni: int,
-        pos: Floats | None,
-        vel: Floats | None,
-        number: Int32s | None,
-        last_acc: Floats | None,
-        *,
-        eps2: float,
-        method: str,
-        theta: float,
-        order: int,
-        bound: float,
-        momentum: bool,
-    ) -> tuple[Floats, Floats, Floats | None, str | None]:
-        """Acceleration, potential, jerk or None, and a warning or None."""
-        acc, jerk, pot = self._out(ni)
-        warnings_before = _warnings()
-        kind = _METHODS[method] + (lib.G6X_TREE_MOMENTUM if momentum else 0)
-        walk = eps2, kind, order, theta, last_acc, bound
-        self._call(lib.g6x_tree_forces, ni, pos, vel, number, *walk, acc, jerk, pot)
-        new = _warnings() > warnings_before
-        return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
 
     @staticmethod
     def keys(pos: Floats, whole: Floats) -> UInt64s:
@@ -131,7 +166,7 @@ class HostTree:
 
     def regions(self, pos: Floats, last_acc: Floats | None) -> Floats:
         """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
-        order = self.order if self._n else slice(0)
+        order = self.order
         found: Floats = regions_of(pos[order], None if last_acc is None else last_acc[order])
         return found
 
@@ -142,18 +177,9 @@ class HostTree:
         check(lib.g6x_tree_by_key(self.handle, *pointers(found)))
         return found
 
-    def parts(
-        self,
-        regions: Sequence[Floats],
-        *,
-        eps2: float,
-        method: str,
-        order: int,
-        theta: float,
-        bound: float,
-    ) -> list[UInt8s]:
+    def parts(self, setting: Setting, regions: Sequence[Floats]) -> list[UInt8s]:
         """For each rank what targets in its regions, of shape (m, 7), may look at."""
-        walk = eps2, _METHODS[method], order, theta, bound
+        walk = setting.eps2, setting.method, setting.order, setting.theta, setting.bound
         found, capacity, bytes_ = [], 1 << 16, ffi.new("long long *")
         for some in regions:
             region = ffi.cast("double (*)[7]", some.ctypes.data)
@@ -167,80 +193,70 @@ class HostTree:
             found.append(part[:size])
         return found
 
-    def forces_with(
-        self,
-        parts: Sequence[UInt8s],
-        ni: int,
-        pos: Floats | None,
-        vel: Floats | None,
-        number: Int32s | None,
-        last_acc: Floats | None,
-        *,
-        eps2: float,
-        method: str,
-        theta: float,
-        order: int,
-        bound: float,
-        few: bool | None = None,
-    ) -> tuple[Floats, Floats, Floats | None, str | None, tuple[int, int, int]]:
-        """As `forces`, with parts of other ranks' trees; and what was summed."""
-        del few  # of GPUs
-        out = self._out(ni)
-        warnings_before = _warnings()
-        buffers = [ffi.from_buffer(part) for part in parts]
-        given = len(parts), ffi.new("const void *[]", [*buffers, ffi.NULL])
-        done = ffi.new("long long[3]")
-        targets = pointers(ni, pos, vel, number)
-        walk = pointers(eps2, _METHODS[method], order, theta, last_acc, bound, *out)
-        call = lib.g6x_tree_forces_with, self.handle, *given, *targets, *walk, done
-        check(wait_for(*call, size=self._n + ni))
-        acc, jerk, pot = out
+    def forces(
+        self, setting: Setting, targets: Targets, parts: Sequence[UInt8s] | None = None
+    ) -> Found:
+        """Forces on targets; `parts`: of other ranks' trees, without an accuracy."""
+        ni = self._count(targets)
+        acc, pot = np.empty((ni, 3)), np.empty(ni)
+        jerk = None if self._vel is None else np.empty((ni, 3))
+        warnings_before, done = _warnings(), ffi.new("long long[3]")
+        error = setting.accuracy or setting.bound
+        walk = setting.eps2, setting.method, setting.order, setting.theta, targets.last_acc, error
+        arguments = ni, *targets[:3], *walk, acc, jerk, pot
+        if parts is None:
+            self._call(lib.g6x_tree_forces, *arguments)
+        else:
+            buffers = [*map(ffi.from_buffer, parts), ffi.NULL]
+            given = len(parts), ffi.new("const void *[]", buffers)
+            self._call(lib.g6x_tree_forces_with, *arguments, done, before=given)
         new = _warnings() > warnings_before
         warning = text(lib.g6x_last_warning, -1) if new else None
-        return acc, pot, jerk, warning, (done[0], done[1], done[2])
+        return Found(acc, pot, jerk, warning, (done[0], done[1], done[2]))
 
-    def bound(
-        self,
-        last_acc: Floats | None,
-        *,
-        eps2: float,
-        method: str,
-        order: int,
-        accuracy: float,
-    ) -> float:
-        """The bound that gives an accuracy."""
-        found = ffi.new("double *")
-        walk = eps2, _METHODS[method], order, accuracy, *pointers(last_acc), found
-        check(wait_for(lib.g6x_tree_bound, self.handle, *walk, size=self._n))
-        return float(found[0])
-
-    def within(
-        self, ni: int, pos: Floats | None, number: Int32s | None, h2: Floats
-    ) -> tuple[Int64s, Int32s]:
+    def within(self, targets: Targets, h2: Floats) -> tuple[Int64s, Int32s]:
         """Neighbours: where rows start, and the rows."""
+        ni = self._count(targets)
         count, start = np.empty(ni, np.int32), np.zeros(ni + 1, np.int64)
-        self._call(lib.g6x_tree_within, ni, pos, number, h2, None, count, None)
+        given = ni, targets.pos, targets.number, h2
+        self._call(lib.g6x_tree_within, *given, None, count, None)
         np.cumsum(count, out=start[1:])
         index = np.empty(start[-1], np.int32)
-        self._call(lib.g6x_tree_within, ni, pos, number, h2, start, count, index)
+        self._call(lib.g6x_tree_within, *given, start, count, index)
         return start, index
 
-    def nearest(
-        self, ni: int, pos: Floats | None, number: Int32s | None, k: int
-    ) -> tuple[Int32s, Floats]:
+    def nearest(self, targets: Targets, k: int) -> tuple[Int32s, Floats]:
         """Numbers of the k nearest, and how far they are."""
+        ni = self._count(targets)
         index, r2 = np.empty((ni, k), np.int32), np.empty((ni, k))
         out = index.reshape(-1), r2.reshape(-1)
-        self._call(lib.g6x_tree_nearest, ni, pos, number, k, *out)
+        self._call(lib.g6x_tree_nearest, ni, targets.pos, targets.number, k, *out)
         return index, np.sqrt(r2, out=r2)
 
-    def _out(self, ni: int) -> tuple[Floats, Floats | None, Floats]:
-        jerk = np.empty((ni, 3)) if self._moving else None
-        return np.empty((ni, 3)), jerk, np.empty(ni)
+    def _count(self, targets: Targets) -> int:
+        return self._n if targets.pos is None else len(targets.pos)
 
-    def _call(self, call: CData, ni: int, *arguments: object) -> None:
-        given = pointers(self.handle, ni, *arguments)
+    def _call(
+        self, call: CData, ni: int, *arguments: object, before: tuple[object, ...] = ()
+    ) -> None:
+        given = pointers(self.handle, *before, ni, *arguments)
         check(wait_for(call, *given, size=self._n + ni))
+
+
+class Replica:
+    """A tree of the library, of particles that may lie on a device: arguments of its calls come to
+    the host, and results go back."""
+
+    def __init__(self, xp: ArrayModule, options: dict[int, int], *particles: DeviceArray) -> None:
+        self._xp, self._tree = xp, HostTree(options)
+        self._tree.build(None, *mapped(on_host, particles))
+
+    def close(self) -> None:
+        self._tree.close()
+
+    def ask(self, call: str, *arguments: Untyped) -> Untyped:
+        """What a method of the tree gives."""
+        return mapped(self._xp.asarray, getattr(self._tree, call)(*mapped(on_host, arguments)))
 
 
 def _warnings() -> int:

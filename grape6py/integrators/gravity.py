@@ -21,12 +21,11 @@ import numpy as np
 
 from grape6py import tree_backends
 from grape6py._arrays.modules import lengths
-from grape6py._lib import memory_space
-from grape6py._lib.tree import PAIR_BY_PAIR, HostTree, are_few
+from grape6py._lib.tree import HostTree, Replica, are_few, by_bound
+from grape6py._lib.tree_setting import Found, Setting, Targets
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.build import Unresolved
-from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import WIDEST, Setting, bound_of
+from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_arrays import HostArrays
@@ -61,7 +60,7 @@ def find(
     """Gravity of the bodies of all ranks, of which this one has n: where a backend computes, or
     where the given arguments, by name, lie.
 
-    `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting` or `setting_for`), None for
+    `walk` is the setting of a tree (:func:`grape6py._lib.tree_setting.checked`), None for
     the direct sum.
     """
     found = memory_space.first_on_device(given)
@@ -205,8 +204,9 @@ class _Trees(_Gravity):
 
     precision = "single"  # of the pairs
 
-    def __init__(self, walk: Attributes) -> None:
+    def __init__(self, walk: Attributes, eps: float = 0.0) -> None:
         self._walk, self._accuracy, self._warned = walk, walk.get("accuracy"), False
+        self._setting = Setting.of(walk, eps2=eps * eps)
 
     def _are_few(self, n: int, *, on_device: bool = False) -> bool:
         """Whether the forces on n bodies, or some of them, are summed pair by pair."""
@@ -219,18 +219,30 @@ class _Trees(_Gravity):
             return None
         return lengths(last if rows is None else last[rows])
 
-    def _warn(self, text: str | None) -> None:
-        """Of the first sum that has something to warn of."""
-        if text and not self._warned:
+    def _targets(self, pos: DeviceArray, rows: DeviceArray, last: DeviceArray) -> Targets:
+        at = None if rows is None else pos[rows]
+        return Targets(at, number=rows, last_acc=self._last_acc(last, rows))
+
+    def _on_host(self, n: int, rows: DeviceArray) -> Setting:
+        """The setting of a sum of n bodies by the library."""
+        setting = self._setting.replaced(momentum=rows is None)
+        if self._are_few(n):
+            setting = setting.replaced(theta=0.0, accuracy=_ANY_ACCURACY)
+        return setting
+
+    def _warned_of(self, found: Found) -> tuple[DeviceArray, DeviceArray]:
+        """The forces; the first ones that there is something to say of warn."""
+        if found.warning and not self._warned:
             self._warned = True
-            warnings.warn(text, Grape6Warning, stacklevel=3)
+            warnings.warn(found.warning, Grape6Warning, stacklevel=3)
+        return found.acc, found.pot
 
 
 class HostTrees(_Trees):
     """Trees of libgrape6.so."""
 
     def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
-        super().__init__(walk)
+        super().__init__(walk, eps)
         self.arrays: HostArrays | DeviceArrays = HostArrays()
         self.backend, self._threads, self._eps = backend, threads, eps
         self._options = tree_backends.options_of(threads, None)
@@ -243,20 +255,10 @@ class HostTrees(_Trees):
         last: DeviceArray = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        theta, accuracy = self._walk.get("theta", 0.0), self._accuracy or 0.0
-        if self._are_few(len(mass)):
-            theta, accuracy = 0.0, _ANY_ACCURACY
-        setting = {"eps2": self._eps**2, "theta": theta, "bound": accuracy}
-        setting |= {name: self._walk[name] for name in ("method", "order")}
-        at = None if rows is None else pos[rows]
-        n = len(pos if at is None else at)
+        setting = self._on_host(len(mass), rows)
         with contextlib.closing(HostTree(self._options)) as tree:
             tree.build(None, pos, mass, None)
-            last_acc = self._last_acc(last, rows)
-            found = tree.forces(n, at, None, rows, last_acc, **setting, momentum=rows is None)
-        acc, pot, _, warning = found
-        self._warn(warning)
-        return acc, pot
+            return self._warned_of(tree.forces(setting, self._targets(pos, rows, last)))
 
 
 class SharedTrees(HostTrees):
@@ -324,16 +326,13 @@ class SharedTrees(HostTrees):
 
 class DeviceTrees(_Trees):
     """Trees on a gpu. Nothing comes to the host but what their making and their walks need, and
-    bodies of which there are so few that they are summed there."""
+    bodies of which there are so few that they are summed there, or that no one box resolves."""
 
     def __init__(self, cupy: CuPy, device: int, eps: float, walk: Attributes) -> None:
-        super().__init__(walk)
+        super().__init__(walk, eps)
         self.arrays = DeviceArrays(cupy, device)
         self.backend = f"cuda-tree {self.arrays.name}"
-        self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
-        order = walk["order"] if walk["method"] == "fmm" else 0
-        bound = bound_of(order, self._accuracy) if self._accuracy else 0.0
-        self._setting = Setting(walk.get("theta", WIDEST), order, eps * eps, bound)
+        self._place = cupy, device
 
     def forces(
         self,
@@ -343,31 +342,17 @@ class DeviceTrees(_Trees):
         last: DeviceArray = None,
     ) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
-        if not len(mass):
+        n = len(mass)
+        if not n:
             return pos, mass
-        if self._are_few(_THERE_AND_BACK * len(mass)):
-            return self._through_host(mass, pos, rows, last)
-        setting, last_acc = self._setting, self._last_acc(last, rows)
-        if self._are_few(len(mass), on_device=True):
-            setting, last_acc = Setting(PAIR_BY_PAIR, 0, setting.eps2), None
-        with device_tree.turn:
-            tree = Octree(self.arrays.gpu, pos, mass)
-            targets = None if rows is None else pos[rows]
-            try:
-                acc, pot, _, counts = tree.forces(
-                    setting, targets, rows, last_acc, momentum=rows is None
-                )
-            except Unresolved:
-                return self._through_host(mass, pos, rows, last)
-        text = "pairs of a tree at one place with eps = 0: they add nothing"
-        self._warn(f"{counts.zero_distances} {text}" if counts.zero_distances else None)
-        return acc, pot
-
-    def _through_host(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray, last: DeviceArray
-    ) -> tuple[DeviceArray, DeviceArray]:
-        gpu = self.arrays.gpu
-        rows = None if rows is None else gpu.take(rows)
-        last = None if last is None else gpu.take(last)
-        acc, pot = self._host.forces(gpu.take(mass), gpu.take(pos), rows, last)
-        return gpu.put(acc), gpu.put(pot)
+        targets = self._targets(pos, rows, last)
+        if not self._are_few(_THERE_AND_BACK * n):
+            setting, on = by_bound(self._setting.replaced(momentum=rows is None)), targets
+            if self._are_few(n, on_device=True):
+                setting, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
+            tree = DeviceTree(*self._place, of_host=True)
+            with contextlib.suppress(Unresolved), device_tree.turn:
+                tree.build(None, pos, mass, None)
+                return self._warned_of(tree.sum(setting, on))
+        with contextlib.closing(Replica(self.arrays.xp, {}, pos, mass, None)) as replica:
+            return self._warned_of(replica.ask("forces", self._on_host(n, rows), targets))

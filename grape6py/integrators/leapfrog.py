@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grape6py._arrays import libraries, validate
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
+from grape6py._lib.tree_setting import checked
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
@@ -16,7 +17,7 @@ from grape6py.integrators.base import Integration, kind_of, limits, no_others, o
 from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_arrays import STATE
 from grape6py.integrators.leapfrog_steps import Leaps
-from grape6py.tree import Tree, setting_for, walk_setting
+from grape6py.tree import Tree
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -207,12 +208,11 @@ class Leapfrog(Integration):
         """Settings among the attributes of a file."""
         a = attributes
         settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
-        if "theta" in a:
-            settings |= walk_setting(str(a["method"]), a["theta"], int(a["order"]))
+        if "theta" in a or "accuracy" in a:
+            opening = a.get("theta"), a.get("accuracy")
+            settings |= checked(str(a["method"]), *opening, int(a["order"]))
             if "few_bodies" in a:
                 settings["few_bodies"] = str(a["few_bodies"])
-        elif "accuracy" in a:
-            settings |= setting_for(str(a["method"]), a["accuracy"], int(a["order"]))
         if "boundary" in a:
             settings["boundary"] = validate.positive("boundary", a["boundary"])
         return settings | outside_settings(a)
@@ -345,9 +345,7 @@ def _walk(backend: str, given: Attributes, precision: str | None) -> Attributes:
     theta, accuracy = given["theta"], given["accuracy"]
     if theta is not None and accuracy is not None:
         raise ArgumentError("give theta or accuracy, not both")
-    if theta is not None:
-        return walk_setting(method, theta, order)
-    usual: Attributes = {} if accuracy is not None else _USUAL.get(method, {})
-    if "theta" in usual:
-        return walk_setting(method, usual["theta"], order) | {"few_bodies": "directly"}
-    return setting_for(method, usual.get("accuracy", accuracy), order)
+    usual: Attributes = {} if theta is not None or accuracy is not None else _USUAL.get(method, {})
+    opening = {"theta": theta, "accuracy": accuracy} | usual
+    few: Attributes = {"few_bodies": "directly"} if "theta" in usual else {}
+    return checked(method, **opening, order=order) | few

@@ -9,6 +9,7 @@ import numpy as np
 from grape6py._arrays.kinds import Bools, DeviceArray, Floats, Int32s, Int64s
 from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import merged
+from grape6py._lib.tree_setting import Targets
 from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
@@ -23,43 +24,40 @@ class Searches:
 
     Parameters
     ----------
-    numbers : array of int64
-        Of the domain's particles among those of all ranks.
+    first, count : int
+        The number of this rank's first particle among those of all ranks, and how many it has.
     """
 
-    def __init__(self, domain: DomainTree, numbers: DeviceArray) -> None:
-        self._domain, self._ranks = domain, domain.ranks
-        self._numbers = on_host(numbers)
+    def __init__(self, domain: DomainTree, first: int, count: int) -> None:
+        self._domain, self._ranks, self._first = domain, domain.ranks, first
+        self._xp = module_of(domain.pos)
+        self._numbers = on_host(domain.way.there(first + self._xp.arange(count)))
         self._boxes = self._ranks.gathered(_boxes(on_host(domain.pos[domain.order])))
 
-    def within(
-        self, pos: DeviceArray, placed: tuple[Int64s, Int64s] | None, h2: DeviceArray
-    ) -> tuple[DeviceArray, DeviceArray]:
+    def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours of targets: where rows start, and the rows, ascending."""
-        at, radii = on_host(pos), on_host(h2)
-        asked, way, there = self._asked(at, placed, radii, ~np.isnan(radii) & (radii >= 0))
+        at, radii = on_host(targets.pos), on_host(h2)
+        is_wanted, placed = ~np.isnan(radii) & (radii >= 0), self._placed(targets)
+        asked, way, there = self._asked(at, placed, radii, is_wanted)
         start, index = map(on_host, self._domain.inner.within(*self._given(there)))
         lengths = way.back(np.diff(start))
         got, _ = self._ranks.exchanged(self._numbers[index], start[way.begin])
         first, rows = merged(len(at), asked[1], lengths, got)
-        xp = module_of(pos)
-        return xp.asarray(first), xp.asarray(rows.astype(np.int32))
+        return self._xp.asarray(first), self._xp.asarray(rows.astype(np.int32))
 
-    def nearest(
-        self, pos: DeviceArray, placed: tuple[Int64s, Int64s] | None, home: DeviceArray, k: int
-    ) -> tuple[DeviceArray, DeviceArray]:
+    def nearest(self, targets: Targets, k: int) -> tuple[DeviceArray, DeviceArray]:
         """The k nearest particles of targets, those in their own domains first."""
-        at, first = on_host(pos), on_host(home)
-        n = len(at)
+        at, first = on_host(targets.pos), on_host(self._domain.owners(targets.pos)[0])
+        n, placed = len(at), self._placed(targets)
         number, distance = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
         if k == 0:
-            return self._as_given(pos, number, distance)
+            return self._as_given(number, distance)
         everybody = np.ones(n, bool)
         for is_home in (True, False):  # then where there may be nearer ones
             radii = (distance[:, -1] * (1 + 2**-40)) ** 2
             where = (np.arange(self._ranks.size)[:, None] == first) == is_home
             asked, way, there = self._asked(at, placed, radii, everybody, where)
-            found = self._domain.inner.nearest(*self._given(there)[:3], k)
+            found = self._domain.inner.nearest(self._given(there)[0], k)
             index, far = map(on_host, found)
             numbers = np.where(index < 0, -1, self._numbers[np.maximum(index, 0)])
             got = way.back(numbers), way.back(far)
@@ -69,12 +67,18 @@ class Searches:
                 number[rows], distance[rows] = _nearer(
                     number[rows], distance[rows], more, more_far, k
                 )
-        return self._as_given(pos, number, distance)
+        return self._as_given(number, distance)
 
-    @staticmethod
-    def _as_given(pos: DeviceArray, number: Int64s, far: Floats) -> tuple[Int32s, Floats]:
-        xp = module_of(pos)
-        return xp.asarray(number.astype(np.int32)), xp.asarray(far)
+    def _as_given(self, number: Int64s, far: Floats) -> tuple[Int32s, Floats]:
+        return self._xp.asarray(number.astype(np.int32)), self._xp.asarray(far)
+
+    def _placed(self, targets: Targets) -> tuple[Int64s, Int64s] | None:
+        """The ranks that have the particles that targets are, and the places there."""
+        if (number := targets.number) is None:
+            return None
+        own = self._xp.where(number >= 0, number - self._first, -1)
+        rank, place = map(on_host, self._domain.places(own))
+        return rank, place
 
     def _asked(
         self,
@@ -95,12 +99,11 @@ class Searches:
         rows = np.column_stack([at[target], radii[target], place])
         return (rank, target), way, way.there(rows)
 
-    def _given(self, rows: Floats) -> tuple[int, DeviceArray, DeviceArray, DeviceArray]:
-        """Arguments of a search in the domain's own tree."""
-        xp = self._domain.xp
-        pos, h2, number = rows[:, :3], rows[:, 3], rows[:, 4].astype(np.int32)
-        arrays = (xp.asarray(np.ascontiguousarray(a)) for a in (pos, number, h2))
-        return (len(rows), *arrays)
+    def _given(self, rows: Floats) -> tuple[Targets, DeviceArray]:
+        """Arguments of a search in the domain's own tree: targets, and squared radii."""
+        columns = rows[:, :3], rows[:, 4].astype(np.int32), rows[:, 3]
+        pos, number, h2 = (self._xp.asarray(np.ascontiguousarray(a)) for a in columns)
+        return Targets(pos, number=number), h2
 
 
 def _boxes(pos: Floats) -> Floats:

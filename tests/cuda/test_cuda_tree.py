@@ -6,6 +6,7 @@ import pytest
 import samples
 from fake_gpu import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from grape6py import Tree, models, reference
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda.tree import octree as fake_gpu_tree
 from grape6py.cuda.tree import settings
 
@@ -18,10 +19,12 @@ def made(tree_gpu, bodies):
     return fake_gpu_tree.Octree(tree_gpu, pos, mass, *vel)
 
 
-def all_sums(tree_gpu, bodies, theta=0.6, order=5, eps=EPS, **targets):
+def all_sums(
+    tree_gpu, bodies, theta=0.6, order=5, eps=EPS, targets=None, vel=None, self_index=None
+):
     """Acc, pot, jerk (None without velocities) and counts, by the kernels."""
-    setting = settings.Setting(theta, order, eps * eps)
-    return made(tree_gpu, bodies).forces(setting, **targets)
+    setting = Setting(theta, order, eps * eps)
+    return made(tree_gpu, bodies).forces(setting, Targets(targets, vel, self_index))
 
 
 def sums(tree_gpu, pos, mass, *args, **more):
@@ -163,7 +166,7 @@ def test_how_many_parts_of_groups_are_summed_at_once_changes_no_digit(tree_gpu, 
 def test_how_long_lists_are_at_first_changes_no_digit(tree_gpu, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_gpu, pos, mass)
-    longest = settings.Capacities.of(settings.Setting(0.6)).longest
+    longest = settings.Capacities.of(Setting(0.6)).longest
     monkeypatch.setattr(fake_gpu_tree, "LEAST_SLOTS", 3)
     monkeypatch.setattr(fake_gpu_tree, "LEAST_LISTS", 16)
     monkeypatch.setattr(fake_gpu_tree, "SLOT_LISTS", 16)
@@ -253,8 +256,8 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_gpu):
     tree = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
     errors = []
     for bound in (1e-2, 1e-4):
-        setting = settings.Setting(0.8, 5, 1e-4, bound)
-        errors.append(np.median(relative(tree.forces(setting, last_acc=last)[0], exact)))
+        setting = Setting(0.8, 5, 1e-4, bound)
+        errors.append(np.median(relative(tree.forces(setting, Targets(last_acc=last))[0], exact)))
     assert errors[1] < errors[0] / 2
 
 
@@ -282,11 +285,11 @@ def test_forces_do_not_depend_on_those_before(tree_gpu, monkeypatch):
     at = np.ascontiguousarray(pos[:280] * 1.1)
     shortened(monkeypatch, tree_gpu, [8, 0, 8], [40, 4, 4], [99] * 3)
     tree = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
-    setting = settings.Setting(0.5, 5, 1e-4)
-    first = tree.forces(setting, at)[0]
+    setting = Setting(0.5, 5, 1e-4)
+    first = tree.forces(setting, Targets(at))[0]
     own = tree.forces(setting)[0]
-    tree.forces(settings.Setting(0.2, 6, 1e-4))
-    assert np.array_equal(tree.forces(setting, at)[0], first)
+    tree.forces(Setting(0.2, 6, 1e-4))
+    assert np.array_equal(tree.forces(setting, Targets(at))[0], first)
     assert np.array_equal(tree.forces(setting)[0], own)
     fresh = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
     assert np.array_equal(fresh.forces(setting)[0], own)
@@ -376,12 +379,12 @@ def test_moving_targets_of_their_own(tree_gpu, cluster, order, speed):
 
 def test_fast_targets_leave_the_tree_as_it_was(tree_gpu, cluster):
     _, pos, vel = cluster
-    tree, setting = made(tree_gpu, cluster), settings.Setting(0.6, 5, EPS**2)
+    tree, setting = made(tree_gpu, cluster), Setting(0.6, 5, EPS**2)
     before = tree.forces(setting)[2]
-    fast = tree.forces(setting, targets=pos[:100].copy(), vel=1e30 * vel[:100])[2]
+    fast = tree.forces(setting, Targets(pos[:100].copy(), 1e30 * vel[:100]))[2]
     assert rows(fast).min() > 1e20 * rows(before).min()
     assert np.array_equal(tree.forces(setting)[2], before)
-    none = tree.forces(setting, targets=np.empty((0, 3)), vel=np.empty((0, 3)))
+    none = tree.forces(setting, Targets(np.empty((0, 3)), np.empty((0, 3))))
     assert none[2].shape == (0, 3)
 
 

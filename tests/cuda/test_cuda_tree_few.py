@@ -6,9 +6,9 @@ import pytest
 import samples
 from fake_gpu import METHODS, WARPS_AND_BLOCKS, relative, shortened
 from grape6py import Tree, reference
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda import workspace
 from grape6py.cuda.tree import octree as fake_gpu_tree
-from grape6py.cuda.tree.settings import Setting
 
 pytestmark = WARPS_AND_BLOCKS
 
@@ -22,8 +22,8 @@ def sums(tree_gpu, sample, theta, order, eps, chosen=None, targets=None):
     setting = Setting(theta, order, eps * eps)
     if chosen is not None:
         places = np.ascontiguousarray(pos[chosen])
-        return tree.forces(setting, places, chosen, vel=np.ascontiguousarray(vel[chosen]))
-    return tree.forces(setting, targets)
+        return tree.forces(setting, Targets(places, np.ascontiguousarray(vel[chosen]), chosen))
+    return tree.forces(setting, Targets(targets))
 
 
 def some(n, count, seed=1):

@@ -15,10 +15,10 @@ import fake_arrays
 from fake_gpu import assert_equal_bits, relative
 from grape6py import Grape6Warning, Tree, errors, plummer, reference
 from grape6py._lib.tree import HostTree
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
 N = 700
@@ -98,7 +98,7 @@ def test_forces_on_targets_have_the_bits_that_the_kernels_give(put, tree_gpu, or
     targets, last = POS[number] + 0.01, np.linspace(0.5, 2, len(number))
     kernels = Octree(tree_gpu, POS, MASS, VEL)
     setting, vel = Setting(0.6, order, 1e-4, 1e-3), VEL[number].copy()
-    expected = kernels.forces(setting, targets, number, last, vel)
+    expected = kernels.forces(setting, Targets(targets, vel, number, last))
     tree = Tree(put(POS), put(MASS), put(VEL))
     found = tree.forces(
         put(targets), put(VEL[number]), self_index=put(number), last_acc=put(last), eps=1e-2,

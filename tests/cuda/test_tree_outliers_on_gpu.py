@@ -12,9 +12,9 @@ import capi
 import fake_arrays
 from fake_gpu import assert_equal_bits
 from grape6py import Leapfrog, Tree, plummer
+from grape6py._lib.tree_setting import Setting
 from grape6py.cuda.tree import request as host_tree
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
 
 N = 600
 MASS, POS, VEL = plummer(N, seed=5)

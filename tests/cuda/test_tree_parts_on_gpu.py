@@ -13,14 +13,14 @@ import pytest
 import fake_arrays
 from fake_gpu import relative
 from grape6py import errors, plummer, reference
+from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Setting, Targets
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import WIDEST, Setting
 from grape6py.cuda.tree.share import HEADER, keys_of
 
 N, RUN, EPS2 = 2500, 512, 1e-6
 FMM, BH = Setting(0.6, 5, EPS2), Setting(0.7, 0, EPS2)
-BOUND, BH_BOUND = Setting(WIDEST, 5, EPS2, 2e-5), Setting(WIDEST, 0, EPS2, 2e-2)
+BOUND, BH_BOUND = Setting(WIDEST_BY_BOUND, 5, EPS2, 2e-5), Setting(WIDEST_BY_BOUND, 0, EPS2, 2e-2)
 RNG = np.random.default_rng(3)
 
 
@@ -79,14 +79,14 @@ class Ranks:
         ranks = range(len(self.trees))
         return [[sent[other][rank] for other in ranks if other != rank] for rank in ranks]
 
-    def forces(self, setting, last=None, **more):
+    def forces(self, setting, last=None):
         """Acc, pot and jerk of all bodies, in their own order."""
         n = sum(map(len, self.rows))
         out = [np.full((n, 3), np.nan), np.full(n, np.nan), np.full((n, 3), np.nan)]
         for tree, rows, parts in zip(self.trees, self.rows, self.imports(setting, last),
                                      strict=True):  # fmt: skip
             own = None if last is None else last[rows]
-            *found, self.counts = tree.forces(setting, last_acc=own, imports=parts, **more)
+            *found, self.counts = tree.forces(setting, Targets(last_acc=own), parts)
             for to, values in zip(out, found, strict=True):
                 if values is not None:
                     to[rows] = values
@@ -106,7 +106,7 @@ def test_errors_are_those_of_one_tree(tree_gpu, name, ranks, setting):
     mass, pos, vel = bodies(name)
     right = exact(name)
     last = np.linalg.norm(right.acc, axis=1) if setting.bound else None
-    alone = Octree(tree_gpu, pos, mass, vel).forces(setting, last_acc=last)[:3]
+    alone = Octree(tree_gpu, pos, mass, vel).forces(setting, Targets(last_acc=last))[:3]
     found = Ranks(tree_gpu, mass, pos, vel, ranks).forces(setting, last)
     for ours, theirs in zip(errors_of(found, right), errors_of(alone, right), strict=True):
         assert 0 < ours < 1.1 * theirs
@@ -173,11 +173,11 @@ def test_targets_and_few_of_them(tree_gpu, setting):
     assert [tree.n for tree in ranks.trees] == [0, 9, N - 9]
     for tree in ranks.trees:
         parts = [other.parts(setting, [box])[0] for other in ranks.trees if other is not tree]
-        acc, _, _, counts = tree.forces(setting, targets, vel=0 * targets, imports=parts)
+        acc, _, _, counts = tree.forces(setting, Targets(targets, 0 * targets), parts)
         assert np.median(relative(acc, right)) < 2e-3
         assert counts.pairs < 40 * N
     empty = ranks.trees[0]
-    assert not empty.forces(setting, targets)[0].any()
+    assert not empty.forces(setting, Targets(targets))[0].any()
     assert empty.forces(setting)[0].shape == (0, 3)
 
 
@@ -258,7 +258,6 @@ def test_what_is_no_part_is_refused(tree_gpu):
 def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     mass, pos, vel = bodies("plummer")
     ranks = Ranks(tree_gpu, mass, pos, vel, 2)
-    walk = {"eps2": EPS2, "method": "fmm", "theta": 0.6, "order": 5, "bound": 0.0}
     trees = []
     for m, p, v in ranks.given:
         tree = DeviceTree(cupy, 0, of_host=False)
@@ -269,18 +268,17 @@ def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     a, b = trees
     assert np.array_equal(a.order.get(), ranks.trees[0].order)
     regions = regions_of(ranks.trees[0], ranks.given[0][1])
-    (part,) = b.parts([regions], **walk)
+    (part,) = b.parts(FMM, [regions])
     part = part.get()
     assert part.tobytes() == ranks.trees[1].parts(FMM, [regions])[0].tobytes()
     expected = ranks.trees[0].forces(FMM, imports=[part])
-    n = len(ranks.rows[0])
     for given in (part, put(part)):
-        found = a.forces_with([given], n, None, None, None, None, **walk)
+        found = a.forces(FMM, Targets(), [given])
         assert isinstance(found[0], fake_arrays.Array)
         assert found[0].tobytes() == expected[0].tobytes()
         assert found[2].tobytes() == expected[2].tobytes()
     counts = expected[3]
-    assert a.counts == found[4] == (counts.pairs, counts.points, counts.locals)
+    assert found.done == (counts.pairs, counts.points, counts.locals)
 
 
 def test_a_box_of_all_ranks_that_does_not_resolve_a_rank(put, cupy):
@@ -303,14 +301,14 @@ def test_a_device_tree_without_particles(put, cupy, tree_gpu):
         empty.build(place, put(none), put(np.empty(0)), put(none), whole)
     targets = pos[:50] + 0.01
     box = np.array([[*targets.min(axis=0), *targets.max(axis=0), 0.0]])
-    walk = {"eps2": EPS2, "method": "bh", "theta": 0.5, "order": 5, "bound": 0.0}
-    assert [len(part) for part in empty.parts([box], **walk)] == [0]
+    setting = Setting(0.5, 0, EPS2)
+    assert [len(part) for part in empty.parts(setting, [box])] == [0]
     assert len(empty.order) == 0
-    part = Octree(tree_gpu, pos, mass, vel, whole).parts(Setting(0.5, 0, EPS2), [box])[0]
-    given = put(targets), put(vel[:50]), None, None
-    acc = empty.forces(50, *given, **walk, momentum=False, imports=[part])[0].get()
+    part = Octree(tree_gpu, pos, mass, vel, whole).parts(setting, [box])[0]
+    given = Targets(put(targets), put(vel[:50]))
+    acc = empty.forces(setting, given, [part])[0].get()
     right = reference.direct_sum(mass, pos, vel, target_pos=targets, eps2=EPS2).acc
     assert np.median(relative(acc, right)) < 2e-3
-    acc = empty.forces(50, *given, **walk, momentum=False)[0].get()
+    acc = empty.forces(setting, given)[0].get()
     assert not acc.any()
-    assert empty.nearest(50, put(targets), None, 1)[0].get().max() == -1
+    assert empty.nearest(given, 1)[0].get().max() == -1

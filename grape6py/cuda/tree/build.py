@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
 
 ffi, numbers = declared(
-    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "opening", "share")),
+    *(
+        f"shared/tree_{name}.h"
+        for name in ("numbers", "box", "hilbert", "moments", "opening", "share")
+    ),
     *(f"tree/{name}" for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu")),
     "tree/search.cu",
 )

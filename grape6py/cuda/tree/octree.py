@@ -13,14 +13,16 @@ import numpy as np
 
 from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, CData, DeviceArray, Floats
+from grape6py._lib.declarations import DEFINED
+from grape6py._lib.tree_setting import Targets
 from grape6py.cuda.job import pieces
 from grape6py.cuda.tree import share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
-from grape6py.cuda.tree.settings import LEAST_ACC, Capacities, Counts, longer
+from grape6py.cuda.tree.settings import Capacities, Counts, longer, width_of
 
 if TYPE_CHECKING:
+    from grape6py._lib.tree_setting import Setting
     from grape6py.cuda.launcher import TreeLauncher
-    from grape6py.cuda.tree.settings import Setting
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
 # Of the lists of groups that are taken at once, and of those of level-2 and level-1 groups: a
@@ -29,12 +31,13 @@ LIST_BYTES, LEAST_LISTS = 32, 256 << 20
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
 LEAST_SLOTS = 256  # which are as many at least
-TERMS = 64  # of expansions, for which lists of job.h have room
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
 BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all parts of groups have
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 PARTS = numbers.LONG_GROUPS, numbers.EIGHTS, numbers.SINGLES  # each what the one before left
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
+LEAST_ACC = DEFINED["TREE_LEAST_ACC"]
+OWN = Targets()
 
 
 class Octree(TreeCells):
@@ -63,30 +66,20 @@ class Octree(TreeCells):
         self.fields.close_room = AGAIN_ROOM
 
     def forces(
-        self,
-        setting: Setting,
-        targets: DeviceArray = None,
-        self_index: DeviceArray = None,
-        last_acc: DeviceArray = None,
-        vel: DeviceArray = None,
-        few: bool | None = None,
-        momentum: bool = False,
-        imports: Sequence[AnyArray] = (),
+        self, setting: Setting, targets: Targets = OWN, imports: Sequence[AnyArray] = ()
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
-        `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
-        is that of the targets, zero by default. Without last accelerations,
-        those for a bound are estimated. `few`: groups lie too far apart to share walks; by
-        default as their number says. `momentum`: forces on the particles add up to zero, unless
-        there are imports. `imports`: parts of other ranks' trees, on the host or the device, which
-        act as well. Raises Unresolved.
+        Without last accelerations, those for a bound are estimated. `imports`: parts of other
+        ranks' trees, on the host or the device, which act as well; forces then do not add up to
+        zero. Raises Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
         self._follow(setting)
-        job.target_count = ni = self.n if targets is None else len(targets)
+        last_acc = targets.last_acc
+        job.target_count = ni = self.n if targets.pos is None else len(targets.pos)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
         others = share.parts_of(self, imports)
@@ -97,14 +90,14 @@ class Octree(TreeCells):
             return *self._results(), Counts(0, 0, 0, 0)
         if last_acc is not None:
             last_acc = xp.maximum(last_acc, LEAST_ACC * last_acc.mean())
-        self.set(targets=targets, self=self_index, last=last_acc, target_v=vel)
+        self.set(targets=targets.pos, self=targets.number, last=last_acc, target_v=targets.vel)
         self.set(last_acc=xp.empty(ni, np.float32) if setting.bound else None)
-        self._few = FEW * ni <= self.n if few is None else few
+        self._few = FEW * ni <= self.n
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         by_bound = bool(setting.bound and setting.order)
-        which = setting.width, setting.order, by_bound, self._few, ni.bit_length()
+        which = width_of(setting), setting.order, by_bound, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         with share.joined(self, others, "place" if setting.order else "barnes_hut"):
             status = None
@@ -132,7 +125,7 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None
-        if momentum and too_large is None and not len(imports):
+        if setting.momentum and too_large is None and not len(imports):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 
@@ -211,7 +204,7 @@ class Octree(TreeCells):
         self.launch("tree_begin", 1, 32)  # which makes the opening
         self.launch("tree_pulls", 32 * self._groups_of(self.fields.target_count), 128)
         found = self.arrays["last_acc"]
-        least = max(2.0**-100, LEAST_ACC * float(found.mean()))
+        least = max(DEFINED["TREE_LEAST_ESTIMATE"], LEAST_ACC * float(found.mean()))
         self.set(last_acc=self._xp.maximum(found, least))
 
     def _take_places(self) -> None:
@@ -409,7 +402,7 @@ class Octree(TreeCells):
         expansions = lists if level < 2 else 0
         return {
             "group": ffi.sizeof("struct tree_group") * groups,
-            "local": 4 * TERMS * expansions,
+            "local": 4 * numbers.LOCAL_TERMS * expansions,
             "rate": 4 * numbers.RATE_TERMS * expansions if self.fields.jerk else 0,
             "lists": 4 * sum(room) * lists,
             "count": 16 * lists,

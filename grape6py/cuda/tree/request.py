@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, ArrayOf, CData, DeviceArray
+from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.settings import Setting
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
@@ -44,13 +44,13 @@ class SessionTree:
     def _sum(self, tree: Octree, job: CData, array: ArrayOf) -> None:
         """Write the forces on targets, of which those of one softening are summed at once."""
         n, eps2 = job.targets, array(job.eps2, job.targets)
-        targets = array(job.at, n, 3), array(job.self, n), array(job.velocity, n, 3)
+        targets = array(job.at, n, 3), array(job.velocity, n, 3), array(job.self, n)
         out = array(job.acc, n, 3), array(job.pot, n), array(job.jerk, n, 3)
         for softening in np.unique(eps2):
             alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
-            at, number, vel = (self._put(None if a is None else a[alike]) for a in targets)
+            some = Targets(*(self._put(None if a is None else a[alike]) for a in targets))
             setting = Setting(job.theta, job.order, float(softening))
-            *found, counts = tree.forces(setting, at, number, vel=vel)
+            *found, counts = tree.forces(setting, some)
             for to, values in zip(out, found, strict=True):
                 if to is not None:
                     to[alike] = self._gpu.take(values)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from grape6py.cuda.tree.build import TreeCells
 
 _WARP = 32
-_CHUNK, _MORE = 32, 128  # of the nearest: see search.cu
 
 
 class Search(Job):
@@ -90,6 +89,12 @@ class Search(Job):
         if number.size:
             self.set(number=number, r2=r2)
             self.fields.k = k
-            most = "" if k <= _CHUNK else "_more" if k <= _MORE else "_many"
+            most = (
+                ""
+                if k <= numbers.NEAREST_CHUNK
+                else "_more"
+                if k <= numbers.NEAREST_MORE
+                else "_many"
+            )
             self._search(f"tree_search_nearest{most}")
         return number, r2

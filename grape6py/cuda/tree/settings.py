@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from grape6py._lib.tree_setting import Setting
+
 # Times the usual length: lists of groups. Targets of longer ones are taken by eights, then one by
 # one: that is done sooner, a warp being slow alone, and has fewer pairs where a group is wide; but
 # lone targets have larger errors at the same theta.
@@ -13,27 +15,15 @@ MANY = 32  # a group of so many may have a list that is too long
 BY_BOUND = 0.4  # of lists, where a bound lets parts of wide groups have larger cells than the whole
 
 
-# As in shared/tree_opening.h: theta, where a bound says how far cells stand for their particles;
-# the share of the mean that a last acceleration is, at least.
-WIDEST, LEAST_ACC = 1.4, 2.0**-20
-
-
-def bound_of(order: int, accuracy: float) -> float:
-    """The bound that gives an accuracy: tree_bound_of of shared/tree_opening.h."""
-    factor = min(1.3 * math.pow(accuracy / 1e-3, 0.45), 4.0)
-    return {2: 0.4, 0: 0.6, 3: 0.6}.get(order, 1.0) * factor * accuracy
-
-
-def usual_theta(order: int, bound: float) -> float:
-    """The opening angle whose lists are about as long as a bound's, to an eighth of a factor of
-    two."""
-    if order > 3:
-        octaves = math.log2(bound / 1e-2) / 4.3
-    elif order:
-        octaves = math.log2(bound / 2e-2) / 3.5
-    else:
-        octaves = math.log2(bound / 5e-3) / 3.7
-    return math.pow(2.0, round(8 * octaves) / 8)
+def width_of(setting: Setting) -> float:
+    """The opening angle whose lists are about as long, to an eighth of a factor of two."""
+    if not setting.bound:
+        return setting.theta
+    usual, slope = (
+        (1e-2, 4.3) if setting.order > 3 else (2e-2, 3.5) if setting.order else (5e-3, 3.7)
+    )
+    octaves = math.log2(setting.bound / usual) / slope
+    return min(setting.theta, math.pow(2.0, round(8 * octaves) / 8))
 
 
 @dataclass
@@ -46,21 +36,6 @@ class Counts:
     locals: int
     zero_distances: int
     too_large: int | None = None
-
-
-@dataclass
-class Setting:
-    """How far cells stand for their particles: see shared/tree_opening.h."""
-
-    theta: float
-    order: int = 5  # of expansions, 2 to 6; 0 for Barnes and Hut's walk
-    eps2: float = 0.0
-    bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
-
-    @property
-    def width(self) -> float:
-        """The opening angle whose lists are about as long."""
-        return min(self.theta, usual_theta(self.order, self.bound)) if self.bound else self.theta
 
 
 @dataclass
@@ -78,8 +53,9 @@ class Capacities:
     @classmethod
     def of(cls, setting: Setting, few: bool = False) -> Self:
         """For a setting, from the lists of Plummer spheres. Those of few groups may all be long."""
-        theta = max(setting.width, 0.2)
-        leaves = int(64 / max(setting.width, 0.05) ** 2) + 64
+        width = width_of(setting)
+        theta = max(width, 0.2)
+        leaves = int(64 / max(width, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if setting.bound:
             near = [int(BY_BOUND * capacity) for capacity in near]

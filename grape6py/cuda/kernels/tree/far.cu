@@ -99,12 +99,12 @@ template <int ORDER> DEVICE_FN void expand_large(const struct tree_device_job &j
     if (t) return;
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_LEVEL2];
-        const float *wide = job.level[0].local + 64 * (int64_t)(slot / TREE_LEVEL2);
+        const float *wide = job.level[0].local + LOCAL_TERMS * (int64_t)(slot / TREE_LEVEL2);
         shift_local<ORDER>(&from, wide, &g, local);
     }
     TREE_UNROLL
     for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++)
-        out.local[64 * (int64_t)slot + k] = local[k];
+        out.local[LOCAL_TERMS * (int64_t)slot + k] = local[k];
 }
 
 /* Adds what the expansion of a group or of a larger one does to a target. */
@@ -144,7 +144,8 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     local_on<ORDER>(&g, local, high, low, &sum);
     if (!job.from_root) {
         const int level1 = g.first / IN_LEVEL1;
-        const float *wide = job.level[1].local + 64 * (int64_t)(level1 - first_large(job, 1));
+        const float *wide =
+            job.level[1].local + LOCAL_TERMS * (int64_t)(level1 - first_large(job, 1));
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
         local_on<ORDER>(&job.level[1].group[level1], local, high, low, &sum);

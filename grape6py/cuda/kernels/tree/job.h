@@ -2,7 +2,7 @@
  * this file, and fills the structure by the names of its fields (cuda/tree/build.py). */
 #pragma once
 
-enum { TREE_COUNTERS = 64 };
+enum { TREE_COUNTERS = 64, LOCAL_TERMS = 64 /* of an expansion, at most */ };
 
 /* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
  * that need still longer ones, or are scattered; single targets; such of them as need longer lists. */

@@ -94,7 +94,8 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
         const int level1 = g.first / IN_LEVEL1;
         const struct tree_level_job &wide = job.level[1];
         const int64_t at = level1 - first_large(job, 1);
-        const float *wide_local = wide.local + 64 * at, *wide_rate = wide.rate + RATE_TERMS * at;
+        const float *wide_local = wide.local + LOCAL_TERMS * at,
+                    *wide_rate = wide.rate + RATE_TERMS * at;
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
         TREE_UNROLL

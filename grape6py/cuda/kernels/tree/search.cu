@@ -2,6 +2,7 @@
  * takes a target; each lane tests a cell or a particle. */
 
 enum { SEARCH_THREADS = 128, SEARCH_WARPS = SEARCH_THREADS / 32, SEARCH_STACK = 1024 };
+enum { NEAREST_CHUNK = 32, NEAREST_MORE = 128 }; /* as many as one chunk has, as four have */
 
 /* Bounds of a cell's particles, in units of the box, rounded outwards; the cell's children if count
  * is negative, -count of them, else its particles. */
@@ -374,7 +375,7 @@ template <int CHUNKS> DEVICE_FN void find_nearest(const struct tree_search_job &
     put_row(job, &s);
 }
 
-/* As many as one chunk has, as four have, and any number. */
+/* At most NEAREST_CHUNK, NEAREST_MORE, and any number. */
 KERNEL(tree_search_nearest, struct tree_search_job, 128, 8) { find_nearest<1>(job); }
 KERNEL(tree_search_nearest_more, struct tree_search_job, 128, 1) { find_nearest<4>(job); }
 KERNEL(tree_search_nearest_many, struct tree_search_job, 128, 1) { find_nearest<0>(job); }

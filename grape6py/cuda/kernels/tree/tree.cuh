@@ -23,6 +23,5 @@ typedef bool vmask;
 #include "shared/walk_close.h"
 #include "tree/job.h"
 
-enum { TREE_GROUP = 32, TREE_LEVEL1 = 16, TREE_LEVEL2 = 8 }; /* as in csrc/tree/tree.h */
 enum { IN_LEVEL1 = TREE_GROUP * TREE_LEVEL1, IN_LEVEL2 = IN_LEVEL1 * TREE_LEVEL2 };
 #define EVERY 0xffffffffu

@@ -1,7 +1,6 @@
-/* backend.h - the state of the backends cpu-tree and cuda-tree, which three files share:
- *   tree/backend.c   j particles and targets, and what of these the tree takes
- *   tree/results.c   sums and nearest neighbours
- *   tree/lists.c     neighbour lists
+/* state.h - the state of the backends cpu-tree and cuda-tree, and its tree, which three files
+ * share: tree/backend.c   j particles and targets, and what of these the tree takes tree/results.c
+ * sums and nearest neighbours tree/lists.c     neighbour lists
  */
 #pragma once
 
@@ -53,17 +52,17 @@ struct octree {
 };
 
 /* Sets an error of memory for so many of what. */
-int tree_backend_no_memory(struct error *err, const char *what, int64_t n);
+int tree_state_no_memory(struct error *err, const char *what, int64_t n);
 /* Builds the tree on the CPU. */
-int tree_backend_build_here(struct octree *t, struct error *err);
+int tree_state_build_here(struct octree *t, struct error *err);
+/* Has the device do it, unless that finds that the tree is in parts. */
+int tree_state_request(struct octree *t, struct tree_request *request, struct error *err);
 
-/* tree/results.c: see backend.h */
+/* tree/results.c */
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
                         struct error *err);
-/* Has the device do it, unless that finds that the tree is in parts. */
-int tree_results_request(struct octree *t, struct tree_request *request, struct error *err);
 int tree_results_partials(void *state, const struct partial_row **rows, struct error *err);
 
-/* tree/lists.c: see backend.h */
+/* tree/lists.c */
 int tree_lists_find(void *state, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err);

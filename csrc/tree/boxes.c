@@ -1,0 +1,47 @@
+/* boxes.c - what is made in one box, and what in several: see boxes.h. */
+#include "tree/boxes.h"
+
+#include <stddef.h>
+
+#include "g6lib.h"
+#include "tree/parts.h"
+#include "tree/sum.h"
+
+void tree_boxes_free(struct tree *t)
+{
+    tree_parts_free(t->parts);
+    tree_build_free(t);
+}
+
+int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                     int threads, struct error *err)
+{
+    tree_parts_free(t->parts);
+    t->parts = NULL;
+    int code = tree_build_one(t, in, whole, threads);
+    const int resolved = code || !in->n || tree_parts_is_resolved(t, in);
+    if (!resolved && whole)
+        return error_set(err, G6X_E_RANGE,
+                         "the box of all ranks' particles does not resolve those of this tree: "
+                         "some stand too close together");
+    if (!resolved) code = tree_parts_make(t, in);
+    if (code)
+        return error_set(err, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
+                         (long long)in->n);
+    return 0;
+}
+
+int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
+                   const struct tree_targets *targets, const struct tree_forces *out,
+                   struct tree_counts *counts, struct error *err)
+{
+    *counts = (struct tree_counts){0};
+    if (!targets->n) return 0;
+    if (out->jerk && (!t->points.vx || (targets->x && !targets->v)))
+        return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
+    if ((t->parts ? tree_parts_sum : tree_sum_one)(t, s, targets, out, counts))
+        return error_set(err, G6X_E_MEMORY,
+                         "out of memory for the forces of a tree on %lld targets",
+                         (long long)targets->n);
+    return 0;
+}
