@@ -68,7 +68,7 @@ def unsorted(gpu, model, method):
         at = gpu.xp.ascontiguousarray(model.pos[rows])
         figure = {"what": "targets", "targets": name, "n": model.n, "order": method}
         for sort, machine in (("sorted", gpu), ("as_given", Unsorted(gpu))):
-            tree._gpu = machine
+            tree.gpu = machine
             setting = Setting(ANGLE, method, EPS * EPS)
             figure[sort] = median_ms(
                 gpu, lambda at=at, rows=rows, s=setting: tree.forces(s, Targets(at, number=rows))
@@ -98,7 +98,7 @@ def operations(options):
 
 def alone(tree, setting, pos, row):
     """Terms of the walk for one particle."""
-    xp = tree._gpu.xp
+    xp = tree.gpu.xp
     rows = xp.asarray([row], np.int32)
     *_, counts = tree.forces(setting, Targets(xp.ascontiguousarray(pos[rows]), number=rows))
     return counts.pairs + counts.points

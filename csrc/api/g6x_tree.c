@@ -14,6 +14,7 @@
 #include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
+#include "util/numbers.h"
 
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
@@ -23,6 +24,19 @@ struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
     struct tree_handle *p = tree_handles_acquire(handle);
     *code = p ? 0 : session_registry_refuse(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
+}
+
+_Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
+
+int api_g6x_tree_whole(const double whole[], struct tree_whole *to)
+{
+    if (!whole) return session_registry_refuse(G6X_E_NULL, "whole is a null pointer");
+    memcpy(to, whole, sizeof *to);
+    int good = all_finite(whole, G6X_TREE_WHOLE) && to->mass >= 0.0 && to->count >= 1.0 &&
+               to->total >= 0.0;
+    for (int c = 0; c < 3; c++) good &= to->low[c] <= to->high[c];
+    if (!good) return session_registry_refuse(G6X_E_ARGUMENT, "whole describes no particles");
+    return 0;
 }
 
 /* ---- making and closing ----------------------------------------------------------------- */

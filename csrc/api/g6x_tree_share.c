@@ -10,24 +10,11 @@
 #include "tree/walk.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
-#include "util/numbers.h"
 #include "util/threads.h"
 
-_Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
 _Static_assert(sizeof(struct tree_region) == G6X_TREE_REGION * sizeof(double), "of a region");
 
 enum { GRAIN = 8192 };
-
-int api_g6x_tree_whole(const double whole[], struct tree_whole *to)
-{
-    if (!whole) return session_registry_refuse(G6X_E_NULL, "whole is a null pointer");
-    memcpy(to, whole, sizeof *to);
-    int good = all_finite(whole, G6X_TREE_WHOLE) && to->mass >= 0.0 && to->count >= 1.0 &&
-               to->total >= 0.0;
-    for (int c = 0; c < 3; c++) good &= to->low[c] <= to->high[c];
-    if (!good) return session_registry_refuse(G6X_E_ARGUMENT, "whole describes no particles");
-    return 0;
-}
 
 struct keying {
     const struct tree_box *box;

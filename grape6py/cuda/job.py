@@ -39,13 +39,13 @@ class Job:
     """
 
     def __init__(self, gpu: TreeLauncher, ffi: CData, name: str, **numbers: float) -> None:
-        self._gpu, self._ffi = gpu, ffi
+        self.gpu, self.xp, self._ffi = gpu, gpu.xp, ffi  # xp: CuPy, or NumPy in tests
         self.fields = ffi.new(f"struct {name} *", numbers)
         self.arrays: dict[str, DeviceArray] = {}
 
     def set(self, /, **arrays: DeviceArray) -> None:
         """Point fields to arrays, which are kept; None: to nothing."""
-        addresses = {n: None if a is None else self._gpu.address(a) for n, a in arrays.items()}
+        addresses = {n: None if a is None else self.gpu.address(a) for n, a in arrays.items()}
         self.point(self.fields, **addresses)
         self.arrays |= arrays
 
@@ -63,4 +63,4 @@ class Job:
         if not count:
             return
         job = self._ffi.buffer(self.fields)
-        self._gpu.launch(name, pieces(count, threads), threads, job)
+        self.gpu.launch(name, pieces(count, threads), threads, job)

@@ -23,8 +23,6 @@ PRIVATE = {
     "cli/launched": {"_blocks", "_forces", "_ranks"},
     "cli/run_session": {"_all_particles", "_forces", "_own_ids", "_owners", "_specific_error"},
     "cli/selftest": {"_board"},
-    "cuda/tree/search": {"_gpu"},
-    "cuda/tree/share": {"_gpu"},
     "events": {"_blocks", "_energy_error", "_owners", "_ranks"},
     "integrators/frame": {"_board"},
     "integrators/gravity": {"_board"},
@@ -33,13 +31,9 @@ PRIVATE = {
     "tree_backends": {"_board"},
 }
 NUMBERS = {
-    "_lib/tree": {"PAIR_BY_PAIR"},
     "cuda/gpu": {"STREAMS"},
-    "cuda/tree/settings": {"LEAST_ACC", "WIDEST"},
     "partial": {"_JERK"},
     "ranks/share": {"BLOCK"},
-    "ranks/tree": {"_WIDEST"},
-    "tree": {"_LEAST_ERROR", "_WIDEST"},
 }
 # Of another meaning than what is called so in C.
 OTHER_NUMBERS = {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py import errors
-from grape6py._arrays.kinds import CData, CuPy, DeviceArray, Floats
+from grape6py._arrays.kinds import CData, DeviceArray, Floats
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
@@ -61,11 +61,11 @@ class TreeCells(Job):
         n = len(mass)
         blocks = n // numbers.CELL_BLOCK + 1
         super().__init__(gpu, ffi, "tree_device_job", n=n, blocks=blocks)
-        self._gpu, self._xp, self.n = gpu, gpu.xp, n
+        self.n = n
         self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
         if vel is not None and not n:
-            vel = self._xp.zeros((1, 3))  # an empty array has no address: there would be no jerks
+            vel = self.xp.zeros((1, 3))  # an empty array has no address: there would be no jerks
         self._whole = whole
         self.set(x=pos, m=mass, v=vel)
         self.set(whole=None if whole is None else gpu.put(np.array(whole, np.float64)))
@@ -75,20 +75,15 @@ class TreeCells(Job):
         self._make_cells()
 
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:
-        return self._xp.empty(shape, dtype)
+        return self.xp.empty(shape, dtype)
 
     def structures(self, name: str, count: int) -> DeviceArray:
         """Memory for so many structures."""
         return self._new((count, ffi.sizeof(f"struct {name}")))
 
     def _read_status(self) -> CData:
-        status = self._gpu.read(self.arrays["status"])
+        status = self.gpu.read(self.arrays["status"])
         return ffi.from_buffer("struct tree_status *", status)
-
-    @property
-    def xp(self) -> CuPy:
-        """CuPy, or NumPy in tests."""
-        return self._xp
 
     @property
     def order(self) -> DeviceArray:
@@ -100,7 +95,7 @@ class TreeCells(Job):
         n, job = self.n, self.fields
         status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
         self.set(
-            status=self._xp.array(np.frombuffer(ffi.buffer(status), np.uint8)),
+            status=self.xp.array(np.frombuffer(ffi.buffer(status), np.uint8)),
             box=self.structures("tree_box", 1),
             eps2=self._new(1, np.float32),
             opening=self.structures("tree_opening", 1),
@@ -116,13 +111,13 @@ class TreeCells(Job):
         self.launch("tree_begin", 1, 32)
         self.launch("tree_keys", n, 256)
         keys = self._workspace.view("key", np.uint64)
-        self.set(order=self._gpu.sort(keys) if n else self._new(0, np.int64))
+        self.set(order=self.gpu.sort(keys) if n else self._new(0, np.int64))
         self.launch("tree_gather", n, 256)
 
     def _make_cells(self) -> None:
         n, job = self.n, self.fields
         self.launch("tree_count", n + 1, numbers.CELL_BLOCK)
-        self.set(summed=self._xp.cumsum(self._workspace.view("counts", np.int32), dtype=np.int32))
+        self.set(summed=self.xp.cumsum(self._workspace.view("counts", np.int32), dtype=np.int32))
         self.launch("tree_levels", 1, 32)
         status = self._read_status()
         if status.bad:
@@ -136,7 +131,7 @@ class TreeCells(Job):
         self.set(
             cell=self.structures("tree_cell", self.cells),
             above=self._new(self.cells, np.int32),
-            complete=self._xp.zeros(self.cells, np.int32),
+            complete=self.xp.zeros(self.cells, np.int32),
             moments=self.structures("tree_moments", self.cells),
             far=self.structures("tree_cell_multipole", self.cells),
             place=self.structures("tree_cell_centre", self.cells),
@@ -158,14 +153,14 @@ class TreeCells(Job):
         cells = self.arrays["cell"][status.level_first[numbers.CELL_LEVELS - 1] :]
         if not len(cells):
             return False
-        first, end = np.frombuffer(self._gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
+        first, end = np.frombuffer(self.gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
         return bool((end - first).max() > CROWD)
 
     def _find_frame(self) -> None:
         """Unit and frame of the velocities, and these in the order of the keys."""
         n = self.n
         self.set(
-            flow=self._xp.zeros(ffi.sizeof("struct tree_flow"), np.uint8),
+            flow=self.xp.zeros(ffi.sizeof("struct tree_flow"), np.uint8),
             momenta=self._new((numbers.FLOW_PIECES, 4), np.float64),
             velocity=self._new((n, 4), np.float32),
         )

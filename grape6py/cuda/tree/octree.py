@@ -74,7 +74,7 @@ class Octree(TreeCells):
         ranks' trees, on the host or the device, which act as well; forces then do not add up to
         zero. Raises Unresolved.
         """
-        job, xp = self.fields, self._xp
+        job, xp = self.fields, self.xp
         if self.unresolved:
             raise Unresolved
         self._follow(setting)
@@ -98,14 +98,14 @@ class Octree(TreeCells):
         job.from_root = self._few or not setting.order
         by_bound = bool(setting.bound and setting.order)
         which = width_of(setting), setting.order, by_bound, self._few, ni.bit_length()
-        self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
+        self._capacities = self.gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         with share.joined(self, others, "place" if setting.order else "barnes_hut"):
             status = None
             while status is None:
                 try:
                     status = self._sum()
                 except MemoryError:  # grown, perhaps: the next sum asks for less
-                    self._gpu.capacities.pop(which, None)
+                    self.gpu.capacities.pop(which, None)
                     raise
             most = self._entries(LEAST_LISTS)
             self._capacities.lengthen(
@@ -135,7 +135,7 @@ class Octree(TreeCells):
         `regions`, one array of shape (m, 7) for each, are its struct tree_region, where its targets
         are; of one without, an empty array. Raises Unresolved.
         """
-        job, xp = self.fields, self._xp
+        job, xp = self.fields, self.xp
         if self.unresolved:
             raise Unresolved
         self._follow(setting)
@@ -147,7 +147,7 @@ class Octree(TreeCells):
             if count:
                 self.set(opened=xp.zeros(self.cells, np.uint8))
                 is_host = isinstance(given, np.ndarray)
-                self.set(region=self._gpu.put(np.array(given, np.float64)) if is_host else given)
+                self.set(region=self.gpu.put(np.array(given, np.float64)) if is_host else given)
                 job.region_count = count
                 self.launch("tree_mark", 32 * count)
             found.append(share.packed(self) if count else xp.empty(0, np.uint8))
@@ -188,7 +188,7 @@ class Octree(TreeCells):
                 target_self=self._new(ni, np.int32),
             )
             self.launch("tree_target_keys", ni, 256)
-            self.set(target_order=self._gpu.sort(self.arrays["key"]))
+            self.set(target_order=self.gpu.sort(self.arrays["key"]))
             self.launch("tree_gather_targets", ni, 256)
             self.drop("key")
         self._take_places()
@@ -205,7 +205,7 @@ class Octree(TreeCells):
         self.launch("tree_pulls", 32 * self._groups_of(self.fields.target_count), 128)
         found = self.arrays["last_acc"]
         least = max(DEFINED["TREE_LEAST_ESTIMATE"], LEAST_ACC * float(found.mean()))
-        self.set(last_acc=self._xp.maximum(found, least))
+        self.set(last_acc=self.xp.maximum(found, least))
 
     def _take_places(self) -> None:
         """The cells' centres and sizes for Barnes and Hut's walk."""
@@ -385,7 +385,7 @@ class Octree(TreeCells):
         slots = job.slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
         sizes = self._level_bytes(3, slots, slots, room)
         lists = self.arrays["singles"] = {name: self._new(size) for name, size in sizes.items()}
-        self._point_level(3, {name: self._gpu.address(lists[name]) for name in sizes}, room)
+        self._point_level(3, {name: self.gpu.address(lists[name]) for name in sizes}, room)
         self._slots_from(self._done[job.kind], count)
         self._done[job.kind] = count
         job.level[3], job.slots = usual[0], usual_slots

@@ -31,17 +31,17 @@ class Search(Job):
         self._ni = ni = tree.n if targets is None else len(targets)
         known = "x order box cell moments low n".split()
         given = {name: getattr(tree.fields, name) for name in known}
-        super().__init__(tree._gpu, ffi, "tree_search_job", **given, target_count=ni)
-        self._tree, self._xp = tree, tree._gpu.xp
+        super().__init__(tree.gpu, ffi, "tree_search_job", **given, target_count=ni)
+        self._tree = tree
         if not ni:
             return
         self.set(targets=targets, self=self_index)
         if targets is not None:
             self.set(key=self._keys())
-            self.set(target_order=self._gpu.sort(self.arrays["key"]))
+            self.set(target_order=self.gpu.sort(self.arrays["key"]))
         self.fields.cells = tree.cells
         self.set(
-            at=self._xp.empty((3, tree.n), np.float64),
+            at=self.xp.empty((3, tree.n), np.float64),
             search=tree.structures("tree_search_cell", tree.cells),
         )
         self.launch("tree_search_places", tree.n)
@@ -49,10 +49,10 @@ class Search(Job):
 
     def _keys(self) -> DeviceArray:
         """Keys of the targets, as for forces."""
-        job = Job(self._gpu, ffi, "tree_device_job")
+        job = Job(self.gpu, ffi, "tree_device_job")
         job.fields[0] = self._tree.fields[0]
         job.fields.target_count = self._ni
-        keys = self._xp.empty(self._ni, np.uint64)
+        keys = self.xp.empty(self._ni, np.uint64)
         job.set(targets=self.arrays["targets"], key=keys)
         job.launch("tree_target_keys", self._ni, 256)
         return keys
@@ -63,7 +63,7 @@ class Search(Job):
 
     def count(self, h2: DeviceArray) -> DeviceArray:
         """How many particles have r^2 <= h2[i]."""
-        count = self._xp.empty(self._ni, np.int32)
+        count = self.xp.empty(self._ni, np.int32)
         if self._ni:
             self.set(h2=h2, count=count, start=None)
             self._search("tree_search_within")
@@ -72,9 +72,9 @@ class Search(Job):
     def within(self, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the particles with r^2 <= h2[i], ascending, as start and index: row i is
         ``index[start[i]:start[i + 1]]``."""
-        start = self._xp.zeros(self._ni + 1, np.int64)
-        start[1:] = self._xp.cumsum(self.count(h2), dtype=np.int64)
-        index = self._xp.empty(int(start[-1]), np.int32)
+        start = self.xp.zeros(self._ni + 1, np.int64)
+        start[1:] = self.xp.cumsum(self.count(h2), dtype=np.int64)
+        index = self.xp.empty(int(start[-1]), np.int32)
         if self._ni:
             self.set(start=start, found=index)
             self._search("tree_search_within")
@@ -84,8 +84,8 @@ class Search(Job):
     def nearest(self, k: int) -> tuple[DeviceArray, DeviceArray]:
         """Numbers and r^2, shape (ni, k), of the k nearest particles, nearest first, of equally
         near ones the lowest number; -1 and infinite where there are fewer."""
-        number = self._xp.empty((self._ni, k), np.int32)
-        r2 = self._xp.empty((self._ni, k), np.float64)
+        number = self.xp.empty((self._ni, k), np.int32)
+        r2 = self.xp.empty((self._ni, k), np.float64)
         if number.size:
             self.set(number=number, r2=r2)
             self.fields.k = k

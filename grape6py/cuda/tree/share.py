@@ -100,7 +100,7 @@ def packed(tree: TreeCells) -> DeviceArray:
     tree.set(in_part=xp.zeros(count, np.int32), in_leaf=xp.zeros(count, np.int32))
     tree.launch("tree_part_cells", count, 256)
     sums = [xp.cumsum(tree.arrays[name], dtype=np.int32) for name in ("in_part", "in_leaf")]
-    ends = tree._gpu.read(xp.concatenate([each[-1:] for each in sums]))
+    ends = tree.gpu.read(xp.concatenate([each[-1:] for each in sums]))
     cells, particles = np.frombuffer(ends, np.int32).tolist()
     part = xp.empty(_bytes_of(cells, particles, bool(tree.fields.v)), np.uint8)
     tree.set(in_part=sums[0], in_leaf=sums[1], part=part)
@@ -147,7 +147,7 @@ def _part_of(tree: TreeCells, number: int, given: AnyArray) -> Part:
     if not len(given):
         return Part(0, 0, {})
     is_host = isinstance(given, np.ndarray)
-    head = given[:HEADER].tobytes() if is_host else tree._gpu.read(given[:HEADER])
+    head = given[:HEADER].tobytes() if is_host else tree.gpu.read(given[:HEADER])
     if len(head) == HEADER:
         header = ffi.from_buffer("struct tree_part_header *", head)
         cells, particles, moving = header.cells, header.particles, bool(header.moving)
@@ -198,7 +198,7 @@ def joined(tree: TreeCells, parts: Sequence[Part], place: str) -> Iterator[None]
         rows = array.view(np.uint8).reshape(len(array), more[0].shape[1] * more[0].itemsize)
         longer[field] = _together(tree, [rows, *_there(tree, [a.view(np.uint8) for a in more])])
     roots = np.array([*([0] if tree.cells else []), *cells[:-1]], np.int32)
-    tree.set(**longer, roots=tree._gpu.put(roots))
+    tree.set(**longer, roots=tree.gpu.put(roots))
     job.root_count = len(roots)
     job.joined_n, job.joined_cells = int(particles[-1]), int(cells[-1])
     try:
@@ -220,5 +220,5 @@ def _renumbered(cell: AnyArray, cells: int, particles: int) -> AnyArray:
 def _there(tree: TreeCells, pieces: Sequence[AnyArray]) -> list[DeviceArray]:
     """The same on the device, as few arrays."""
     if all(isinstance(piece, np.ndarray) for piece in pieces):
-        return [tree._gpu.put(np.concatenate(pieces))]
-    return [tree._gpu.put(piece) if isinstance(piece, np.ndarray) else piece for piece in pieces]
+        return [tree.gpu.put(np.concatenate(pieces))]
+    return [tree.gpu.put(piece) if isinstance(piece, np.ndarray) else piece for piece in pieces]
