@@ -151,7 +151,8 @@ class SharedTree:
 
     def forces(self, setting: Setting, targets: Targets) -> Found:
         """Forces on targets, or on this rank's particles."""
-        self._agree("Tree.forces()", setting, "targets, vel, self_index and last_acc are", targets)
+        what = "whether targets, vel, self_index and last_acc are given"
+        self._agree("Tree.forces()", setting, targets, what, *targets)
         of_any = self._of_replica if self._domain is None else self._of_domains
         found = of_any(setting.replaced(momentum=False), targets)
         for forces in (found.acc, found.jerk) if setting.momentum else ():
@@ -159,10 +160,12 @@ class SharedTree:
                 self._close_system(forces)
         return found
 
-    def _agree(self, call: str, setting: Setting, what: str, targets: Targets) -> None:
+    def _agree(
+        self, call: str, setting: Setting, targets: Targets, what: str, *given: object
+    ) -> None:
         """What must be equal on all ranks; and each checks its targets."""
         with self.ranks.agreement(call) as agreement:
-            agreement.same(f"whether {what} given", *(a is not None for a in targets))
+            agreement.same(what, *(a is not None for a in given))
             agreement.same("eps^2", setting.eps2)
             agreement.same_contents("methods", "fmm" if setting.order else "bh")
             agreement.same("theta", setting.theta)
@@ -255,7 +258,8 @@ class SharedTree:
 
     def check_bound(self, setting: Setting, last_acc: DeviceArray) -> None:
         """What :meth:`Tree.bound` is given."""
-        self._agree("Tree.bound()", setting, "last_acc is", Targets(last_acc=last_acc))
+        what = "whether last_acc is given"
+        self._agree("Tree.bound()", setting, Targets(last_acc=last_acc), what, last_acc)
 
     # ---- searches --------------------------------------------------------------------------------
 
