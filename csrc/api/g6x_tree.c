@@ -412,32 +412,23 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     return code;
 }
 
-/* As a sum on all particles without a target of its own. */
-static int find_bound(int handle, const struct tree_setting *setting, const double last_acc[],
-                      double eps2, double *bound)
-{
-    int code = 0;
-    struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
-    if (!p) return code;
-    const struct request w = {.ni = p->n, .last_acc = last_acc, .eps2 = eps2};
-    code = bound ? setting_checked(setting, &w)
-                 : session_registry_refuse(G6X_E_NULL, "g6x_tree_bound: null pointer");
-    if (!code)
-        *bound = tree_bound_of(setting->method == TREE_BARNES_HUT ? 0 : setting->order,
-                               setting->accuracy);
-    tree_handles_release(p);
-    return code;
-}
-
 int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
                    const double last_acc[], double *bound)
 {
     const struct tree_setting s = {
         .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
+    int code;
     FPENV_HERE;
     fpenv_flush(1);
-    const int code = find_bound(tree, &s, last_acc, eps2, bound);
-    if (code && bound) *bound = (double)NAN;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    const struct request w = {.ni = p ? p->n : 0, .last_acc = last_acc, .eps2 = eps2};
+    if (p)
+        code = bound ? setting_checked(&s, &w)
+                     : session_registry_refuse(G6X_E_NULL, "g6x_tree_bound: null pointer");
+    if (bound)
+        *bound =
+            code ? (double)NAN : tree_bound_of(method == TREE_BARNES_HUT ? 0 : order, accuracy);
+    if (p) tree_handles_release(p);
     return code;
 }
 

@@ -33,8 +33,8 @@ static void within_of(struct seeking *s, int i, const double at[3], int skip, in
     const int64_t capacity = s->start ? s->start[i + 1] - s->start[i] : 0;
     int32_t *found = s->start ? s->found + s->start[i] : NULL;
     s->count[i] = bad ? -1
-                      : (int)tree_search_others_within(&s->p->tree, (const double (*)[3])s->p->x,
-                                                       at, s->h2[i], skip, found, capacity);
+                      : (int)tree_search_within(&s->p->tree, (const double (*)[3])s->p->x, at,
+                                                s->h2[i], skip, found, capacity);
     if (s->start && s->count[i] > capacity) s->cut = 1;
 }
 

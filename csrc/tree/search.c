@@ -96,8 +96,8 @@ static struct among among_part(const struct among *all, const struct tree_part *
     return a;
 }
 
-int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                                  double h2, int32_t skip, int32_t *found, int64_t capacity)
+int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t skip, int32_t *found, int64_t capacity)
 {
     const struct among all = {.tree = t,
                               .x = x,
@@ -113,12 +113,6 @@ int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], co
     }
     tree_put_in_order(&list);
     return count;
-}
-
-int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t *found, int64_t capacity)
-{
-    return tree_search_others_within(t, x, at, h2, -1, found, capacity);
 }
 
 /* ---- the nearest ---------------------------------------------------------------------------- */

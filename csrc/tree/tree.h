@@ -90,13 +90,10 @@ void tree_net_force_close(int64_t n, const double mass[], double (*a)[3]);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
-/* Numbers of the particles with r^2 <= h2, ascending; the first `capacity` of them are written. How
- * many there are. */
+/* Numbers of the particles with r^2 <= h2 without number `skip` (-1: none), ascending; the first
+ * `capacity` of them are written. How many there are. */
 int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t *found, int64_t capacity);
-/* The same without particle number `skip`. */
-int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                                  double h2, int32_t skip, int32_t *found, int64_t capacity);
+                           double h2, int32_t skip, int32_t *found, int64_t capacity);
 /* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
  * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
  * at most. */
