@@ -206,7 +206,7 @@ class _Trees(_Gravity):
 
     def __init__(self, walk: Attributes, eps: float = 0.0) -> None:
         self._walk, self._accuracy, self._warned = walk, walk.get("accuracy"), False
-        self._setting = Setting.of(walk, eps2=eps * eps)
+        self._setting = Setting.of(walk, eps2=eps**2)
 
     def _are_few(self, n: int, *, on_device: bool = False) -> bool:
         """Whether the forces on n bodies, or some of them, are summed pair by pair."""
