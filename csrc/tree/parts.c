@@ -148,11 +148,13 @@ struct sets {
 
 static void free_part(struct tree_part *part)
 {
+    const struct memory_array all[] = {MEMORY_ARRAY(part->place, 0),
+                                       MEMORY_ARRAY(part->x, 0),
+                                       MEMORY_ARRAY(part->v, 0),
+                                       MEMORY_ARRAY(part->m, 0),
+                                       {0}};
     tree_build_free(&part->tree);
-    memory_free(part->place);
-    memory_free(part->x);
-    memory_free(part->v);
-    memory_free(part->m);
+    memory_free_all(all);
 }
 
 static int gather(struct tree_parts *p, struct tree_part *part)
@@ -293,21 +295,17 @@ static int take_set(struct tree_parts *p, struct sets *sets, int threads)
     return code;
 }
 
+#define ARRAYS(p, n)                                                                               \
+    MEMORY_ARRAY((p)->x, n), MEMORY_ARRAY((p)->m, n), MEMORY_ARRAY((p)->first, (n) + 1),           \
+        MEMORY_ARRAY((p)->particle, n), MEMORY_ARRAY((p)->place_of, n),                            \
+        MEMORY_ARRAY((p)->part_of, n), MEMORY_ARRAY((p)->number_in_part, n),                       \
+        MEMORY_ARRAY((p)->part, MOST_PARTS + 1)
+
 static int copy_particles(struct tree_parts *p, const struct tree_input *in)
 {
     const size_t n = (size_t)in->n;
-    p->x = memory_zeroed(n * sizeof *p->x);
-    p->m = memory_zeroed(n * sizeof *p->m);
-    if (in->v) p->v = memory_zeroed(n * sizeof *p->v);
-    p->first = memory_zeroed((n + 1) * sizeof *p->first);
-    p->particle = memory_zeroed(n * sizeof *p->particle);
-    p->place_of = memory_zeroed(n * sizeof *p->place_of);
-    p->part_of = memory_zeroed(n * sizeof *p->part_of);
-    p->number_in_part = memory_zeroed(n * sizeof *p->number_in_part);
-    p->part = memory_zeroed((MOST_PARTS + 1) * sizeof *p->part);
-    if (!p->x || !p->m || (in->v && !p->v) || !p->first || !p->particle || !p->place_of ||
-        !p->part_of || !p->number_in_part || !p->part)
-        return G6X_E_MEMORY;
+    const struct memory_array at_rest[] = {ARRAYS(p, n), {0}}, v[] = {MEMORY_ARRAY(p->v, n), {0}};
+    if (memory_grow_all(at_rest) || (in->v && memory_grow_all(v))) return G6X_E_MEMORY;
     memcpy(p->x, in->x, n * sizeof *p->x);
     memcpy(p->m, in->m, n * sizeof *p->m);
     if (in->v) memcpy(p->v, in->v, n * sizeof *p->v);
@@ -318,16 +316,9 @@ static int copy_particles(struct tree_parts *p, const struct tree_input *in)
 void tree_parts_free(struct tree_parts *p)
 {
     if (!p) return;
+    const struct memory_array all[] = {ARRAYS(p, 0), MEMORY_ARRAY(p->v, 0), {0}};
     for (int k = 0; k < p->count; k++) free_part(&p->part[k]);
-    memory_free(p->part);
-    memory_free(p->first);
-    memory_free(p->particle);
-    memory_free(p->place_of);
-    memory_free(p->part_of);
-    memory_free(p->number_in_part);
-    memory_free(p->x);
-    memory_free(p->v);
-    memory_free(p->m);
+    memory_free_all(all);
     memory_free(p);
 }
 

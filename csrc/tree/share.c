@@ -172,15 +172,16 @@ static int is_part(const struct tree_part_header *h, int moving)
            h->bytes == layout_of(NULL, h->cells, h->particles, h->cells && moving).bytes;
 }
 
+#define CELLS(j, n)                                                                                \
+    MEMORY_ARRAY((j)->cell, n), MEMORY_ARRAY((j)->far, n), MEMORY_ARRAY((j)->place, n)
+
 static int reserve(struct tree *j, int64_t cells, int64_t particles, int moving)
 {
     const size_t n = (size_t)cells + 16;
-    j->cell = memory_zeroed(n * sizeof *j->cell);
-    j->far = memory_zeroed(n * sizeof *j->far);
-    j->place = memory_zeroed(n * sizeof *j->place);
-    if (moving) j->motion = memory_zeroed(n * sizeof *j->motion);
-    const int missing = !j->cell || !j->far || !j->place || (moving && !j->motion);
-    if (missing || tree_build_columns(&j->points, particles)) return G6X_E_MEMORY;
+    const struct memory_array all[] = {CELLS(j, n), {0}},
+                              motion[] = {MEMORY_ARRAY(j->motion, n), {0}};
+    if (memory_grow_all(all) || (moving && memory_grow_all(motion))) return G6X_E_MEMORY;
+    if (tree_build_columns(&j->points, particles)) return G6X_E_MEMORY;
     return moving ? tree_motion_columns(&j->points, particles) : 0;
 }
 
@@ -287,12 +288,12 @@ int tree_share_join(const struct tree *t, int parts, const void *const part[], s
 
 void tree_share_free(struct tree *j)
 {
-    memory_free(j->cell);
-    memory_free(j->far);
-    memory_free(j->place);
-    memory_free(j->motion);
-    memory_free(j->points.x);
-    memory_free(j->points.vx);
-    memory_free(j->root);
+    const struct memory_array all[] = {CELLS(j, 0),
+                                       MEMORY_ARRAY(j->motion, 0),
+                                       MEMORY_ARRAY(j->points.x, 0),
+                                       MEMORY_ARRAY(j->points.vx, 0),
+                                       MEMORY_ARRAY(j->root, 0),
+                                       {0}};
+    memory_free_all(all);
     memset(j, 0, sizeof *j);
 }
