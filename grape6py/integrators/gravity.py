@@ -21,6 +21,7 @@ import numpy as np
 
 from grape6py import tree_backends
 from grape6py._arrays.modules import lengths
+from grape6py._lib import memory_space
 from grape6py._lib.tree import HostTree, Replica, are_few, by_bound
 from grape6py._lib.tree_setting import Found, Setting, Targets
 from grape6py.cuda.tree import device_tree

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
+from grape6py._lib import memory_space
+from grape6py._lib.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import OwnTree, Replica, are_few, by_bound
 from grape6py._lib.tree_setting import Found, Setting, Targets
 from grape6py.cuda import errors as cuda_errors
