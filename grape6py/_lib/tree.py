@@ -21,10 +21,10 @@ from grape6py._arrays.kinds import (
     Untyped,
 )
 from grape6py._arrays.modules import mapped, on_host
-from grape6py._arrays.regions import regions_of
 from grape6py._lib import memory_space
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
+from grape6py._lib.regions import regions_of
 from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Found, Setting, Targets
 from grape6py.errors import ArgumentError
 

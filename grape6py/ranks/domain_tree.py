@@ -16,7 +16,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, UInt64s
 from grape6py._arrays.modules import mapped, module_of
-from grape6py._arrays.regions import regions_of
+from grape6py._lib.regions import regions_of
 from grape6py._lib.tree_setting import Found, Setting, Targets
 
 if TYPE_CHECKING:
