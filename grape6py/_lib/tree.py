@@ -60,8 +60,9 @@ class OwnTree:
     of_host = False  # whether it is a device's, of NumPy's arrays
     first = 0
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
 
     def check(self, targets: Targets) -> None:
         """Numbers of the particles that targets are, and their last accelerations."""

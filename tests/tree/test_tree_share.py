@@ -42,12 +42,12 @@ def regions(rows, size=0.0):
 
 def part(tree, where, method=FMM, order=5, theta=0.6, bound=0.0):
     """What targets in some regions may look at: as g6x_tree_part writes it."""
-    room, size = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    buffer, size = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for _ in range(2):  # once to learn how large it is
-        args = EPS2, method, order, theta, bound, len(where), where, room, room.nbytes, size
+        args = EPS2, method, order, theta, bound, len(where), where, buffer, buffer.nbytes, size
         assert capi.call("g6x_tree_part", tree, *args) == 0
-        room = room if room.nbytes >= size[0] else np.zeros(size[0] // 8, np.int64)
-    return room
+        buffer = buffer if buffer.nbytes >= size[0] else np.zeros(size[0] // 8, np.int64)
+    return buffer
 
 
 def forces_with(tree, parts, ni, x=None, v=None, method=FMM, order=5, theta=0.6, last=None,
