@@ -17,24 +17,28 @@ __version__ = "0.1.0"
 _NAMES = {
     "bound_pairs": "binaries",
     "errors": "Grape6Error Grape6Warning",
-    "grape6": "Forces Grape6",
+    "forces.grape6": "Forces Grape6",
+    "forces.sums": "accelerations",
+    "forces.tree": "Tree",
     "integrators.hermite": "Hermite",
     "integrators.leapfrog": "Leapfrog",
     "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
         plummer salpeter stars tidal_radius two_body uniform with_binaries""",
     "snapshot": "Snapshot read_snapshot write_snapshot",
-    "sums": "accelerations",
-    "tree": "Tree",
     "units": "Units",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_SAME = """archive bound_pairs diagnostics errors events fields formats models movie partial paths
-    picture reference snapshot tree units"""
+_SAME = """archive bound_pairs diagnostics errors events fields models paths picture reference
+    snapshot units"""
 _MODULES = {
     **{name: name for name in _SAME.split()},
+    "formats": "files.formats",
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
+    "movie": "picture.movie",
+    "partial": "forces.partial",
     "quantities": "_arrays.quantities",
+    "tree": "forces.tree",
 }
 
 # What `import *` brings, which is what is public: other modules are found by their names.

@@ -6,22 +6,23 @@ from grape6py import diagnostics as diagnostics
 from grape6py import errors as errors
 from grape6py import events as events
 from grape6py import fields as fields
-from grape6py import formats as formats
 from grape6py import models as models
-from grape6py import movie as movie
-from grape6py import partial as partial
 from grape6py import paths as paths
 from grape6py import picture as picture
 from grape6py import reference as reference
 from grape6py import snapshot as snapshot
-from grape6py import tree as tree
 from grape6py import units as units
 from grape6py._arrays import quantities as quantities
 from grape6py.bound_pairs import binaries as binaries
 from grape6py.errors import Grape6Error as Grape6Error
 from grape6py.errors import Grape6Warning as Grape6Warning
-from grape6py.grape6 import Forces as Forces
-from grape6py.grape6 import Grape6 as Grape6
+from grape6py.files import formats as formats
+from grape6py.forces import partial as partial
+from grape6py.forces import tree as tree
+from grape6py.forces.grape6 import Forces as Forces
+from grape6py.forces.grape6 import Grape6 as Grape6
+from grape6py.forces.sums import accelerations as accelerations
+from grape6py.forces.tree import Tree as Tree
 from grape6py.integrators import hermite as hermite
 from grape6py.integrators import leapfrog as leapfrog
 from grape6py.integrators.hermite import Hermite as Hermite
@@ -42,11 +43,10 @@ from grape6py.models import tidal_radius as tidal_radius
 from grape6py.models import two_body as two_body
 from grape6py.models import uniform as uniform
 from grape6py.models import with_binaries as with_binaries
+from grape6py.picture import movie as movie
 from grape6py.snapshot import Snapshot as Snapshot
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot
-from grape6py.sums import accelerations as accelerations
-from grape6py.tree import Tree as Tree
 from grape6py.units import Units as Units
 
 __version__: str

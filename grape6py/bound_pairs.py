@@ -15,7 +15,7 @@ from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s
 from grape6py.errors import ArgumentError
-from grape6py.tree import Tree
+from grape6py.forces.tree import Tree
 
 
 class Binaries(NamedTuple):

@@ -6,125 +6,24 @@ is found is that of all ranks' particles, with the same bits on any number of th
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
-from grape6py._lib import memory_space
+from grape6py._arrays.kinds import Floats, Int64s
 from grape6py.errors import ArgumentError
-from grape6py.grape6 import Grape6
-from grape6py.ranks.one_rank import ONE, ranks_of
+from grape6py.forces.energies import Energy as Energy
+from grape6py.forces.energies import energy as energy
+from grape6py.forces.energies import potential as potential
+from grape6py.forces.energies import summed_potential as summed_potential
+from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
-from grape6py.ranks.share import Share
 
 FRACTIONS = (0.1, 0.5, 0.9)
 
 _CUTS = 64  # of the bits of radii, at a time
 _UNITS = 2.0**60  # of mass, in which shares of it are added without rounding
-
-
-class Energy(NamedTuple):
-    """Energy of a system.
-
-    Attributes
-    ----------
-    kinetic, potential : float
-        Sums of m v^2 / 2 and of m pot / 2, over all particles.
-    external : float
-        Sum of m pot over all particles, in a field from outside.
-    """
-
-    kinetic: float
-    potential: float
-    external: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """Their sum."""
-        return self.kinetic + self.potential + self.external
-
-    @property
-    def virial_ratio(self) -> float:
-        """Kinetic energy over minus the potential one: 1/2 in equilibrium; NaN without mass."""
-        none = 0 * self.potential  # which is a quantity if this is one
-        return float(self.kinetic / -self.potential) if self.potential != none else math.nan
-
-
-def potential(
-    mass: Numbers,
-    pos: Numbers,
-    eps: float = 0.0,
-    *,
-    backend: str = "auto",
-    threads: int | None = None,
-    comm: Untyped = None,
-) -> Floats:
-    """Potential at each particle, summed in mode double; shape (n,).
-
-    With `comm`, a communicator of mpi4py, all ranks give the same particles, and share the sums.
-
-    Raises
-    ------
-    Grape6Error
-        As :meth:`Grape6.set_particles` and :meth:`Grape6.forces` do.
-    """
-    ranks, options = ranks_of(comm), {"backend": backend, "threads": threads}
-    if ranks.size == 1:
-        return summed_potential(mass, pos, eps, comm=comm, **options)
-    with ranks.agreement("potential()") as agreement:
-        validate.order("potential(mass, pos)", mass, pos)
-        place = memory_space.for_host({"mass": mass, "pos": pos})
-        pos = place.floats("pos", pos, (None, 3))
-        n = len(pos)
-        mass = place.floats("mass", mass, (n,))
-        agreement.same_contents("the particles", mass, pos)
-    first, end = Share(n, ranks.size).of(ranks.rank)
-    pot = summed_potential(mass[first:end], pos[first:end], eps, comm=comm, **options)
-    return np.concatenate(ranks.gathered(pot))
-
-
-def summed_potential(mass: Numbers, pos: Numbers, eps: float, **options: Untyped) -> Floats:
-    """Potential at each particle; with `comm` at this rank's own ones, of those of all ranks."""
-    with Grape6(precision="double", jerk=False, **options) as grape:
-        grape.set_particles(mass, pos)
-        return grape.forces(eps=eps).pot
-
-
-def energy(
-    mass: ArrayLike,
-    pos: ArrayLike,
-    vel: ArrayLike,
-    eps: float = 0.0,
-    *,
-    pot: ArrayLike | None = None,
-    backend: str = "auto",
-    threads: int | None = None,
-    ranks: Ranks = ONE,
-) -> Energy:
-    """Energy of a system, its potential in mode double unless `pot` is given.
-
-    Parameters
-    ----------
-    mass, pos, vel : array_like
-    eps : float
-        Softening length.
-    pot : array_like, shape (n,), optional
-        Potential at each particle; with `ranks` it must be given.
-
-    Returns
-    -------
-    Energy
-    """
-    if pot is None:
-        pot = potential(mass, pos, eps, backend=backend, threads=threads)
-    vel = validate.any_floats("vel", vel, (None, 3))
-    mass = validate.any_floats("mass", mass, (len(vel),))
-    pot = validate.any_floats("pot", pot, (len(vel),))
-    speed2 = (vel**2).sum(axis=1)
-    return Energy(0.5 * ranks.total(mass * speed2), 0.5 * ranks.total(mass * pot))
 
 
 def momentum(mass: ArrayLike, vel: ArrayLike, *, ranks: Ranks = ONE) -> Floats:
@@ -163,7 +62,7 @@ def density_centre(
     particles but the last, in the sphere up to that one. The centre of mass if there are no more
     particles than `neighbours`.
     """
-    from grape6py.tree import Tree
+    from grape6py.forces.tree import Tree
 
     pos = validate.floats("pos", pos, (None, 3))
     mass = validate.floats("mass", mass, (len(pos),))

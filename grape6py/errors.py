@@ -1,13 +1,10 @@
-"""Exceptions and warnings of grape6py, and which code of the C library raises which.
+"""Exceptions and warnings of grape6py.
 
 Every exception is a :class:`Grape6Error` and also what a Python programmer would expect
 (ValueError, IndexError, ...), so both ways of catching work.
 """
 
-import functools
 import re
-
-from grape6py import paths
 
 # What a terminal obeys instead of showing it: control characters, and turns of the direction.
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -109,44 +106,3 @@ class Grape6Warning(UserWarning):
 
 class AccuracyWarning(Grape6Warning):
     """An integration does not keep its energy: its result is wrong."""
-
-
-# By the names G6X_E_* of g6lib.h.
-_KINDS = {
-    OutOfMemoryError: "DEVICE_MEMORY MEMORY",
-    BackendError: "DEVICE_LOST NO_DEVICE RUNTIME PYTHON VERIFY",
-    NotFiniteError: "J_NAN I_NAN",
-    RangeError: "RANGE",
-    ArgumentError: "ARGUMENT NULL",
-    AddressError: "ADDRESS PIPE",
-    CallOrderError: "NO_FIRSTHALF MISMATCH FORK",
-    NotOpenError: "NOT_OPEN",
-    SizeError: "OVERFLOW",
-}
-
-
-@functools.cache
-def codes() -> dict[str, int]:
-    """The codes by name, without G6X_E_."""
-    text = paths.HEADER.read_text(encoding="ascii")
-    return {name: int(number) for name, number in re.findall(r"G6X_E_(\w+) = (-\d+)", text)}
-
-
-def from_code(code: int | str, message: str) -> Grape6Error:
-    """Make the exception for a negative code of the library.
-
-    Parameters
-    ----------
-    code : int or str
-        A G6X_E_* code, or its name without that.
-    message : str
-        Its text.
-
-    Returns
-    -------
-    Grape6Error
-    """
-    code = codes()[code] if isinstance(code, str) else code
-    name = next((name for name, number in codes().items() if number == code), None)
-    kind = next((kind for kind, names in _KINDS.items() if name in names.split()), Grape6Error)
-    return kind(message or f"the library returned code {code} without a text", code)

@@ -14,17 +14,18 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py import formats, in_units
+from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
-from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import Snapshot, Source, hdf5, numbered, parts, shares
-from grape6py.formats.source import NOTHING, Given
+from grape6py.files import formats
+from grape6py.files.formats import Snapshot, Source, hdf5, numbered, parts, shares
+from grape6py.files.formats.source import NOTHING, Given
+from grape6py.files.runs import reader as run_reader
+from grape6py.files.storage import atomic_files
 from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
-from grape6py.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from grape6py.units import Units

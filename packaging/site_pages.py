@@ -22,11 +22,11 @@ ABOVE = {"index.md": "README.md", "architecture.md": "ARCHITECTURE.md",
          "contributing.md": "CONTRIBUTING.md"}  # fmt: skip
 # The API reference: where each name of the package is defined.
 PYTHON = {
-    "Forces": ["sums.accelerations", "grape6.Grape6", "_lib.cluster.Forces"],
+    "Forces": ["forces.sums.accelerations", "forces.grape6.Grape6", "_lib.cluster.Forces"],
     "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog"],
     "Fields from outside": ["fields", "fields.analytic", "fields.adapters"],
     "Events": ["events"],
-    "Trees": ["tree.Tree"],
+    "Trees": ["forces.tree.Tree"],
     "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
                "models.galaxies.galaxy_merger", "models.fractal.fractal",
@@ -34,10 +34,11 @@ PYTHON = {
     "Stars": ["models.mass_functions.kroupa", "models.mass_functions.salpeter",
               "models.mass_functions.maschberger", "models.stars.stars",
               "models.binaries.with_binaries", "models.tidal.tidal_radius"],
-    "Files": ["archive", "runs.writer.save", "integrators.restored.restore", "runs.reader",
-              "snapshot", "formats.bodies.Snapshot", "picture", "movie"],
+    "Files": ["archive", "files.runs.writer.save", "integrators.restored.restore",
+              "files.runs.reader", "snapshot", "files.formats.bodies.Snapshot", "picture",
+              "picture.movie"],
     "Units": ["units.Units"],
-    "Quantities": ["diagnostics", "bound_pairs"],
+    "Quantities": ["diagnostics", "forces.energies", "bound_pairs"],
     "Errors": ["errors"],
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/g6_calls.h"
+#include "shared/package.h"
 #include "session/partial_words.h"
 #include "session/force.h"
 #include "session/force_device.h"
@@ -272,8 +273,6 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     return code ? session_registry_refuse(err.code, "%s", err.text) : 0;
 }
 
-int g6x_error_printed(int clusterid);
-/* For the command line: 1 if the last error of a cluster has been printed on stderr. */
 int g6x_error_printed(int clusterid)
 {
     struct error err;
@@ -281,25 +280,15 @@ int g6x_error_printed(int clusterid)
     return err.printed;
 }
 
-int g6x_runs_python(void);
-/* For the package: 1 if this thread is in Python code that the library has called, with its locks
- * held. Objects that Python's garbage collector finds then must not be closed yet. */
 int g6x_runs_python(void) { return python_bridge_runs(); }
 
-int g6x_open_on(int clusterid, int backend, int device);
-/* For the package: g6_open (backend -1) or g6x_open on a CUDA device, by its number; -1, or one
- * that GRAPE6_DEVICES does not name: the first of these. A rank of MPI has its own all the same. */
 int g6x_open_on(int clusterid, int backend, int device)
 {
     return session_registry_open(clusterid, backend, device);
 }
 
-int g6x_threads(void);
-/* For the package: threads of a force call where 0 are asked for. */
 int g6x_threads(void) { return options_threads(0); }
 
-double g6x_fma_rate(int isa, int mode);
-/* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
 double g6x_fma_rate(int isa, int mode)
 {
     const struct direct_kernel *k = cpu_direct_kernel_choose(isa, mode);

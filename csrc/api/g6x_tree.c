@@ -9,6 +9,7 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "session/registry.h"
+#include "shared/package.h"
 #include "shared/tree_few.h"
 #include "tree/boxes.h"
 #include "tree/share.h"
@@ -381,10 +382,6 @@ static struct tree_setting setting_for(const struct tree_setting *s, int isa, in
     found.isa = isa;
     return found;
 }
-
-/* For Python, which has trees of its own on a GPU. */
-int g6x_tree_few(long long particles, long long targets, int on_device);
-double g6x_tree_bound_of(int order, double accuracy);
 
 double g6x_tree_bound_of(int order, double accuracy) { return tree_bound_of(order, accuracy); }
 

@@ -12,6 +12,7 @@
 #include "core/at_rest.h"
 #include "core/lost.h"
 #include "core/origin.h"
+#include "shared/package.h"
 #include "shared/particle.h"
 #include "core/scale.h"
 
@@ -40,7 +41,7 @@ struct queued {
 };
 
 /* Addresses of a chunk (a bit of `stale`) and of a block (a word of `stale`). */
-enum { CHUNK = 16, BLOCK = 1024, BLOCK_CHUNKS = BLOCK / CHUNK };
+enum { CHUNK = 16, BLOCK_CHUNKS = BLOCK / CHUNK };
 
 /* Scattered writes are queued while their slots are loaded into the cache. Without the queue every
  * call would wait for the cache miss of the previous one, since the session's lock is a memory

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "session/force.h"
+#include "shared/package.h"
 #include "simd/dispatch.h"
 
 /* Words of a row: kind, scale, invalid bits, tops, limbs, and how it was summed; see
@@ -13,7 +14,10 @@ enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED
 enum { PARTIAL_VERSION = 2 };
 static const long long LARGEST_LIMB = 1ll << 62;
 
-static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
+static long long kind_of(int limbs, int jerk)
+{
+    return PARTIAL_VERSION * 256 + limbs * 16 + jerk * WORD_JERK;
+}
 
 /* What the bits of a sum depend on besides the particles: backend, instruction set and mode. */
 static long long summed_by(const struct session *s, int mode)
@@ -190,7 +194,8 @@ int session_partial_words_force(int ni, const long long *words, double (*acc)[3]
         }
         from_words(w, &row);
         partial_value(&row, sum);
-        if (!session_output_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
+        if (!session_output_fit(sum, w[WORD_KIND] & WORD_JERK) && out_of_range < 0)
+            out_of_range = i;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];

@@ -48,19 +48,7 @@ ffi = cffi.FFI()
 ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
 _tree_numbers = (paths.SHARED / "tree_numbers.h").read_text(encoding="ascii")
 ffi.cdef(structures(_tree_numbers))
-# Not in the header: independent fused multiply-add vector instructions a second that one thread
-# issues with the kernel of an instruction set and a mode, 0 if the machine lacks it; 1 if the last
-# error of a cluster has been printed; 1 in Python code that the library has called; 1 if a tree's
-# pairs are summed one by one, and what else trees go by: csrc/shared/tree_*.h.
-ffi.cdef("""
-double g6x_fma_rate(int isa, int mode);
-int g6x_error_printed(int clusterid);
-int g6x_runs_python(void);
-int g6x_tree_few(long long particles, long long targets, int on_device);
-double g6x_tree_bound_of(int order, double accuracy);
-int g6x_threads(void);
-int g6x_open_on(int clusterid, int backend, int device);
-""")
+ffi.cdef(without_comments((paths.SHARED / "package.h").read_text(encoding="ascii")))
 constants = ffi.dlopen(None)
 
 DEFINED = defined(_tree_numbers)

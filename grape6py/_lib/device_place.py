@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py._arrays import transfer, validate
-from grape6py._arrays.foreign import is_on_device, take
 from grape6py._arrays.kinds import (
     AnyArray,
     CData,
@@ -25,6 +24,7 @@ from grape6py._arrays.kinds import (
     Untyped,
 )
 from grape6py._lib.cluster import chunks, empty_forces
+from grape6py._lib.foreign import is_on_device, take
 from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError

@@ -7,6 +7,7 @@ import numpy as np
 
 from grape6py import errors, paths
 from grape6py._arrays.kinds import AnyArray, CData, Untyped
+from grape6py._lib import codes
 from grape6py._lib.declarations import ffi as ffi
 
 _TEXT = 1024
@@ -37,7 +38,7 @@ lib = _open()
 def check(code: int, cluster: int = -1) -> int:
     """Raise the exception for `code` of a call on `cluster`, or on none, if it is negative."""
     if code < 0:
-        error = errors.from_code(code, text(lib.g6x_last_error, cluster))
+        error = codes.from_code(code, text(lib.g6x_last_error, cluster))
         error.printed = bool(lib.g6x_error_printed(cluster))
         lib.g6x_clear_error(cluster)
         raise error

@@ -15,10 +15,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.foreign import first_on_device as first_on_device
-from grape6py._arrays.foreign import import_cupy as import_cupy
-from grape6py._arrays.foreign import is_on_device
-from grape6py._arrays.foreign import take as take
 from grape6py._arrays.kinds import (
     AnyArray,
     CuPy,
@@ -31,6 +27,10 @@ from grape6py._arrays.kinds import (
 )
 from grape6py._lib.cluster import Forces
 from grape6py._lib.device_place import DevicePlace
+from grape6py._lib.foreign import first_on_device as first_on_device
+from grape6py._lib.foreign import import_cupy as import_cupy
+from grape6py._lib.foreign import is_on_device
+from grape6py._lib.foreign import take as take
 
 if TYPE_CHECKING:
     from grape6py._lib.address_table import AddressTable

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py import errors
 from grape6py._arrays.kinds import (
     ArrayModule,
     CData,
@@ -21,7 +20,7 @@ from grape6py._arrays.kinds import (
     Untyped,
 )
 from grape6py._arrays.modules import mapped, on_host
-from grape6py._lib import memory_space
+from grape6py._lib import codes, memory_space
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
 from grape6py._lib.regions import regions_of
@@ -69,7 +68,7 @@ class OwnTree:
         number, n = targets.number, len(self)
         if number is not None and (i := _first((number < -1) | (number >= n))) is not None:
             text = f"self[{i}] = {number[i]}: the tree has {n} particles"
-            raise errors.from_code("ADDRESS", text)
+            raise codes.from_code("ADDRESS", text)
         check_last_acc(targets.last_acc)
 
     def check_bound(self, setting: Setting, last_acc: DeviceArray) -> None:

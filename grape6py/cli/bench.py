@@ -32,7 +32,7 @@ from grape6py.models import plummer
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
     from grape6py.models import Particles
 
 SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
@@ -107,7 +107,7 @@ def direct(options: argparse.Namespace) -> Attributes:
     from grape6py._lib.declarations import ISAS, PRECISIONS
     from grape6py._lib.library import lib
     from grape6py.cli import machine
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
 
     ni = options.ni or min(options.n, 4096)
     model = plummer(options.n, seed=1)

@@ -17,7 +17,7 @@ import sysconfig
 from typing import TYPE_CHECKING
 
 from grape6py import __version__, paths
-from grape6py._io import atomic_files
+from grape6py.files.storage import atomic_files
 
 if TYPE_CHECKING:
     import argparse

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grape6py import archive, formats, snapshot
-from grape6py._io import atomic_files
+from grape6py import snapshot
 from grape6py.errors import ArgumentError, Grape6Warning, printable
-from grape6py.formats import numbered
-from grape6py.runs import index as run_index
+from grape6py.files import formats
+from grape6py.files.formats import numbered
+from grape6py.files.runs import index as run_index
+from grape6py.files.runs import writer as runs
+from grape6py.files.storage import atomic_files
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
@@ -69,7 +71,7 @@ def add_lacking(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Convert, and return the exit status."""
-    from grape6py._io.atomic_files import check_place
+    from grape6py.files.storage.atomic_files import check_place
     from grape6py.units import Units
 
     format_ = formats.named(options.format) if options.format else formats.by_name(options.target)
@@ -113,7 +115,7 @@ def _shown(names: Sequence[str]) -> str:
 def _keeper(target: Path, lines: list[str]) -> Iterator[Callable[[list[str]], None]]:
     """What renames files that are there, a run with its outputs, and adds lines that say so."""
     is_run = run_index.outputs_in(atomic_files.outputs_folder(target))
-    with archive.Writer(target) if is_run else contextlib.nullcontext() as writer:
+    with runs.Writer(target) if is_run else contextlib.nullcontext() as writer:
 
         def rename(names: list[str]) -> None:
             if str(target) in names:

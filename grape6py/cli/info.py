@@ -51,7 +51,7 @@ def _collect() -> Attributes:
     # able to say that it is missing.
     from grape6py._lib.library import lib
     from grape6py.cli import gpu, machine
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
 
     about = machine.describe() | {"path": str(paths.LIBRARY)}
     with Grape6() as session:

@@ -7,9 +7,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from grape6py import formats, snapshot
+from grape6py import snapshot
 from grape6py.errors import Grape6Warning, printable
-from grape6py.runs import index as run_index
+from grape6py.files import formats
+from grape6py.files.runs import index as run_index
 
 if TYPE_CHECKING:
     import argparse

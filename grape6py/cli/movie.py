@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grape6py._io import atomic_files
 from grape6py.errors import printable
+from grape6py.files.storage import atomic_files
 
 if TYPE_CHECKING:
     from grape6py.cli import Commands
@@ -40,8 +40,8 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Draw it, and return the exit status."""
-    from grape6py import movie  # matplotlib takes its time
-    from grape6py._io.atomic_files import check_place
+    from grape6py.files.storage.atomic_files import check_place
+    from grape6py.picture import movie  # matplotlib takes its time
 
     path = options.out or Path(f"{options.file.stem}.gif")
     try:

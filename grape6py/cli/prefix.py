@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from grape6py._io import atomic_files
 from grape6py.errors import Grape6Error
+from grape6py.files.storage import atomic_files
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import PathLike

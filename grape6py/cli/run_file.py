@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grape6py import archive, snapshot
+from grape6py import snapshot
 from grape6py.errors import ArgumentError
+from grape6py.files.runs import reader
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Int8s, PathLike, Untyped
@@ -24,5 +25,5 @@ def read(path: PathLike, owners: Ranks, **given: Untyped) -> tuple[snapshot.Snap
     component = None
     if found.is_of_a_run:
         with owners.agreement("the components"):
-            component = archive.read_labelled(path, owners=owners)[1]
+            component = reader.read_labelled(path, owners=owners)[1]
     return found, component

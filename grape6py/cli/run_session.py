@@ -19,15 +19,20 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import tqdm
 
-from grape6py import _clock, archive, diagnostics, formats, in_units, models, snapshot
+from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
-from grape6py._io import atomic_files
 from grape6py.cli import convert, launched, run_file, run_models, run_outside
 from grape6py.errors import ArgumentError, Grape6Error, printable
+from grape6py.files import formats
+from grape6py.files.runs import moments, reader
+from grape6py.files.runs.writer import Writer, describe
+from grape6py.files.storage import atomic_files
 from grape6py.integrators.blocks import power_of_two
+from grape6py.integrators.hermite import Hermite
+from grape6py.integrators.leapfrog import Leapfrog
+from grape6py.integrators.restored import note_change, restore
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.stages import Stages
-from grape6py.runs import moments
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
 RESTART_FILE = Path("grape6-restart.h5")
+_KINDS: dict[str, type[Hermite] | type[Leapfrog]] = {"hermite": Hermite, "leapfrog": Leapfrog}
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
 _CHANGED = "eta", "precision"  # and dt_out: by a restart, if it is asked for
@@ -66,7 +72,7 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        self.cluster: archive.Cluster | None = None
+        self.cluster: Hermite | Leapfrog | None = None
         self.received: int | None = None
         self._previous: dict[signal.Signals, Untyped] = {}
 
@@ -88,9 +94,9 @@ class Signals:
 
 
 class _Integration:
-    cluster: archive.Cluster
+    cluster: Hermite | Leapfrog
     _about: Attributes
-    _history: list[archive.Record]
+    _history: list[reader.Record]
     _specific: float | None = None
     _seconds: list[float | None]
     _profile_from: tuple[float, float] | None
@@ -143,7 +149,7 @@ class _Integration:
         model = run_models.MODELS.get(o.start)
         units = None if o.units is None else Units.from_text(o.units)
         shape = _given(o, run_models.OPTIONS)
-        kind = archive.INTEGRATORS[o.integrator or "hermite"]
+        kind = _KINDS[o.integrator or "hermite"]
         owners = self._ranks if kind.SHARES_BODIES else ONE
         if model:
             wrong = [name for name in shape if name not in model.options]
@@ -209,9 +215,9 @@ class _Integration:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         options: Attributes = {"backend": o.backend or "auto", "threads": o.threads}
         options |= {"comm": self._ranks.comm} | _given(o, _CHANGED)
-        restored = archive.restore(o.start, **options)
+        restored = restore(o.start, **options)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
-        about, records = archive.history(o.start)
+        about, records = reader.history(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)
@@ -221,7 +227,7 @@ class _Integration:
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
-        self._units = archive.units_of(about)
+        self._units = reader.units_of(about)
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
@@ -229,7 +235,7 @@ class _Integration:
         }
         self._about |= {key: str(about[key]) for key in ("units", "quantities") if key in about}
         if o.dt_out is not None:
-            archive.note_change(self.cluster, "dt_out", about.get("dt_out"), o.dt_out)
+            note_change(self.cluster, "dt_out", about.get("dt_out"), o.dt_out)
             self._about["dt_out"] = self.cluster._about["dt_out"] = o.dt_out
 
     def _signal(self) -> int | None:
@@ -302,22 +308,22 @@ class _Integration:
         print(printable(how), file=sys.stderr)
         return status
 
-    def _writer(self, path: PathLike) -> archive.Writer:
+    def _writer(self, path: PathLike) -> Writer:
         overwrite = self._options.overwrite and path != RESTART_FILE
-        writer = archive.Writer(path, self._ranks, overwrite=overwrite)
+        writer = Writer(path, self._ranks, overwrite=overwrite)
         return self._open_files.enter_context(writer)
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:
             print(printable(f"grape6: {path} was there, and is {name} now"), file=sys.stderr)
 
-    def _output(self, writers: Iterable[archive.Writer]) -> None:
+    def _output(self, writers: Iterable[Writer]) -> None:
         cluster = self.cluster
         began, forces = _clock.seconds(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
         self._seconds.append(began - since)
-        numbers = archive.describe(cluster)
-        record = archive.record(numbers, self._about["initial_energy"])
+        numbers = describe(cluster)
+        record = reader.record(numbers, self._about["initial_energy"])
         self._specific = cluster._specific_error()
         record["error"] = record["error"] if self._specific is None else self._specific
         self._history.append(record)
@@ -429,10 +435,10 @@ def _shown_units(units: Units) -> str:
 
 def _begun(
     options: argparse.Namespace, found: snapshot.Snapshot, eps: float, ranks: Ranks
-) -> archive.Cluster:
+) -> Hermite | Leapfrog:
     """The integration of these bodies, or of this rank's, that the options ask for."""
     name = options.integrator or "hermite"
-    kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
+    kind, given = _KINDS[name], _given(options, _INTEGRATION)
     known = inspect.signature(kind).parameters
     if wrong := [option for option in given if option not in known]:
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
@@ -458,7 +464,7 @@ def _spelt(names: Iterable[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def _line(record: archive.Record, wall: float) -> str:
+def _line(record: reader.Record, wall: float) -> str:
     radii = "".join(f" {_short(radius)}" for radius in record["radii"])
     error = "-" if math.isnan(record["error"]) else f"{record['error']:.2e}"  # there is no energy
     return (

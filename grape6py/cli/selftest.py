@@ -24,7 +24,7 @@ from grape6py.models import plummer
 if TYPE_CHECKING:
     from grape6py._lib.cluster import Forces
     from grape6py.cli import Commands
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
     from grape6py.models import Particles
 
 Check: TypeAlias = tuple[str, float, float]  # name, value, limit
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 def judge(seed: int) -> Iterator[Attributes]:
     """Yield one dictionary a check: backend, isa, mode, check, value, limit, ok."""
     from grape6py.cli import machine
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
 
     model = plummer(N, seed)
     truth = Truth(model)

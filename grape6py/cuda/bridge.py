@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 from grape6py import errors
+from grape6py._lib import codes
 from grape6py.cuda import compiler
 
 TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
@@ -28,7 +29,7 @@ def register(module: CData, usable: str) -> None:
     try:
         from grape6py.cuda import device
     except (ImportError, OSError) as error:
-        raise errors.from_code("RUNTIME", f"CuPy cannot be imported: {error}") from error
+        raise codes.from_code("RUNTIME", f"CuPy cannot be imported: {error}") from error
     bridge = Bridge(module, functools.partial(device.open_device, usable), device.explain)
 
     def define(name: str, function: Callable[..., int]) -> None:
@@ -78,8 +79,8 @@ class Bridge:
         if known:
             return known
         if isinstance(error, MemoryError):
-            return errors.codes()["MEMORY"], "Python is out of the host's memory"
-        return errors.codes()["PYTHON"], f"the Python side failed: {type(error).__name__}: {error}"
+            return codes.codes()["MEMORY"], "Python is out of the host's memory"
+        return codes.codes()["PYTHON"], f"the Python side failed: {type(error).__name__}: {error}"
 
     def open(self, device: CData, choice: int) -> int:
         """Open a device and write what the core needs of it."""
@@ -100,7 +101,7 @@ class Bridge:
 
     def _of(self, device: CData) -> Device:
         if device.cookie not in _devices:
-            raise errors.from_code("PYTHON", "the device is not open")
+            raise codes.from_code("PYTHON", "the device is not open")
         return _devices[device.cookie]
 
     def kernels(self, device: CData, mode: int, count: int, names: CData, functions: CData) -> int:

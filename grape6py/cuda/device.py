@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import cupy_backends
 from cupy_backends.cuda.api import runtime
 
-from grape6py import errors
+from grape6py._lib import codes
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda import usable
 from grape6py.cuda.gpu import cuda_version, gpu
@@ -31,7 +31,7 @@ _abandoned: list[SessionTree | None] = []
 def open_device(words: str, choice: int) -> Device:
     """Open one of those that GRAPE6_DEVICES names: see usable.chosen."""
     if cuda_errors.two_wheels(os.path.dirname(os.path.dirname(cupy_backends.__file__))):
-        raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
+        raise codes.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
     numbers = usable.numbers_of(words, runtime.getDeviceCount())
     return Device(usable.chosen(numbers, choice), len(numbers))
 

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 
-from grape6py.errors import codes
+from grape6py._lib.codes import codes
 
 TWO_WHEELS = (
     "two CuPy packages are installed: pip uninstall both, then pip install 'grape6py[cuda13]' "

@@ -12,7 +12,7 @@ import threading
 
 from cupy_backends.cuda.api import runtime
 
-from grape6py import errors
+from grape6py._lib import codes
 from grape6py.cuda import errors as cuda_errors
 
 TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
@@ -72,7 +72,7 @@ class Memory:
                     raise
                 if last:
                     text = self._too_little(pinned, size)
-                    raise errors.from_code("DEVICE_MEMORY", text) from error
+                    raise codes.from_code("DEVICE_MEMORY", text) from error
             self._free_kept()
             free_cupys_blocks()
         raise AssertionError

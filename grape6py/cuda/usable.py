@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grape6py import errors
+from grape6py._lib import codes
 
 
 def numbers_of(words: str, count: int) -> list[int]:
@@ -13,7 +13,7 @@ def numbers_of(words: str, count: int) -> list[int]:
     except ValueError:
         numbers = [-1]
     if not count or not all(0 <= number < count for number in numbers):
-        raise errors.from_code(
+        raise codes.from_code(
             "NO_DEVICE",
             f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
             if count

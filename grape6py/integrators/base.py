@@ -22,6 +22,7 @@ from grape6py._arrays.quantities import Converter
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
+from grape6py.files.runs import writer as run_writer
 from grape6py.in_units import converter_of
 from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
@@ -29,10 +30,9 @@ from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
 from grape6py.integrators.state import EXTRA, enter, extra_of
 from grape6py.progress import Bar, multiples
-from grape6py.runs import writer as run_writer
 
 if TYPE_CHECKING:
-    from grape6py.formats import Snapshot
+    from grape6py.files.formats import Snapshot
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
     from grape6py.integrators.watch import Sighting

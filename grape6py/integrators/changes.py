@@ -11,7 +11,7 @@ from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._lib import memory_space
 from grape6py.errors import AddressError, ArgumentError
-from grape6py.grape6 import Grape6
+from grape6py.forces.grape6 import Grape6
 from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.integrators.quantities import Quantities
 from grape6py.ranks.domains import Way

@@ -17,7 +17,7 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError
-from grape6py.grape6 import Grape6
+from grape6py.forces.grape6 import Grape6
 from grape6py.integrators.blocks import SMALLEST, Setup, power_of_two
 from grape6py.integrators.hermite_steps import HostBlocks
 

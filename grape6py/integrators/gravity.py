@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from grape6py import tree_backends
 from grape6py._arrays.modules import lengths
 from grape6py._lib import memory_space
 from grape6py._lib.tree import HostTree, Replica, are_few, by_bound
@@ -28,11 +27,12 @@ from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
-from grape6py.grape6 import Grape6
+from grape6py.forces import tree_backends
+from grape6py.forces.grape6 import Grape6
+from grape6py.forces.tree import Tree
 from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
 from grape6py.ranks.one_rank import ONE
-from grape6py.tree import Tree
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from grape6py._arrays import libraries, validate
 from grape6py._lib import memory_space
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
-from grape6py.grape6 import Grape6
+from grape6py.forces.grape6 import Grape6
 from grape6py.in_units import takes_quantities
 from grape6py.integrators import external
 from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings

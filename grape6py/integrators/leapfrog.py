@@ -10,14 +10,14 @@ from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import checked
 from grape6py.errors import ArgumentError
-from grape6py.grape6 import Grape6
+from grape6py.forces.grape6 import Grape6
+from grape6py.forces.tree import Tree
 from grape6py.in_units import takes_quantities
 from grape6py.integrators import external, gravity
 from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings
 from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_arrays import STATE
 from grape6py.integrators.leapfrog_steps import Leaps
-from grape6py.tree import Tree
 from grape6py.units import Units
 
 if TYPE_CHECKING:

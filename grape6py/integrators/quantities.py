@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
     from grape6py.bound_pairs import Binaries
-    from grape6py.grape6 import Grape6
+    from grape6py.forces.grape6 import Grape6
     from grape6py.integrators.blocks import Moment
     from grape6py.integrators.gravity import Gravity
     from grape6py.integrators.hermite_device import DeviceBlocks

@@ -11,7 +11,6 @@ from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
 from grape6py._arrays.quantities import Converter
-from grape6py._io import output_file
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import (
     ArgumentError,
@@ -20,13 +19,14 @@ from grape6py.errors import (
     RangeError,
     SnapshotError,
 )
-from grape6py.grape6 import Grape6
+from grape6py.files.runs import index as run_index
+from grape6py.files.runs import reader as run_reader
+from grape6py.files.storage import output_file
+from grape6py.forces.grape6 import Grape6
 from grape6py.integrators import external
 from grape6py.integrators.state import EXTRA, extra_of, integrator
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
-from grape6py.runs import index as run_index
-from grape6py.runs import reader as run_reader
 
 if TYPE_CHECKING:
     from grape6py.integrators.base import Integration

@@ -20,9 +20,9 @@ from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
 from grape6py.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from grape6py import diagnostics
+    from grape6py.forces import energies
 
-    Energy = reference.Energy | diagnostics.Energy
+    Energy = reference.Energy | energies.Energy
 
 
 class Particles(NamedTuple):
@@ -169,9 +169,9 @@ def rescaled(
     """
     mass, pos, vel = particles
     if energy is None:
-        from grape6py import diagnostics  # opens the library
+        from grape6py.forces import energies  # opens the library
 
-        energy = diagnostics.energy(mass, pos, vel, backend="cpu")
+        energy = energies.energy(mass, pos, vel, backend="cpu")
     potential = -0.25 / (1 - virial_ratio)
     faster = math.sqrt(-virial_ratio * potential / energy.kinetic) if energy.kinetic else 0.0
     return Particles(mass, pos * (energy.potential / potential), vel * faster)

@@ -15,13 +15,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from grape6py import archive, diagnostics
-from grape6py._io import atomic_files
+from grape6py import diagnostics
+from grape6py.files.runs import moments, reader
+from grape6py.files.runs.moments import Moment
+from grape6py.files.storage import atomic_files
 from grape6py.picture import curves, ticks
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, labelled
-from grape6py.runs import moments
-from grape6py.runs.moments import Moment
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -58,16 +58,16 @@ def draw_file(path: PathLike, source: PathLike) -> None:
     SnapshotError, OSError
         As :func:`archive.read_particles`.
     """
-    about, records = archive.history(source)
+    about, records = reader.history(source)
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(source, k) for k in which]
     title = title_of(about, len(shown[0].mass))
-    draw(path, title, records, diagnostics.FRACTIONS, shown, units=archive.units_of(about))
+    draw(path, title, records, diagnostics.FRACTIONS, shown, units=reader.units_of(about))
 
 
 def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
-    scale = Scale.of(archive.units_of(about))
+    scale = Scale.of(reader.units_of(about))
     return scale.title(str(about.get("name", f"N = {n}")), float(about["eps"]))
 
 
@@ -85,7 +85,7 @@ def write_title(figure: Figure, text: str) -> None:
 def draw(
     path: PathLike,
     title: str,
-    history: Sequence[archive.Record],
+    history: Sequence[reader.Record],
     fractions: Sequence[float],
     shown: Sequence[Moment],
     *,
@@ -123,7 +123,7 @@ def draw(
 
 def figure_of(
     title: str,
-    history: Sequence[archive.Record],
+    history: Sequence[reader.Record],
     fractions: Sequence[float],
     shown: Sequence[Moment],
     units: Units | None = None,

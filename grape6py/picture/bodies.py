@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from grape6py._arrays.kinds import Floats, Untyped
-    from grape6py.runs.moments import Moment
+    from grape6py.files.runs.moments import Moment
 
 MANY = 50_000  # bodies, from which on their density is drawn
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}

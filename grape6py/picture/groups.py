@@ -11,7 +11,7 @@ from grape6py.models import Component
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Bools, Int8s
-    from grape6py.runs.moments import Moment
+    from grape6py.files.runs.moments import Moment
 
 SKY = "#0a0f1e"
 BODIES = "#cfe4ff"

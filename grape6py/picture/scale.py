@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from grape6py import archive
-    from grape6py.runs.moments import Moment
+    from grape6py.files.runs.moments import Moment
+    from grape6py.files.runs.reader import Record
     from grape6py.units import Units
 
 
@@ -31,7 +31,7 @@ class Scale(NamedTuple):
         """Bodies to be shown."""
         return moment._replace(time=moment.time * self.time, pos=moment.pos * self.length)
 
-    def history(self, history: Sequence[archive.Record]) -> list[archive.Record]:
+    def history(self, history: Sequence[Record]) -> list[Record]:
         """Records to be shown."""
         return [
             {**record, "time": record["time"] * self.time,

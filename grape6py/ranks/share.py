@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Int64s
+from grape6py._lib.declarations import constants
 
-BLOCK = 1024
+BLOCK: int = constants.BLOCK
 
 
 class Share:

@@ -13,7 +13,7 @@ import capi
 import hand_made
 from grape6py import Units, plummer, read_snapshot, write_snapshot
 from grape6py.cli import main
-from grape6py.formats import FORMATS
+from grape6py.files.formats import FORMATS
 from runs import last_group, run
 
 ENDINGS = [end for format_ in FORMATS.values() for end in format_.endings]

@@ -10,7 +10,7 @@ import hand_made
 from grape6py import Grape6Warning, Hermite, Units, archive, plummer, read_snapshot, write_snapshot
 from grape6py.cli import main
 from grape6py.errors import SnapshotError, printable
-from grape6py.formats import FORMATS
+from grape6py.files.formats import FORMATS
 
 HENON = Units("5e4 Msun", "1.2 pc")
 

@@ -9,6 +9,7 @@ import fake_device
 from arrays_on_gpu import MASS, POS, VEL, N, compare, fill
 from fake_device import fail
 from grape6py import Grape6, errors
+from grape6py._lib import codes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
@@ -192,7 +193,7 @@ def test_predicted_particles(filled):
 
 def refuse_memory(monkeypatch):
     def refused(self, pinned, size):
-        raise errors.from_code(-1, "the device is out of memory: a test says so")
+        raise codes.from_code(-1, "the device is out of memory: a test says so")
 
     monkeypatch.setattr(fake_device.Device, "allocate", refused)
 

@@ -12,7 +12,7 @@ import pytest
 import capi
 import fake_device
 from fake_device import driver, fail
-from grape6py import errors
+from grape6py._lib import codes
 from on_gpu import SOURCE, TIME, N, V, X, bits, fill, on_gpu, run
 from particles import cloud
 from walking import by_copies, by_numbers, by_pointers, random_walks
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.backends("cuda")
 DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = (
     capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK", "RUNTIME")
 )
-NO_MEMORY = errors.from_code(DEVICE_MEMORY, "the device is out of memory: a test says so")
+NO_MEMORY = codes.from_code(DEVICE_MEMORY, "the device is out of memory: a test says so")
 NEVER = 1 << 40
 
 
@@ -124,7 +124,7 @@ def refuse_kernels(monkeypatch, refused):
 
     def checked(self, precision, names):
         if any(name.startswith(refused) for name in names):
-            raise errors.from_code(RUNTIME, f"the kernels do not compile: {refused}")
+            raise codes.from_code(RUNTIME, f"the kernels do not compile: {refused}")
         return kernels(self, precision, names)
 
     monkeypatch.setattr(fake_device.Device, "kernels", checked)

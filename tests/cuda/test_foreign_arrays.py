@@ -13,7 +13,7 @@ import pytest
 import capi
 import fake_arrays
 from grape6py import Grape6, Hermite, Tree, errors, plummer
-from grape6py._arrays.foreign import take
+from grape6py._lib.foreign import take
 
 MASS, POS, VEL = plummer(60, seed=1)
 # The interfaces of an array, the stream that it names, what is waited for, CuPy's current stream.

@@ -132,8 +132,8 @@ def test_searches_are_the_devices_and_those_of_the_host(put):
 
 
 def test_a_tree_of_numpy_arrays_is_where_the_backend_says(put, monkeypatch):
-    monkeypatch.setattr("grape6py.tree_backends._device_of", lambda *_: 0)
-    monkeypatch.setattr("grape6py.tree_backends._MANY", N)
+    monkeypatch.setattr("grape6py.forces.tree_backends._device_of", lambda *_: 0)
+    monkeypatch.setattr("grape6py.forces.tree_backends._MANY", N)
     monkeypatch.setattr("grape6py._arrays.transfer.LARGE", 1)  # so that all are copied in pieces
     expected = Tree(put(POS), put(MASS)).forces(theta=0.6, eps=0.1)
     for backend in "cuda", "auto", "tree", "cuda-tree":

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, archive, plummer
-from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
+from grape6py.files.storage import atomic_files
 from runs import cluster_of, edited, outputs
 from test_archive import written
 

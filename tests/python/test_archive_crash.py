@@ -16,8 +16,8 @@ import pytest
 
 import capi
 from grape6py import Hermite, archive
-from grape6py._io import atomic_files
 from grape6py.errors import FileInUseError, Grape6Warning, SnapshotError
+from grape6py.files.storage import atomic_files
 from runs import COMMAND, cluster_of, process, run, times
 
 # ---- crashes -----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, archive, plummer, read_snapshot
-from grape6py._io import atomic_files
 from grape6py.errors import Grape6Warning, SnapshotError
+from grape6py.files.storage import atomic_files
 from runs import edited, process, run
 from test_archive import written
 

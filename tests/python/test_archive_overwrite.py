@@ -103,7 +103,7 @@ def test_a_first_output_that_fails_leaves_the_old_run_and_says_where(here, monke
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("grape6py._io.output_file.written", full)
+        patch.setattr("grape6py.files.storage.output_file.written", full)
         with (
             pytest.raises(OSError, match="No space"),
             pytest.warns(Grape6Warning, match=r"a\.h5: what was there before is a\.h5\.~1~ now"),

@@ -12,7 +12,7 @@ import pytest
 
 from grape6py import Hermite, Leapfrog, archive, events, fields, in_units, plummer
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-from grape6py.runs import index as run_index
+from grape6py.files.runs import index as run_index
 from runs import run
 
 POINT = {"field": fields.point_mass(1e4), "orbit": [50, 0, 0, 0, 10, 0]}

@@ -6,8 +6,8 @@ import pytest
 
 import runs
 from grape6py import Hermite, archive
-from grape6py._io import output_file
 from grape6py.errors import Grape6Warning, SnapshotError
+from grape6py.files.storage import output_file
 from runs import cluster_of, edited
 from test_archive import written
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from grape6py import plummer, read_snapshot, write_snapshot
-from grape6py._io import atomic_files
 from grape6py.cli import main
+from grape6py.files.storage import atomic_files
 
 MODELS = [plummer(200 + k, seed=k) for k in range(4)]
 

@@ -13,7 +13,7 @@ import hand_made
 from as_read import assert_all, assert_bodies, read
 from grape6py import Grape6Warning, Units, read_snapshot
 from grape6py.errors import SnapshotError
-from grape6py.formats import FORMATS
+from grape6py.files.formats import FORMATS
 from hand_made import IDS, MASS, POS, TIME, VEL
 
 CODES = ("<", ">")

@@ -13,10 +13,10 @@ import pytest
 import fuzz_formats
 import hand_made
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
-from grape6py._io import atomic_files
 from grape6py.cli import main
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import FORMATS, Snapshot, Source, numbered
+from grape6py.files.formats import FORMATS, Snapshot, Source, numbered
+from grape6py.files.storage import atomic_files
 from hand_made import IDS, MASS, POS, VEL
 
 N = 100

@@ -11,8 +11,8 @@ import pytest
 import hand_made
 from as_read import assert_bodies, read
 from grape6py import Hermite, plummer, read_snapshot
-from grape6py._io import output_file
 from grape6py.errors import SnapshotError
+from grape6py.files.storage import output_file
 from hand_made import MASS, POS, VEL
 
 N = 3000

@@ -9,7 +9,7 @@ import pytest
 import hand_made
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import FORMATS
+from grape6py.files.formats import FORMATS
 
 NAMES = list(FORMATS)
 SINGLE = [name for name in NAMES if FORMATS[name].digits == "single"]

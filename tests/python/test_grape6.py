@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import grape6py
 from grape6py import Grape6, Grape6Error, Grape6Warning, errors, plummer
-from grape6py import grape6 as session
 from grape6py._lib import cluster
+from grape6py._lib.codes import from_code
 from grape6py._lib.declarations import constants
 from grape6py._lib.neighbours import Neighbours
+from grape6py.forces import grape6 as session
 from grape6py.reference import direct_sum, predict
 
 MODEL = plummer(300, seed=1)
@@ -413,11 +414,11 @@ def test_every_code_of_the_header_has_a_typed_exception():
     kinds = {f"G6X_E_{word}": kind for kind, words in expected.items() for word in words.split()}
     assert set(kinds) <= set(codes)
     for name, code in codes.items():
-        error = errors.from_code(code, "text")
+        error = from_code(code, "text")
         assert type(error) is not Grape6Error, name
         assert isinstance(error, kinds.get(name, Grape6Error))
         assert (error.code, str(error)) == (code, "text")
-    assert str(errors.from_code(-999, "")) == "the library returned code -999 without a text"
+    assert str(from_code(-999, "")) == "the library returned code -999 without a text"
 
 
 # ---- sessions --------------------------------------------------------------------

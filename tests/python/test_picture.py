@@ -12,9 +12,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Annotation, Text
 
 from grape6py import galaxy, galaxy_merger, king, merger, picture, plummer
+from grape6py.files.runs import moments
 from grape6py.picture import Moment, bodies, curves, figure_of
 from grape6py.picture.groups import SKY, groups
-from grape6py.runs import moments
 
 FRACTIONS = (0.1, 0.5, 0.9)
 

@@ -15,7 +15,7 @@ import numpy as np
 from mpi4py import MPI
 
 from grape6py import Units, plummer, read_snapshot, write_snapshot
-from grape6py._io import atomic_files
+from grape6py.files.storage import atomic_files
 
 COMM = MPI.COMM_WORLD
 RANK, SIZE = COMM.Get_rank(), COMM.Get_size()

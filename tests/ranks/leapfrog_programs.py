@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from grape6py import Leapfrog, archive, fields, plummer, read_snapshot, uniform
-from grape6py._io import atomic_files
 from grape6py.errors import AccuracyWarning
 from grape6py.events import EnergyError, Escape, WallTime
+from grape6py.files.storage import atomic_files
 from rank_programs import COMM, RANK, SIZE, bits, complaint, mine, say
 
 N = 700

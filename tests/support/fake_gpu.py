@@ -14,7 +14,7 @@ import capi
 import fake_arrays
 import tools
 from fake_device import FakeGpu
-from grape6py._arrays.foreign import is_on_device
+from grape6py._lib.foreign import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
 from once import made_once
 from variants import run as compile_with

@@ -34,7 +34,7 @@ import numpy as np
 import hand_made
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.formats import FORMATS
+from grape6py.files.formats import FORMATS
 
 SEED = 20261126
 SLOW = 2.0  # seconds of the processor

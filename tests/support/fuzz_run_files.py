@@ -28,9 +28,9 @@ import numpy as np
 
 import fuzz_formats
 from grape6py import Hermite, Leapfrog, Units, archive, fields, plummer, read_snapshot
-from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
-from grape6py.runs import index as run_index
+from grape6py.files.runs import index as run_index
+from grape6py.files.storage import atomic_files, output_file
 
 SEED = 20261127
 KILLED = 5  # seconds of the processor

@@ -13,8 +13,8 @@ import pytest
 
 import capi
 from grape6py import Hermite, plummer
-from grape6py._io import output_file
 from grape6py.cli import main
+from grape6py.files.storage import output_file
 from grape6py.integrators.base import EXTRA
 
 COMMAND = [sys.executable, "-m", "grape6py", "run"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import tree as trees
+from grape6py.forces import tree as trees
 from samples import SAMPLES
 
 N = 1500

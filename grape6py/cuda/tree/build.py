@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from grape6py import errors
 from grape6py._arrays.kinds import CData, DeviceArray, Floats
+from grape6py._lib import codes
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
@@ -121,7 +121,7 @@ class TreeCells(Job):
         self.launch("tree_levels", 1, 32)
         status = self._read_status()
         if status.bad:
-            raise errors.from_code("J_NAN", f"particle {n - status.bad} is not finite")
+            raise codes.from_code("J_NAN", f"particle {n - status.bad} is not finite")
         self.cells = status.cells
         corners = (map(double_of, bits) for bits in (status.high, status.low))
         if self._whole is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
-from grape6py._lib import memory_space
+from grape6py._lib import codes, memory_space
 from grape6py._lib.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import OwnTree, Replica, are_few, by_bound
 from grape6py._lib.tree_setting import Found, Setting, Targets
@@ -161,7 +161,7 @@ class DeviceTree(OwnTree):
         acc, pot, jerk, counts = self._tree.forces(setting, targets, parts)
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
-            raise errors.from_code("RANGE", text)
+            raise codes.from_code("RANGE", text)
         warning = (
             f"{counts.zero_distances} pairs of a tree at one place with eps = 0: they add nothing"
         )
@@ -192,7 +192,7 @@ class DeviceTree(OwnTree):
 
 
 def _of_no_use() -> errors.Grape6Error:
-    return errors.from_code(
+    return codes.from_code(
         "RANGE",
         "the box of all ranks' particles does not resolve those of this tree: some stand too close "
         "together",
@@ -215,8 +215,8 @@ def explained(cupy: CuPy) -> Iterator[None]:
     except Exception as error:
         if cuda_errors.is_out_of_memory(error):
             text = f"out of memory for a tree on a GPU: {error}"
-            raise errors.from_code("DEVICE_MEMORY", text) from error
+            raise codes.from_code("DEVICE_MEMORY", text) from error
         known = cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
         if known is None:
             raise
-        raise errors.from_code(*known) from error
+        raise codes.from_code(*known) from error

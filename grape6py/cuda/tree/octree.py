@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, CData, DeviceArray, Floats
+from grape6py._lib import codes
 from grape6py._lib.declarations import DEFINED
 from grape6py._lib.tree_setting import Targets
 from grape6py.cuda.job import pieces
@@ -121,7 +121,7 @@ class Octree(TreeCells):
         self.drop("rank barnes_hut target_v target_velocity")
         self.arrays["singles"] = None
         if done[3] != ni:
-            raise errors.from_code(
+            raise codes.from_code(
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None

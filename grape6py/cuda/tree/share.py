@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, UInt64s
+from grape6py._lib import codes
 from grape6py.cuda.job import Job, pieces
 from grape6py.cuda.tree.build import double_of, ffi, numbers
 
@@ -139,7 +139,7 @@ def parts_of(tree: TreeCells, given: Sequence[AnyArray]) -> list[Part]:
         (tree.n, sum(part.particles for part in parts)),
     ):
         if have + more > MOST:
-            raise errors.from_code("MEMORY", "more than 2^31 cells or particles on one rank")
+            raise codes.from_code("MEMORY", "more than 2^31 cells or particles on one rank")
     return parts
 
 
@@ -154,7 +154,7 @@ def _part_of(tree: TreeCells, number: int, given: AnyArray) -> Part:
         is_whole = header.bytes == len(given) == _bytes_of(cells, particles, moving)
         if is_whole and (moving or not tree.fields.v or not cells):
             return Part(cells, particles, _pieces(given, cells, particles, moving))
-    raise errors.from_code("ARGUMENT", f"part {number} is none of a tree like this one")
+    raise codes.from_code("ARGUMENT", f"part {number} is none of a tree like this one")
 
 
 def _pieces(given: AnyArray, cells: int, particles: int, moving: bool) -> dict[str, AnyArray]:

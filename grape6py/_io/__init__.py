@@ -1,1 +1,0 @@
-"""Files of runs: whole at every moment, checksummed, and indexed."""

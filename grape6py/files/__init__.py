@@ -1,0 +1,1 @@
+"""Files: formats of snapshots, runs, and how files are written whole."""

@@ -1,0 +1,81 @@
+"""The bodies of a run at a few of its output times, for pictures: evenly spread, as far as can be.
+
+No module here imports matplotlib, so that a run finds them while it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grape6py.files.runs import reader as run_reader
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Floats, Int8s, PathLike
+
+COUNT = 4
+
+
+class Moment(NamedTuple):
+    """Bodies at a time.
+
+    Attributes
+    ----------
+    time : float
+    mass : ndarray, shape (n,)
+    pos : ndarray, shape (n, 3)
+    component : ndarray of int8, shape (n,), or None
+        What each body belongs to, as in :class:`models.Labelled`.
+    """
+
+    time: float
+    mass: Floats
+    pos: Floats
+    component: Int8s | None = None
+
+
+def read(path: PathLike, which: int) -> Moment:
+    """One output of a file; errors as of :func:`archive.read_particles`."""
+    run_time = run_reader.history(path)[1][which]["time"]
+    particles, component = run_reader.read_labelled(path, which)
+    return Moment(run_time, particles.mass, particles.pos, component)
+
+
+def nearest(times: Sequence[float], targets: Floats) -> list[int]:
+    """Which of the times are nearest to the targets; ascending, each once."""
+    return sorted({int(np.argmin(np.abs(np.subtract(times, target)))) for target in targets})
+
+
+def spread(times: Sequence[float]) -> list[int]:
+    """Which of ascending times to show: the first, the last, and those nearest to thirds."""
+    return nearest(times, np.linspace(times[0], times[-1], COUNT))
+
+
+class Nearest:
+    """Of the outputs of a run, those nearest to evenly spread times from `first` to `last`.
+
+    If the run ends early, the last output is there, too.
+    """
+
+    def __init__(self, first: float, last: float) -> None:
+        self.targets = np.linspace(first, last, COUNT)
+        self._kept: list[Moment | None] = [None] * COUNT
+
+    def offer(self, time: float, bodies: Callable[[], Moment]) -> None:
+        """Take an output of this time, which `bodies` gives, if it is nearer than one before."""
+        nearer = [
+            k
+            for k, (target, kept) in enumerate(zip(self.targets, self._kept, strict=True))
+            if kept is None or abs(time - target) < abs(kept.time - target)
+        ]
+        if nearer:
+            moment = bodies()
+            for k in nearer:
+                self._kept[k] = moment
+
+    def found(self) -> list[Moment]:
+        """Those that were taken, in the order of time."""
+        by_time = {moment.time: moment for moment in self._kept if moment is not None}
+        return [by_time[time] for time in sorted(by_time)]
