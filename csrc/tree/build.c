@@ -1,4 +1,4 @@
-/* build.c - box, keys, cells and moments of an octree. */
+/* build.c - box, keys, cells and moments of an octree, and how these change. */
 #include "tree/tree.h"
 
 #include <math.h>
@@ -260,83 +260,78 @@ static int make_cells(struct tree *t)
 
 /* ---- moments ------------------------------------------------------------------------ */
 
+/* Cells of a level, and how those of all change, or NULL: velocities are not known. */
 struct level {
     struct tree *t;
+    struct tree_rates *rates;
     int32_t first;
 };
 
-static void point_of(const struct tree_points *p, int32_t k, double x[3])
+static inline void tree_point(const struct level *l, int32_t k, double x[3], double *m)
 {
+    const struct tree_points *p = &l->t->points;
     x[0] = (double)p->x[k] + (double)p->xl[k];
     x[1] = (double)p->y[k] + (double)p->yl[k];
     x[2] = (double)p->z[k] + (double)p->zl[k];
+    *m = (double)p->m[k];
 }
 
-static void leaf_moments(const struct tree *t, const struct tree_cell *cell, struct tree_moments *c)
+static inline void tree_velocity(const struct level *l, int32_t k, double v[3])
 {
-    double origin[3], x[3], d[3], r2 = 0.0;
-    point_of(&t->points, cell->first, origin);
-    for (int32_t k = cell->first; k < cell->end; k++) {
-        point_of(&t->points, k, x);
-        tree_add_mass(c, (double)t->points.m[k], fabs((double)t->points.m[k]), x, origin, x, x);
-    }
-    tree_centre(c, origin);
-    for (int32_t k = cell->first; k < cell->end; k++) {
-        point_of(&t->points, k, x);
-        for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
-        tree_add_particle(c, (double)t->points.m[k], d);
-        r2 = tree_larger(r2, tree_square(d));
-    }
-    c->radius = sqrt(r2);
+    const struct tree_points *p = &l->t->points;
+    v[0] = (double)p->vx[k], v[1] = (double)p->vy[k], v[2] = (double)p->vz[k];
 }
 
-static void inner_moments(const struct tree *t, const struct tree_cell *cell,
-                          struct tree_moments *c)
-{
-    const struct tree_moments *child = t->moments;
-    const double *origin = child[cell->child].x;
-    double d[3];
-    for (int32_t k = cell->child; k < cell->child_end; k++) {
-        tree_add_mass(c, child[k].m, child[k].total, child[k].x, origin, child[k].low,
-                      child[k].high);
-    }
-    tree_centre(c, origin);
-    for (int32_t k = cell->child; k < cell->child_end; k++) {
-        for (int a = 0; a < 3; a++) d[a] = child[k].x[a] - c->x[a];
-        tree_add_cell(c, &child[k], d);
-    }
-}
+#define tree_moments_at(l, k) (&(l)->t->moments[k])
+#define tree_child(l, k) ((l)->t->moments[k])
+#define tree_rates_at(l, k) (&(l)->rates[k])
+#define TREE_OF_ANY
+#define TREE_SOURCE const struct level *
+#include "shared/tree_upward.h"
 
 static void find_moments(void *context, int64_t first, int64_t end)
 {
     const struct level *l = context;
     struct tree *t = l->t;
     for (int64_t k = l->first + first; k < l->first + end; k++) {
+        const struct tree_cell *cell = &t->cell[k];
         struct tree_moments *c = &t->moments[k];
         tree_begin(c);
-        if (t->cell[k].child < 0)
-            leaf_moments(t, &t->cell[k], c);
+        if (cell->child < 0)
+            tree_leaf_moments(l, cell, c);
         else
-            inner_moments(t, &t->cell[k], c);
+            tree_inner_moments(l, cell, c);
         tree_close(c);
         tree_single(c, &t->far[k], &t->place[k]);
+        if (!l->rates) continue;
+        if (cell->child < 0)
+            tree_leaf_rates(l, cell, c, &l->rates[k]);
+        else
+            tree_inner_rates(l, cell, c, &l->rates[k]);
+        tree_motion_single(&l->rates[k], &t->motion[k]);
     }
 }
 
 static int make_moments(struct tree *t)
 {
     const size_t n = (size_t)t->cells + 16;
+    const int moving = t->points.vx != NULL;
     memory_free(t->moments);
     memory_free(t->far);
     memory_free(t->place);
+    memory_free(t->motion);
     t->moments = memory_zeroed(n * sizeof *t->moments);
     t->far = memory_zeroed(n * sizeof *t->far);
     t->place = memory_zeroed(n * sizeof *t->place);
-    if (!t->moments || !t->far || !t->place) return G6X_E_MEMORY;
-    for (int level = t->levels - 1; level >= 0; level--) {
-        struct level l = {t, t->level_first[level]};
+    t->motion = moving ? memory_zeroed(n * sizeof *t->motion) : NULL;
+    struct level l = {.t = t, .rates = moving ? memory_zeroed(n * sizeof *l.rates) : NULL};
+    const int missing = !t->moments || !t->far || !t->place || (moving && (!t->motion || !l.rates));
+    for (int level = t->levels - 1; level >= 0 && !missing; level--) {
+        l.first = t->level_first[level];
         threads_each(t->threads, tree_level_end(t, level) - l.first, 256, find_moments, &l);
     }
+    memory_free(l.rates);
+    if (missing) return G6X_E_MEMORY;
     t->far[t->cells] =
         (struct tree_cell_multipole){.x = 4.0f}; /* far from everything, without mass */
     return 0;
@@ -375,5 +370,5 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
     t->own_cells = t->cells;
     if (!code) code = make_moments(t);
     if (!code && !whole) t->box.usual_mass = tree_usual_mass(t->moments->total, (double)in->n);
-    return code ? code : tree_motion_make(t);
+    return code;
 }

@@ -1,5 +1,5 @@
 /* motion.c - what the jerks of a tree need: velocities of its points, in single precision
- * relative to a frame, and how its cells move and change. */
+ * relative to a frame. */
 #include <math.h>
 #include <string.h>
 
@@ -121,77 +121,4 @@ int tree_motion_load_velocities(const struct tree_box *box, const struct tree_in
     struct taking t = {box, in, p};
     threads_each(threads, in->n, GRAIN, gather, &t);
     return 0;
-}
-
-/* ---- cells ---------------------------------------------------------------------- */
-
-struct level {
-    struct tree *t;
-    struct tree_rates *rates;
-    int32_t first;
-};
-
-static void add_leaf(const struct tree *t, const struct tree_cell *cell,
-                     const struct tree_moments *c, struct tree_rates *r)
-{
-    const struct tree_points *p = &t->points;
-    for (int32_t k = cell->first; k < cell->end; k++) {
-        const double m = (double)p->m[k];
-        r->v[0] += m * (double)p->vx[k], r->v[1] += m * (double)p->vy[k];
-        r->v[2] += m * (double)p->vz[k];
-    }
-    tree_motion_centre(c, r);
-    for (int32_t k = cell->first; k < cell->end; k++) {
-        const double d[3] = {(double)p->x[k] + (double)p->xl[k] - c->x[0],
-                             (double)p->y[k] + (double)p->yl[k] - c->x[1],
-                             (double)p->z[k] + (double)p->zl[k] - c->x[2]};
-        const double w[3] = {(double)p->vx[k] - r->v[0], (double)p->vy[k] - r->v[1],
-                             (double)p->vz[k] - r->v[2]};
-        tree_add_rates(r, (double)p->m[k], NULL, NULL, d, w);
-    }
-}
-
-static void add_children(const struct tree *t, const struct tree_cell *cell,
-                         const struct tree_moments *c, const struct tree_rates *of,
-                         struct tree_rates *r)
-{
-    for (int32_t k = cell->child; k < cell->child_end; k++)
-        for (int a = 0; a < 3; a++) r->v[a] += t->moments[k].m * of[k].v[a];
-    tree_motion_centre(c, r);
-    for (int32_t k = cell->child; k < cell->child_end; k++) {
-        const struct tree_moments *child = &t->moments[k];
-        double d[3], w[3];
-        for (int a = 0; a < 3; a++) d[a] = child->x[a] - c->x[a], w[a] = of[k].v[a] - r->v[a];
-        tree_add_rates(r, child->m, child, &of[k], d, w);
-    }
-}
-
-static void find_motions(void *context, int64_t first, int64_t end)
-{
-    const struct level *l = context;
-    const struct tree *t = l->t;
-    for (int64_t k = l->first + first; k < l->first + end; k++) {
-        const struct tree_cell *c = &t->cell[k];
-        if (c->child < 0)
-            add_leaf(t, c, &t->moments[k], &l->rates[k]);
-        else
-            add_children(t, c, &t->moments[k], l->rates, &l->rates[k]);
-        tree_motion_single(&l->rates[k], &t->motion[k]);
-    }
-}
-
-int tree_motion_make(struct tree *t)
-{
-    memory_free(t->motion);
-    t->motion = NULL;
-    if (!t->points.vx) return 0;
-    t->motion = memory_zeroed(((size_t)t->cells + 16) * sizeof *t->motion);
-    struct level l = {t, memory_zeroed((size_t)t->cells * sizeof *l.rates), 0};
-    const int missing = !t->motion || !l.rates;
-    for (int level = t->levels - 1; level >= 0 && !missing; level--) {
-        l.first = t->level_first[level];
-        threads_each(t->threads, tree_level_end(t, level) - l.first, 256, find_motions, &l);
-    }
-    memory_free(l.rates);
-    return missing ? G6X_E_MEMORY : 0;
 }

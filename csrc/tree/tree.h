@@ -122,4 +122,3 @@ void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, i
 float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
 int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
                                 struct tree_points *p, int threads);
-int tree_motion_make(struct tree *t);

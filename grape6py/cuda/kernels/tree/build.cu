@@ -316,53 +316,44 @@ struct staged_points {
     int first;
 };
 
-DEVICE_FN void point_of(const struct tree_device_job &job, const struct staged_points *p, int k,
-                        double x[3], double *m)
+/* What csrc/shared/tree_upward.h takes: of those leaves, and of any cells. */
+struct staged_leaves {
+    const struct tree_device_job *job;
+    const struct staged_points *p;
+};
+
+DEVICE_FN void join(float4 high, float4 low, double x[3], double *m)
 {
-    const bool near = k - p->first < LEAF_STAGED;
-    const float4 high = near ? p->high[k - p->first] : job.high[k];
-    const float4 low = near ? p->low[k - p->first] : job.low[k];
     x[0] = (double)high.x + (double)low.x;
     x[1] = (double)high.y + (double)low.y;
     x[2] = (double)high.z + (double)low.z;
     *m = (double)high.w;
 }
 
-DEVICE_FN void leaf_moments(const struct tree_device_job &job, const struct staged_points *p,
-                            int first, int end, struct tree_moments *c)
+DEVICE_FN void tree_point(const struct staged_leaves &t, int k, double x[3], double *m)
 {
-    double origin[3], x[3], d[3], m, r2 = 0.0;
-    point_of(job, p, first, origin, &m);
-    for (int k = first; k < end; k++) {
-        point_of(job, p, k, x, &m);
-        tree_add_mass(c, m, fabs(m), x, origin, x, x);
-    }
-    tree_centre(c, origin);
-    for (int k = first; k < end; k++) {
-        point_of(job, p, k, x, &m);
-        for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
-        tree_add_particle(c, m, d);
-        r2 = tree_larger(r2, tree_square(d));
-    }
-    c->radius = sqrt(r2);
+    const bool near = k - t.p->first < LEAF_STAGED;
+    join(near ? t.p->high[k - t.p->first] : t.job->high[k],
+         near ? t.p->low[k - t.p->first] : t.job->low[k], x, m);
 }
 
-DEVICE_FN void inner_moments(const struct tree_device_job &job, int first, int end,
-                             struct tree_moments *c)
+DEVICE_FN void tree_point(const struct tree_device_job &job, int k, double x[3], double *m)
 {
-    double origin[3], d[3];
-    for (int k = first; k < end; k++) {
-        const struct tree_moments child = whole(&job.moments[k]);
-        for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
-        tree_add_mass(c, child.m, child.total, child.x, origin, child.low, child.high);
-    }
-    tree_centre(c, origin);
-    for (int k = first; k < end; k++) {
-        const struct tree_moments child = whole(&job.moments[k]);
-        for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
-        tree_add_cell(c, &child, d);
-    }
+    join(job.high[k], job.low[k], x, m);
 }
+
+DEVICE_FN void tree_velocity(const struct tree_device_job &job, int k, double v[3])
+{
+    const float4 in_box = job.velocity[k];
+    v[0] = (double)in_box.x, v[1] = (double)in_box.y, v[2] = (double)in_box.z;
+}
+
+#define tree_moments_at(job, k) (&(job).moments[k])
+#define tree_child(job, k) whole(&(job).moments[k])
+#define tree_rates_at(job, k) (&(job).rates[k])
+#define TREE_OF_ANY template <class SOURCE>
+#define TREE_SOURCE const SOURCE &
+#include "shared/tree_upward.h"
 
 DEVICE_FN void keep_moments(const struct tree_device_job &job, int id, struct tree_moments *c)
 {
@@ -416,7 +407,7 @@ KERNEL(tree_leaf_moments, struct tree_device_job, 128, 1)
         const struct tree_cell cell = whole(&job.cell[leaves[k]]);
         struct tree_moments c;
         tree_begin(&c);
-        leaf_moments(job, &points, cell.first, cell.end, &c);
+        tree_leaf_moments(staged_leaves{&job, &points}, &cell, &c);
         if (is_unresolved(job, cell.first, cell.end, c.radius)) job.status->unresolved = 1;
         keep_moments(job, leaves[k], &c);
     }
@@ -442,7 +433,7 @@ KERNEL(tree_inner_moments, struct tree_device_job, 128, 1)
         if (!completes(job, above, &cell)) return;
         struct tree_moments c;
         tree_begin(&c);
-        inner_moments(job, cell.child, cell.child_end, &c);
+        tree_inner_moments(job, &cell, &c);
         keep_moments(job, above, &c);
     }
 }

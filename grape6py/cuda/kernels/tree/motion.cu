@@ -117,43 +117,6 @@ KERNEL(tree_gather_target_velocities, struct tree_device_job, 256, 1)
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
-DEVICE_FN void leaf_rates(const struct tree_device_job &job, const struct tree_cell *cell,
-                          const struct tree_moments *c, struct tree_rates *r)
-{
-    double d[3], w[3], m;
-    for (int k = cell->first; k < cell->end; k++) {
-        const float4 v = job.velocity[k];
-        m = (double)job.high[k].w;
-        r->v[0] += m * (double)v.x, r->v[1] += m * (double)v.y, r->v[2] += m * (double)v.z;
-    }
-    tree_motion_centre(c, r);
-    for (int k = cell->first; k < cell->end; k++) {
-        const float4 v = job.velocity[k];
-        const float4 high = job.high[k], low = job.low[k];
-        m = (double)high.w;
-        d[0] = (double)high.x + (double)low.x - c->x[0];
-        d[1] = (double)high.y + (double)low.y - c->x[1];
-        d[2] = (double)high.z + (double)low.z - c->x[2];
-        w[0] = (double)v.x - r->v[0], w[1] = (double)v.y - r->v[1], w[2] = (double)v.z - r->v[2];
-        tree_add_rates(r, m, 0, 0, d, w);
-    }
-}
-
-DEVICE_FN void inner_rates(const struct tree_device_job &job, const struct tree_cell *cell,
-                           const struct tree_moments *c, struct tree_rates *r)
-{
-    double d[3], w[3];
-    for (int k = cell->child; k < cell->child_end; k++)
-        for (int a = 0; a < 3; a++) r->v[a] += job.moments[k].m * job.rates[k].v[a];
-    tree_motion_centre(c, r);
-    for (int k = cell->child; k < cell->child_end; k++) {
-        const struct tree_moments *child = &job.moments[k];
-        const struct tree_rates *own = &job.rates[k];
-        for (int a = 0; a < 3; a++) d[a] = child->x[a] - c->x[a], w[a] = own->v[a] - r->v[a];
-        tree_add_rates(r, child->m, child, own, d, w);
-    }
-}
-
 DEVICE_FN void keep_rates(const struct tree_device_job &job, int id, const struct tree_rates *r)
 {
     struct tree_motion motion;
@@ -169,7 +132,7 @@ KERNEL(tree_leaf_rates, struct tree_device_job, 128, 1)
     const struct tree_cell cell = whole(&job.cell[id]);
     if (cell.child >= 0) return;
     struct tree_rates r = {};
-    leaf_rates(job, &cell, &job.moments[id], &r);
+    tree_leaf_rates(job, &cell, &job.moments[id], &r);
     keep_rates(job, id, &r);
 }
 
@@ -182,7 +145,7 @@ KERNEL(tree_inner_rates, struct tree_device_job, 128, 1)
         const struct tree_cell cell = whole(&job.cell[above]);
         if (!completes(job, above, &cell)) return;
         struct tree_rates r = {};
-        inner_rates(job, &cell, &job.moments[above], &r);
+        tree_inner_rates(job, &cell, &job.moments[above], &r);
         keep_rates(job, above, &r);
     }
 }
