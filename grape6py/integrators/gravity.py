@@ -21,7 +21,7 @@ import numpy as np
 
 from grape6py._arrays.modules import lengths
 from grape6py._lib import memory_space
-from grape6py._lib.tree import HostTree, Replica, are_few, by_bound
+from grape6py._lib.tree import Replica, are_few, by_bound
 from grape6py._lib.tree_setting import Found, Setting, Targets
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.build import Unresolved
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
     from grape6py.ranks.ranks import Ranks
 
-Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees | SharedTrees"
+Gravity: TypeAlias = "DirectGravity | Trees"
 
 _ANY_ACCURACY = 1e-3  # of pairs, which are summed one by one
 # A GPU, which one waits for, is worth it from the number of bodies on of which pairs are summed one
@@ -93,22 +93,17 @@ def find(
             arrays = HostArrays() if device is None else DeviceArrays(*device)
             return DirectGravity(session, eps, arrays, ranks)
         session.close()
-        is_small = n > 0 and _Trees(walk)._are_few(_THERE_AND_BACK * n)
+        is_small = n > 0 and _are_few(walk, _THERE_AND_BACK * n)
         is_on_host = ranks.comm is None and is_small and backend != "cuda-tree"
         return _trees(ranks, None if is_on_host else device, threads, eps, walk)
 
 
 def _trees(
     ranks: Ranks, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
-) -> HostTrees | DeviceTrees | SharedTrees:
+) -> Trees:
     """Trees on a device, or on the host."""
-    if ranks.comm is not None:
-        arrays = HostArrays() if device is None else DeviceArrays(*device)
-        return SharedTrees(ranks, arrays, threads, eps, walk)
-    if device is not None:
-        return DeviceTrees(*device, eps, walk)
-    with Grape6(backend="cpu-tree") as session:
-        return HostTrees(session.backend, threads, eps, walk)
+    given = device, threads, eps, walk
+    return Trees(*given) if ranks.comm is None else SharedTrees(ranks, *given)
 
 
 def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
@@ -200,36 +195,70 @@ class DirectGravity(_Gravity):
         return found.acc, found.pot
 
 
-class _Trees(_Gravity):
-    """What all trees share: `walk` says how they are walked, or few bodies taken pair by pair."""
+def _are_few(walk: Attributes, n: int, *, on_device: bool = False) -> bool:
+    """Whether the forces on n bodies, or some of them, are summed pair by pair."""
+    may_be = walk.get("accuracy") is not None or "few_bodies" in walk
+    return may_be and are_few(n, on_device=on_device)
+
+
+class Trees(_Gravity):
+    """Trees of libgrape6.so or, on a `device`, of that. There nothing comes to the host but what
+    their making and their walks need, and bodies of which there are so few that they are summed on
+    the host, or that no one box resolves. `walk` says how trees are walked."""
 
     precision = "single"  # of the pairs
 
-    def __init__(self, walk: Attributes, eps: float = 0.0) -> None:
-        self._walk, self._accuracy, self._warned = walk, walk.get("accuracy"), False
+    def __init__(
+        self,
+        device: tuple[CuPy, int] | None,
+        threads: int | None,
+        eps: float,
+        walk: Attributes,
+    ) -> None:
+        self.device, self._walk, self._eps, self._warned = device, walk, eps, False
         self._setting = Setting.of(walk, eps2=eps**2)
-
-    def _are_few(self, n: int, *, on_device: bool = False) -> bool:
-        """Whether the forces on n bodies, or some of them, are summed pair by pair."""
-        may_be = self._accuracy is not None or "few_bodies" in self._walk
-        return may_be and are_few(n, on_device=on_device)
+        self.arrays: HostArrays | DeviceArrays
+        if device is None:
+            with Grape6(backend="cpu-tree") as session:
+                self.arrays, self.backend = HostArrays(), session.backend
+            self._threads = threads
+        else:
+            self.arrays = DeviceArrays(*device)
+            self.backend = f"cuda-tree {self.arrays.name}"
+        self._options = tree_backends.options_of(self._threads, None)
 
     def _last_acc(self, last: DeviceArray, rows: DeviceArray) -> DeviceArray:
         """Absolute values of the last accelerations of the targets, for an accuracy."""
-        if last is None or self._accuracy is None:
+        if last is None or self._walk.get("accuracy") is None:
             return None
         return lengths(last if rows is None else last[rows])
 
-    def _targets(self, pos: DeviceArray, rows: DeviceArray, last: DeviceArray) -> Targets:
+    def forces(
+        self,
+        mass: DeviceArray,
+        pos: DeviceArray,
+        rows: DeviceArray = None,
+        last: DeviceArray = None,
+    ) -> tuple[DeviceArray, DeviceArray]:
+        self._check_open()
+        n, setting = len(mass), self._setting.replaced(momentum=rows is None)
+        if self.device is not None and not n:
+            return pos, mass
         at = None if rows is None else pos[rows]
-        return Targets(at, number=rows, last_acc=self._last_acc(last, rows))
-
-    def _on_host(self, n: int, rows: DeviceArray) -> Setting:
-        """The setting of a sum of n bodies by the library."""
-        setting = self._setting.replaced(momentum=rows is None)
-        if self._are_few(n):
+        targets = Targets(at, number=rows, last_acc=self._last_acc(last, rows))
+        if self.device is not None and not _are_few(self._walk, _THERE_AND_BACK * n):
+            of_tree, on = by_bound(setting), targets
+            if _are_few(self._walk, n, on_device=True):
+                of_tree, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
+            tree = DeviceTree(*self.device, of_host=True)
+            with contextlib.suppress(Unresolved), device_tree.turn:
+                tree.build(None, pos, mass, None)
+                return self._warned_of(tree.sum(of_tree, on))
+        if _are_few(self._walk, n):
             setting = setting.replaced(theta=0.0, accuracy=_ANY_ACCURACY)
-        return setting
+        given = pos, mass, None
+        with contextlib.closing(Replica(self.arrays.xp, self._options, *given)) as replica:
+            return self._warned_of(replica.ask("forces", setting, targets))
 
     def _warned_of(self, found: Found) -> tuple[DeviceArray, DeviceArray]:
         """The forces; the first ones that there is something to say of warn."""
@@ -239,30 +268,7 @@ class _Trees(_Gravity):
         return found.acc, found.pot
 
 
-class HostTrees(_Trees):
-    """Trees of libgrape6.so."""
-
-    def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
-        super().__init__(walk, eps)
-        self.arrays: HostArrays | DeviceArrays = HostArrays()
-        self.backend, self._threads, self._eps = backend, threads, eps
-        self._options = tree_backends.options_of(threads, None)
-
-    def forces(
-        self,
-        mass: DeviceArray,
-        pos: DeviceArray,
-        rows: DeviceArray = None,
-        last: DeviceArray = None,
-    ) -> tuple[Floats, Floats]:
-        self._check_open()
-        setting = self._on_host(len(mass), rows)
-        with contextlib.closing(HostTree(self._options)) as tree:
-            tree.build(None, pos, mass, None)
-            return self._warned_of(tree.forces(setting, self._targets(pos, rows, last)))
-
-
-class SharedTrees(HostTrees):
+class SharedTrees(Trees):
     """Trees of the bodies of all ranks: no rank has all of them.
 
     By the work of the sum before, on all bodies, they are shared out for the next one.
@@ -271,18 +277,15 @@ class SharedTrees(HostTrees):
     def __init__(
         self,
         ranks: Ranks,
-        arrays: HostArrays | DeviceArrays,
+        device: tuple[CuPy, int] | None,
         threads: int | None,
         eps: float,
         walk: Attributes,
     ) -> None:
-        with Grape6(backend="cpu-tree") as session:
-            super().__init__(session.backend, threads, eps, walk)
-        self.arrays, self.ranks = arrays, ranks
-        self._where: Attributes = {"backend": "cpu", "threads": threads, "comm": ranks.comm}
-        if isinstance(arrays, DeviceArrays):
-            self.backend = f"cuda-tree {arrays.name}"
-            self._where["backend"] = "cuda"
+        super().__init__(device, threads, eps, walk)
+        self.ranks, self._threads = ranks, threads
+        kind = "cpu" if device is None else "cuda"
+        self._where: Attributes = {"backend": kind, "threads": threads, "comm": ranks.comm}
         self._work: DeviceArray = None
         self.seconds: dict[str, float] = {}  # of the stages of all sums: ranks/stages.py
 
@@ -303,7 +306,7 @@ class SharedTrees(HostTrees):
         self._check_open()
         which, walk = {}, {k: value for k, value in self._walk.items() if k != "few_bodies"}
         with self._tree(mass, pos) as tree:
-            if self._are_few(len(tree)):
+            if _are_few(self._walk, len(tree)):
                 walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
             which["last_acc"] = self._last_acc(last, rows)
             if rows is not None:
@@ -323,37 +326,3 @@ class SharedTrees(HostTrees):
         work, old = tree.work, self._work
         is_known = old is not None and len(old) == len(work)
         self._work = (old + work) / 2 if is_known else work
-
-
-class DeviceTrees(_Trees):
-    """Trees on a gpu. Nothing comes to the host but what their making and their walks need, and
-    bodies of which there are so few that they are summed there, or that no one box resolves."""
-
-    def __init__(self, cupy: CuPy, device: int, eps: float, walk: Attributes) -> None:
-        super().__init__(walk, eps)
-        self.arrays = DeviceArrays(cupy, device)
-        self.backend = f"cuda-tree {self.arrays.name}"
-        self._place = cupy, device
-
-    def forces(
-        self,
-        mass: DeviceArray,
-        pos: DeviceArray,
-        rows: DeviceArray = None,
-        last: DeviceArray = None,
-    ) -> tuple[DeviceArray, DeviceArray]:
-        self._check_open()
-        n = len(mass)
-        if not n:
-            return pos, mass
-        targets = self._targets(pos, rows, last)
-        if not self._are_few(_THERE_AND_BACK * n):
-            setting, on = by_bound(self._setting.replaced(momentum=rows is None)), targets
-            if self._are_few(n, on_device=True):
-                setting, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
-            tree = DeviceTree(*self._place, of_host=True)
-            with contextlib.suppress(Unresolved), device_tree.turn:
-                tree.build(None, pos, mass, None)
-                return self._warned_of(tree.sum(setting, on))
-        with contextlib.closing(Replica(self.arrays.xp, {}, pos, mass, None)) as replica:
-            return self._warned_of(replica.ask("forces", self._on_host(n, rows), targets))

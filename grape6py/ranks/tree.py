@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from grape6py._lib.memory_space import Place
     from grape6py._lib.tree import HostTree
     from grape6py.cuda.tree.device_tree import DeviceTree
-    from grape6py.ranks.agreement import Agreement
     from grape6py.ranks.ranks import Ranks
 
 _PER_POINT, _PER_LOCAL = 3.0, 20.0  # what a cell on a target or on a group costs, in pairs
@@ -265,29 +264,29 @@ class SharedTree:
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
-        with self.ranks.agreement("Tree.neighbours()") as agreement:
-            self._say_targets(agreement, targets)
-        targets = self._with_positions(targets)
-        if self._domain is None:
-            found: tuple[DeviceArray, DeviceArray] = self._by_replica("within", targets, h2)
-            return found
-        return self._searches_in(self._domain).within(targets, h2)
+        return self._found("within", "Tree.neighbours()", targets, h2)
 
     def nearest(self, targets: Targets, k: int) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
-        with self.ranks.agreement("Tree.nearest()") as agreement:
-            self._say_targets(agreement, targets)
-            agreement.same("k", k)
-        targets = self._with_positions(targets)
-        if self._domain is None:
-            found: tuple[DeviceArray, DeviceArray] = self._by_replica("nearest", targets, k)
-            return found
-        return self._searches_in(self._domain).nearest(targets, k)
+        return self._found("nearest", "Tree.nearest()", targets, k, k=k)
 
-    def _say_targets(self, agreement: Agreement, targets: Targets) -> None:
-        is_given = targets.pos is not None, targets.number is not None
-        agreement.same("whether targets and self_index are given", *is_given)
-        self._check(targets)
+    def _found(
+        self, search: str, call: str, targets: Targets, how: Untyped, **equal: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """What a search gives; `equal`: what has to be the same on all ranks."""
+        with self.ranks.agreement(call) as agreement:
+            is_given = targets.pos is not None, targets.number is not None
+            agreement.same("whether targets and self_index are given", *is_given)
+            self._check(targets)
+            for name, value in equal.items():
+                agreement.same(name, value)
+        targets = self._with_positions(targets)
+        found: tuple[DeviceArray, DeviceArray]
+        if self._domain is None:
+            found = self._by_replica(search, targets, how)
+        else:
+            found = getattr(self._searches_in(self._domain), search)(targets, how)
+        return found
 
     def _searches_in(self, domain: DomainTree) -> Searches:
         if self._searches is None:
