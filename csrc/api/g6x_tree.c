@@ -393,19 +393,25 @@ int g6x_tree_few(long long particles, long long targets, int on_device)
 static int forces(int handle, const struct tree_setting *setting, const struct request *w,
                   const struct tree_forces *to)
 {
-    int code = 0;
-    struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
-    if (!p) return code;
-    const struct tree_setting s = setting_for(setting, p->isa, p->n, w->ni);
     struct tree_forces out = *to;
-    if (!p->moving) out.jerk = NULL;
-    code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
+    int code = 0;
+    FPENV_HERE;
+    fpenv_flush(1);
+    struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
+    if (p && !p->moving) out.jerk = NULL;
+    if (p) code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
     if (!code) code = setting_checked(setting, w);
     if (!code && w->ni && !(to->acc && to->pot))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
-    if (!code && w->ni) code = sum(p, &s, w, &out);
-    if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
-    tree_handles_release(p);
+    if (!code && w->ni) {
+        const struct tree_setting s = setting_for(setting, p->isa, p->n, w->ni);
+        code = sum(p, &s, w, &out);
+    }
+    if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
+        session_output_nan(w->ni, to->acc, to->jerk, to->pot, NULL, NULL);
+    else if (!out.jerk)
+        session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
+    if (p) tree_handles_release(p);
     return code;
 }
 
@@ -441,17 +447,6 @@ static struct tree_setting setting_of(struct request *w, int method, int order, 
                                  .accuracy = theta == 0.0 ? bound : 0.0};
 }
 
-static int forces_or_nan(int tree, const struct tree_setting *s, const struct request *w,
-                         const struct tree_forces *out)
-{
-    FPENV_HERE;
-    fpenv_flush(1);
-    const int code = forces(tree, s, w, out);
-    if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
-        session_output_nan(w->ni, out->acc, out->jerk, out->pot, NULL, NULL);
-    return code;
-}
-
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[])
@@ -459,7 +454,7 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
     struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2, 0, 0, NULL, NULL};
     const struct tree_setting s = setting_of(&w, method, order, theta, bound);
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
-    return forces_or_nan(tree, &s, &w, &out);
+    return forces(tree, &s, &w, &out);
 }
 
 int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
@@ -486,5 +481,5 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
         return code;
     }
     if (!part) w.part = none;
-    return forces_or_nan(tree, &s, &w, &out);
+    return forces(tree, &s, &w, &out);
 }

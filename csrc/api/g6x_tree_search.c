@@ -43,8 +43,8 @@ static void nearest_of(struct seeking *s, int i, const double at[3], int skip, i
     int *number = s->number + (int64_t)i * s->k;
     double *r2 = s->r2 + (int64_t)i * s->k;
     const int there = bad ? 0
-                          : tree_search_nearest(&s->p->tree, (const double (*)[3])s->p->x, NULL,
-                                                skip, at, s->k, number, r2);
+                          : tree_search_nearest(&s->p->tree, (const double (*)[3])s->p->x, at, skip,
+                                                s->k, number, r2);
     for (int k = there; k < s->k; k++) number[k] = -1, r2[k] = bad ? (double)NAN : INFINITY;
 }
 

@@ -78,7 +78,7 @@ static void move_together(const struct seeking *s, int count)
 }
 
 /* Has the device count the neighbours of some targets, or find them. */
-static int ask_device(const struct seeking *s, int count, int64_t *length, int32_t *list,
+static int ask_device(struct seeking *s, int count, int64_t *length, int32_t *list,
                       struct error *err)
 {
     struct octree *t = s->octree;
@@ -91,7 +91,7 @@ static int ask_device(const struct seeking *s, int count, int64_t *length, int32
                                    .h2 = h2,
                                    .length = length,
                                    .list = list};
-    const int code = tree_state_request(t, &request, err);
+    const int code = tree_state_by_device(t, &request, &s->by_device, err);
     memory_free(h2);
     return code;
 }
@@ -101,12 +101,9 @@ static int count_all(struct seeking *s, int count, struct error *err)
 {
     struct octree *t = s->octree;
     s->start[0] = 0;
-    if (t->on_device && !t->in_parts) {
-        const int code = ask_device(s, count, s->start + 1, NULL, err);
-        s->by_device = !t->in_parts;
-        if (code || s->by_device) return code;
-    }
-    if (!t->searchable && tree_state_build_here(t, err)) return err->code;
+    int code = t->on_device ? ask_device(s, count, s->start + 1, NULL, err) : 0;
+    if (!code && !s->by_device) code = tree_state_build_here(t, err);
+    if (code || s->by_device) return code;
     threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, s);
     return 0;
 }

@@ -65,7 +65,7 @@ static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct 
                                     NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : tree_state_build_here(t, err);
+    int code = tree_state_build_here(t, err);
     fpenv_flush(1);
     if (!code) code = tree_boxes_sum(&t->tree, &setting, &in, &out, &counts, err);
     fpenv_flush(0);
@@ -73,8 +73,9 @@ static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct 
     return code;
 }
 
-static int sum_on_device(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
+static int sum_by_tree(struct octree *t, unsigned want, struct error *err)
 {
+    const int jerk = (want & WANT_JERK) != 0;
     struct tree_request request = {
         .targets = t->plain,
         .order = t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
@@ -86,19 +87,11 @@ static int sum_on_device(struct octree *t, int jerk, int64_t *zero_distances, st
         .acc = &t->acc[0][0],
         .jerk = jerk ? &t->jerk[0][0] : NULL,
         .pot = t->pot};
-    const int code = tree_state_request(t, &request, err);
-    *zero_distances = request.zero_distances;
-    return t->in_parts ? sum_here(t, jerk, zero_distances, err) : code;
-}
-
-static int sum_by_tree(struct octree *t, unsigned want, struct error *err)
-{
-    const int jerk = (want & WANT_JERK) != 0;
-    int64_t zero_distances = 0;
-    const int on_device = t->on_device && !t->in_parts && !has_many_softenings(t);
-    const int code = on_device ? sum_on_device(t, jerk, &zero_distances, err)
-                               : sum_here(t, jerk, &zero_distances, err);
-    t->zero_distances += zero_distances;
+    int done = 0, code = 0;
+    if (t->on_device && !has_many_softenings(t))
+        code = tree_state_by_device(t, &request, &done, err);
+    if (!code && !done) code = sum_here(t, jerk, &request.zero_distances, err);
+    t->zero_distances += request.zero_distances;
     if (code) return code;
     t->with_jerk = jerk;
     threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
@@ -133,8 +126,8 @@ static void search_nearest(void *context, int64_t first, int64_t end)
     struct octree *t = context;
     double r2;
     for (int64_t k = first; k < end; k++)
-        if (!tree_search_nearest(&t->tree, (const double (*)[3])t->sources.x, NULL, t->self[k],
-                                 t->x[k], 1, &t->number[k], &r2))
+        if (!tree_search_nearest(&t->tree, (const double (*)[3])t->sources.x, t->x[k], t->self[k],
+                                 1, &t->number[k], &r2))
             t->number[k] = -1;
 }
 
@@ -152,18 +145,12 @@ static void keep_nearest(void *context, int64_t first, int64_t end)
 /* Numbers of the sources nearest to the targets come in place of those that the targets are. */
 static int find_nearest(struct octree *t, struct error *err)
 {
-    int code = 0;
-    if (t->on_device && !t->in_parts && t->plain) {
-        struct tree_request request = {
-            .targets = t->plain, .at = &t->x[0][0], .self = t->self, .nearest = t->number};
-        code = tree_state_request(t, &request, err);
-    }
+    struct tree_request request = {
+        .targets = t->plain, .at = &t->x[0][0], .self = t->self, .nearest = t->number};
+    int done = 0, code = t->plain ? tree_state_by_device(t, &request, &done, err) : 0;
+    if (!code && !done && t->plain) code = tree_state_build_here(t, err);
     if (code) return code;
-    if (!t->on_device || t->in_parts) {
-        if (!t->searchable) code = tree_state_build_here(t, err);
-        if (code) return code;
-        threads_each(t->tree.threads, t->plain, 64, search_nearest, t);
-    }
+    if (!done) threads_each(t->tree.threads, t->plain, 64, search_nearest, t);
     threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_nearest, t);
     return 0;
 }

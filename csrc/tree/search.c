@@ -16,7 +16,6 @@ struct among {
     const double (*x)[3];
     const struct tree_parts *parts; /* NULL: x are the particles */
     const struct tree_part *part;
-    const int32_t *label; /* of particles; NULL: their numbers */
     int32_t skip;
     struct tree_around around;
 };
@@ -141,7 +140,7 @@ static void keep_nearest(const struct among *a, int32_t n, struct tree_heap *lis
     int32_t count;
     const int32_t *particle = particles_at(a, &n, &count);
     for (int32_t i = 0, kept = 0; i < count && kept < k; i++) {
-        if ((a->label ? a->label[particle[i]] : particle[i]) == a->skip) continue;
+        if (particle[i] == a->skip) continue;
         tree_keep(list, k, particle[i], r2);
         kept++;
     }
@@ -165,13 +164,12 @@ static void find_nearest(const struct among *a, struct tree_heap *list, int k)
     }
 }
 
-int tree_search_nearest(const struct tree *t, const double (*x)[3], const int32_t *label,
-                        int32_t skip, const double at[3], int k, int32_t *number, double *r2)
+int tree_search_nearest(const struct tree *t, const double (*x)[3], const double at[3],
+                        int32_t skip, int k, int32_t *number, double *r2)
 {
     const struct among all = {.tree = t,
                               .x = x,
                               .parts = t->parts,
-                              .label = label,
                               .skip = skip,
                               .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {number, r2, 0};

@@ -53,10 +53,13 @@ struct octree {
 
 /* Sets an error of memory for so many of what. */
 int tree_state_no_memory(struct error *err, const char *what, int64_t n);
-/* Builds the tree on the CPU. */
+/* Builds the tree on the CPU, if it is not there. */
 int tree_state_build_here(struct octree *t, struct error *err);
-/* Has the device do it, unless that finds that the tree is in parts. */
-int tree_state_request(struct octree *t, struct tree_request *request, struct error *err);
+/* Has the device do it, if there is one. Not `done`: nor is it if the tree turns out to be in
+ * parts.
+ */
+int tree_state_by_device(struct octree *t, struct tree_request *request, int *done,
+                         struct error *err);
 
 /* tree/results.c */
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,

@@ -94,11 +94,10 @@ void tree_net_force_close(int64_t n, const double mass[], double (*a)[3]);
  * `capacity` of them are written. How many there are. */
 int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
                            double h2, int32_t skip, int32_t *found, int64_t capacity);
-/* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
- * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
- * at most. */
-int tree_search_nearest(const struct tree *t, const double (*x)[3], const int32_t *label,
-                        int32_t skip, const double at[3], int k, int32_t *number, double *r2);
+/* The k nearest particles without number `skip` (-1: none), nearest first, ties to the lowest
+ * number. How many there are, k at most. */
+int tree_search_nearest(const struct tree *t, const double (*x)[3], const double at[3],
+                        int32_t skip, int k, int32_t *number, double *r2);
 
 /* Builds a tree of some particles, all of which are finite, in one box, whatever that resolves: one
  * of their own or, with `whole`, that of all ranks' (shared/tree_share.h). 0 or G6X_E_MEMORY. */
