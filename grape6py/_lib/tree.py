@@ -19,7 +19,7 @@ from grape6py._arrays.kinds import (
     UInt64s,
     Untyped,
 )
-from grape6py._arrays.modules import mapped, on_host
+from grape6py._arrays.modules import mapped, module_of, on_host
 from grape6py._lib import codes, memory_space
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
@@ -62,6 +62,12 @@ class OwnTree:
     if TYPE_CHECKING:
 
         def __len__(self) -> int: ...
+        def keys(self, pos: DeviceArray, whole: Floats) -> DeviceArray: ...
+
+    def owners(self, pos: DeviceArray, whole: Floats, cut: UInt64s) -> DeviceArray:
+        """The ranks that have positions; `cut`: the first keys of all ranks but the first."""
+        xp = module_of(pos)
+        return xp.searchsorted(xp.asarray(cut), self.keys(pos, whole), side="right")
 
     def check(self, targets: Targets) -> None:
         """Numbers of the particles that targets are, and their last accelerations."""
@@ -147,15 +153,6 @@ class HostTree(OwnTree):
         to = ffi.cast("unsigned long long *", found.ctypes.data)
         check(lib.g6x_tree_keys(*pointers(whole), len(pos), pointer(pos), to))
         return found
-
-    @classmethod
-    def owners(cls, pos: Floats, whole: Floats, cut: UInt64s, rank: int) -> tuple[Int64s, Int64s]:
-        """The ranks that have positions, and which of these are not on this one, ascending.
-
-        `cut`: the first keys of all ranks but the first.
-        """
-        found = cut.searchsorted(cls.keys(pos, whole), side="right")
-        return found, np.flatnonzero(found != rank)
 
     @staticmethod
     def extent(pos: Floats, mass: Floats) -> Floats:

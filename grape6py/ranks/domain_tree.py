@@ -60,9 +60,9 @@ class DomainTree:
         """Numbers of its particles in the order of their keys."""
         return self.inner.order
 
-    def owners(self, pos: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """The ranks that have positions, and which of these are not on this one, ascending."""
-        return self.inner.owners(pos, self._whole, self._cut, self.ranks.rank)
+    def owners(self, pos: DeviceArray) -> DeviceArray:
+        """The ranks that have positions."""
+        return self.inner.owners(pos, self._whole, self._cut)
 
     def places(self, number: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """The ranks that have some of the particles that this rank has given, by their numbers

@@ -61,8 +61,6 @@ class Moves:
     ----------
     rank : array of int, shape (n,)
         To which each row belongs.
-    left : array of int, optional
-        Those that belong to others, ascending.
 
     Attributes
     ----------
@@ -70,10 +68,10 @@ class Moves:
         How many rows there are afterwards.
     """
 
-    def __init__(self, ranks: Ranks, rank: DeviceArray, left: DeviceArray | None = None) -> None:
+    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
         xp, self._n = module_of(rank), len(rank)
         self._ranks, self._rank = ranks, rank
-        left = xp.flatnonzero(rank != ranks.rank) if left is None else left
+        left = xp.flatnonzero(rank != ranks.rank)  # those that belong to others
         order, self._cuts = _by_rank(ranks, rank[left])
         self._gone = left[order]
         counts = ranks.swapped(np.diff(self._cuts))

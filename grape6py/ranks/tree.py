@@ -95,7 +95,7 @@ class SharedTree:
             keys = self._inner.keys(pos[some], whole)
             share = len(pos) / max(len(keys), 1)
             cut = cut_keys(ranks, keys, None if work is None else work[some], share)
-            way = Moves(ranks, *self._inner.owners(pos, whole, cut, ranks.rank))
+            way = Moves(ranks, self._inner.owners(pos, whole, cut))
         with timed("particles", pos, meets=True):
             pos, mass, vel = map(way.there, (pos, mass, vel))
         with timed("build", pos), ranks.agreement("Tree()") as agreement:
@@ -200,13 +200,13 @@ class SharedTree:
         """Of targets to the domains in which they, or the particles that they are, lie."""
         pos, vel, number, _ = targets
         xp = module_of(pos)
-        rank, left = domain.owners(pos)
+        rank = domain.owners(pos)
         place = xp.full(len(pos), -1)
         if number is not None:
-            known, left = number >= 0, None
+            known = number >= 0
             own, place = domain.places(xp.where(known, number - self.first, -1))
             rank[known] = own[known]
-        way = Moves(self.ranks, rank, left)
+        way = Moves(self.ranks, rank)
         places = way.there(place).astype(np.int32)
         return way, Targets(way.there(pos), way.there(vel), places)
 

@@ -47,7 +47,7 @@ class Searches:
 
     def nearest(self, targets: Targets, k: int) -> tuple[DeviceArray, DeviceArray]:
         """The k nearest particles of targets, those in their own domains first."""
-        at, first = on_host(targets.pos), on_host(self._domain.owners(targets.pos)[0])
+        at, first = on_host(targets.pos), on_host(self._domain.owners(targets.pos))
         n, placed = len(at), self._placed(targets)
         number, distance = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
         if k == 0:

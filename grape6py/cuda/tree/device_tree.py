@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grape6py import errors
-from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s, Untyped
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, Untyped
 from grape6py._lib import codes, memory_space
 from grape6py._lib.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import OwnTree, Replica, are_few, by_bound
@@ -17,7 +17,7 @@ from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.share import extent_of, keys_of, owners_of, regions_in
+from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
 from grape6py.errors import NotFiniteError
 
 if TYPE_CHECKING:
@@ -106,12 +106,6 @@ class DeviceTree(OwnTree):
     def keys(self, pos: DeviceArray, whole: Floats) -> DeviceArray:
         """Hilbert keys, uint64, of positions in the box of all ranks' particles."""
         return keys_of(gpu_of(self._number), pos, whole)
-
-    def owners(
-        self, pos: DeviceArray, whole: Floats, cut: UInt64s, rank: int
-    ) -> tuple[DeviceArray, DeviceArray]:
-        """The ranks that have positions, and which of these are not on this one, ascending."""
-        return owners_of(gpu_of(self._number), pos, whole, cut, rank)
 
     def extent(self, pos: DeviceArray, mass: DeviceArray) -> Floats:
         """Corners of the box of some particles, and their largest |mass|: shape (7,)."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, UInt64s
+from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats
 from grape6py._lib import codes
 from grape6py.cuda.job import Job, pieces
 from grape6py.cuda.tree.build import double_of, ffi, numbers
@@ -46,23 +46,6 @@ def keys_of(gpu: TreeLauncher, pos: DeviceArray, whole: Floats) -> DeviceArray:
     job.set(targets=pos, key=key, whole=gpu.put(np.array(whole, np.float64)))
     job.launch("tree_whole_keys", len(pos), 256)
     return key
-
-
-def owners_of(
-    gpu: TreeLauncher, pos: DeviceArray, whole: Floats, cut: UInt64s, rank: int
-) -> tuple[DeviceArray, DeviceArray]:
-    """The ranks that have positions, int32, and which of these are not on this one, ascending.
-
-    `cut`: the first keys of all ranks but the first.
-    """
-    n, xp = len(pos), gpu.xp
-    job = Job(gpu, ffi, "tree_device_job", target_count=n, ranks=len(cut) + 1, own_rank=rank)
-    owner, left, count = xp.empty(n, np.int32), xp.empty(n, np.int32), xp.zeros(1, np.int32)
-    job.set(targets=pos, whole=gpu.put(np.array(whole, np.float64)), cut=gpu.put(cut))
-    job.set(owner=owner, left=left, left_count=count)
-    job.launch("tree_owners", n, 256)
-    found = int.from_bytes(gpu.read(count), "little")
-    return owner, xp.sort(left[:found])
 
 
 def extent_of(gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray) -> Floats:

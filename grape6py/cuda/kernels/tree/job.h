@@ -91,8 +91,6 @@ struct tree_device_job {
     int32_t *in_part, *in_leaf; /* of cells: whether they are in a part, and their particles there; before
                                    and after summing up */
     char *part;
-    const uint64_t *cut; /* [ranks - 1] */
-    int32_t *owner, *left, *left_count; /* of targets */
     const int32_t *roots;             /* cells with which walks begin, if there are parts of other ranks' trees */
 
     double *acc, *pot; /* results */
@@ -107,7 +105,6 @@ struct tree_device_job {
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;
-    int32_t ranks, own_rank;
     int32_t root_count; /* 0: walks begin with cell 0 */
     int32_t joined_n, joined_cells; /* particles and cells with those of other ranks behind them; or 0 */
 };

@@ -13,37 +13,6 @@ KERNEL(tree_whole_keys, struct tree_device_job, 256, 1)
     job.key[k] = key_of(&box, high, low);
 }
 
-/* The ranks that have the keys of the targets, and which of these are not on this one, in any
- * order. `cut` are the first keys of all ranks but the first. */
-KERNEL(tree_owners, struct tree_device_job, 256, 1)
-{
-    __shared__ struct tree_box box;
-    if (threadIdx.x == 0) tree_whole_box(&box, job.whole);
-    __syncthreads();
-    const int k = (int)(blockIdx.x * 256 + threadIdx.x), lane = (int)threadIdx.x % 32;
-    int rank = job.own_rank;
-    if (k < job.target_count) {
-        float4 high, low;
-        split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
-        const uint64_t key = key_of(&box, high, low);
-        int begin = 0, end = job.ranks - 1;
-        while (begin < end) {
-            const int middle = (begin + end) / 2;
-            if (job.cut[middle] <= key)
-                begin = middle + 1;
-            else
-                end = middle;
-        }
-        job.owner[k] = rank = begin;
-    }
-    const bool is_left = rank != job.own_rank;
-    const unsigned here = __ballot_sync(EVERY, is_left);
-    int first = 0;
-    if (lane == 0 && here) first = atomicAdd(job.left_count, __popc(here));
-    first = __shfl_sync(EVERY, first, 0);
-    if (is_left) job.left[first + __popc(here & ((1u << lane) - 1u))] = k;
-}
-
 /* Where runs of the particles, in the order of their keys, are: a block takes a run. */
 KERNEL(tree_regions, struct tree_device_job, 128, 1)
 {
