@@ -150,9 +150,9 @@ static int softening(struct session *s, const double **eps2, int *each)
     struct grape5 *g = &s->grape5;
     struct pipes *p = &s->pipes;
     *each = g->own_eps2 || g->n_each;
-    *eps2 = *each ? p->eps2 : &g->eps2;
+    *eps2 = *each ? p->rows.eps2 : &g->eps2;
     for (int i = 0; *each && !g->own_eps2 && i < p->nip; i++)
-        p->eps2[i] = i < g->n_each ? g->eps2_each[i] : g->eps2;
+        p->rows.eps2[i] = i < g->n_each ? g->eps2_each[i] : g->eps2;
     for (int i = 0; i < (*each ? p->nip : p->nip > 0); i++) {
         const double e = (*eps2)[i];
         if (!g->own_eps2 && e == EPS_NEVER_SET)
@@ -270,12 +270,12 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
     if (ni < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
     if (ni && (!x || (each && !eps)))
         return error_set(&s->error, G6X_E_NULL, "g5_set_xi: null pointer");
-    if (session_ireg_grow(p, ni))
+    if (session_grow_pipes(p, ni))
         return error_set(&s->error, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
-    if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
+    if (ni) memcpy(p->rows.x, x, (size_t)ni * sizeof *p->rows.x);
     for (int i = 0; i < ni; i++) {
-        p->index[i] = -1; /* j particles have their addresses */
-        if (each) p->eps2[i] = each == LENGTHS ? checked_eps2(eps[i], 0) : eps[i];
+        p->rows.index[i] = -1; /* j particles have their addresses */
+        if (each) p->rows.eps2[i] = each == LENGTHS ? checked_eps2(eps[i], 0) : eps[i];
     }
     p->nip = ni;
     g->own_eps2 = each;
@@ -324,8 +324,8 @@ static int run(struct session *s, int symmetric)
         return code;
     }
     if (!code)
-        code = session_force_first(s, g->n, p->nip, p->index, (const double (*)[3])p->x,
-                                   (const double (*)[3])p->v, eps2, each, p->h2);
+        code = session_force_first(s, g->n, p->nip, p->rows.index, (const double (*)[3])p->rows.x,
+                                   (const double (*)[3])p->rows.v, eps2, each, p->rows.h2);
     else
         s->call.made = 0;
     g->ran = 1;
@@ -341,7 +341,7 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
     double *all_p = memory_zeroed((size_t)c->ni * sizeof *all_p);
     int code = G6X_E_MEMORY;
     if (all_a && all_p) {
-        code = session_force_last(s, c->nj, c->ni, all_a, NULL, all_p, NULL, NULL);
+        code = session_force_last(s, 0, c->nj, c->ni, all_a, NULL, all_p, NULL, NULL);
         memcpy(a, all_a, (size_t)ni * sizeof *a);
         memcpy(p, all_p, (size_t)ni * sizeof *p);
     } else {
@@ -378,7 +378,7 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
     if (!ni) return 0;
     code = here           ? session_grape5_output(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
-                          : session_force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
+                          : session_force_last(s, 0, s->call.nj, ni, a, NULL, p, NULL, NULL);
     for (int i = 0; options_process()->g5_pot_positive && i < ni; i++) p[i] = 0.0 - p[i];
     return code;
 }

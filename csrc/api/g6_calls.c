@@ -166,19 +166,6 @@ int api_g6_calls_first_null(struct session *s)
     return error_set(&s->error, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
 }
 
-int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
-                      double *pot, int *nearest, float *distance)
-{
-    int code;
-    const int lacks = ni > 0 && ((what != FORCES && !nearest) || (what == DISTANCES && !distance));
-    struct session *s = session_registry_take(id, &code);
-    if (!s || lacks) session_output_nan(ni, acc, jerk, pot, nearest, distance);
-    if (!s) return code;
-    return session_registry_leave(
-        s, lacks ? error_set(&s->error, G6X_E_NULL, "lasthalf: null pointer")
-                 : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance));
-}
-
 int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                       float *distance)
 {
@@ -206,15 +193,6 @@ static int read_lists(struct session *s)
 
 int api_g6_calls_read_lists(int64_t id) { return ON_SESSION(id, read_lists); }
 
-int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list)
-{
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (s) return session_registry_leave(s, session_force_list(s, pipe, maxlength, length, list));
-    if (length) *length = 0;
-    return code;
-}
-
 /* ---- the low-level group ------------------------------------------------------------ */
 
 int api_g6_calls_set_nip(struct session *s, int nip)
@@ -236,14 +214,14 @@ int api_g6_calls_set_i(struct session *s, int address, int index, const double *
     if (address < 0 || address > INT_MAX / 4)
         return error_set(&s->error, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
     if (!x || !v) return error_set(&s->error, G6X_E_NULL, "g6_set_i_particle: null pointer");
-    if (address >= p->capacity && session_ireg_grow(p, 2 * address + 48))
+    if (address >= p->capacity && session_grow_pipes(p, 2 * address + 48))
         return error_set(&s->error, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
-    p->index[address] = index;
-    memcpy(p->x[address], x, sizeof *p->x);
-    memcpy(p->v[address], v, sizeof *p->v);
-    p->eps2[address] = eps2;
-    p->h2[address] = h2;
+    p->rows.index[address] = index;
+    memcpy(p->rows.x[address], x, sizeof *p->rows.x);
+    memcpy(p->rows.v[address], v, sizeof *p->rows.v);
+    p->rows.eps2[address] = eps2;
+    p->rows.h2[address] = h2;
     return 0;
 }
 
@@ -254,14 +232,15 @@ int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, doubl
     int code = 0;
     if (p->nip > 0 && (!flag || (etc && !nearest)))
         code = error_set(&s->error, G6X_E_NULL, "g6_get_force: null pointer");
-    else if (session_ireg_grow(p, p->nip))
+    else if (session_grow_pipes(p, p->nip))
         code = error_set(&s->error, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {
-        code = session_force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,
-                                   (const double3 *)p->v, p->eps2, 1, p->h2);
+        code = session_force_first(s, p->njp, p->nip, p->rows.index, (const double3 *)p->rows.x,
+                                   (const double3 *)p->rows.v, p->rows.eps2, 1, p->rows.h2);
         if (p->nip >= 0)
-            code = session_force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
+            code = session_force_last(s, etc ? WANT_NEAREST : 0, p->njp, p->nip, acc, jerk, pot,
+                                      nearest, NULL);
     } else {
         session_output_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }

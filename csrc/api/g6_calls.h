@@ -29,10 +29,6 @@ int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const 
 int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v);
 int api_g6_calls_predicted6(int first, int n, double *x6);
 
-/* Results requested besides acc, jerk and pot: none, `nearest`, or `nearest` and `distance`. */
-enum last_half { FORCES, NEAREST, DISTANCES };
-int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
-                      double *pot, int *nearest, float *distance);
 /* A firsthalf with a null pointer for a scalar: no call is in progress then. */
 int api_g6_calls_first_null(struct session *s);
 /* A force call with a null pointer: sets the outputs that are not NULL to NaN. */
@@ -40,7 +36,6 @@ int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nea
                       float *distance);
 
 int api_g6_calls_read_lists(int64_t id);
-int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list);
 int api_g6_calls_set_sort_mode(int mode);
 int api_g6_calls_sort_mode(void);
 

@@ -86,31 +86,33 @@ FORM(get_j_part_data, GIVEN(addr &&nj, api_g6_calls_predicted6(VALUE(addr), VALU
     GIVEN_OR(ON_SESSION(id, api_g6_calls_first_null), nj && ni && eps2,                            \
              ON_SESSION(id, session_force_first, VALUE(nj), VALUE(ni), index, CONST3(xi),          \
                         CONST3(vi), eps2, each, h2))
-#define LAST(what, nearest, distance)                                                              \
+#define LAST(want, nearest, distance)                                                              \
     GIVEN_OR(api_g6_calls_null(ni ? VALUE(ni) : 0, acc, jerk, pot, nearest, distance), nj &&ni,    \
-             api_g6_calls_last(id, what, VALUE(nj), VALUE(ni), acc, jerk, pot, nearest, distance))
+             ON_SESSION_OR(session_output_nan(VALUE(ni), acc, jerk, pot, nearest, distance), id,   \
+                           session_force_last, want, VALUE(nj), VALUE(ni), acc, jerk, pot,         \
+                           nearest, distance))
 
 CALLS(g6calc_firsthalf, FIRST(ADDRESS(eps2), 0), FIRST_ARGUMENTS(IN(double, eps2)))
 CALLS(g6calc_firsthalf0, FIRST(eps2, 1), FIRST_ARGUMENTS(double *eps2), UNUSED IN(int, mode))
-CALLS(g6calc_lasthalf, LAST(FORCES, NULL, NULL), LAST_ARGUMENTS(IN(double, eps2)))
-CALLS(g6calc_lasthalf0, LAST(FORCES, NULL, NULL), LAST_ARGUMENTS(double *eps2),
-      UNUSED IN(int, mode))
-CALLS(g6calc_lasthalf2, LAST(NEAREST, nnbindex, NULL), LAST_ARGUMENTS(IN(double, eps2)),
+CALLS(g6calc_lasthalf, LAST(0, NULL, NULL), LAST_ARGUMENTS(IN(double, eps2)))
+CALLS(g6calc_lasthalf0, LAST(0, NULL, NULL), LAST_ARGUMENTS(double *eps2), UNUSED IN(int, mode))
+CALLS(g6calc_lasthalf2, LAST(WANT_NEAREST, nnbindex, NULL), LAST_ARGUMENTS(IN(double, eps2)),
       int *nnbindex)
-CALL(g6calc_lasthalfn, LAST(FORCES, NULL, NULL), LAST_ARGUMENTS(IN(double, eps2)))
-CALL(g6calc_lasthalf2n, LAST(NEAREST, nnbindex, NULL), LAST_ARGUMENTS(IN(double, eps2)),
+CALL(g6calc_lasthalfn, LAST(0, NULL, NULL), LAST_ARGUMENTS(IN(double, eps2)))
+CALL(g6calc_lasthalf2n, LAST(WANT_NEAREST, nnbindex, NULL), LAST_ARGUMENTS(IN(double, eps2)),
      int *nnbindex)
-CALL(g6calc_lasthalf2p, LAST(DISTANCES, nnbindex, rnnb), LAST_ARGUMENTS(IN(double, eps2)),
-     int *nnbindex, float *rnnb)
-CALL(g6calc_lasthalf2np, LAST(DISTANCES, nnbindex, rnnb), LAST_ARGUMENTS(IN(double, eps2)),
-     int *nnbindex, float *rnnb)
+CALL(g6calc_lasthalf2p, LAST(WANT_NEAREST | WANT_DISTANCE, nnbindex, rnnb),
+     LAST_ARGUMENTS(IN(double, eps2)), int *nnbindex, float *rnnb)
+CALL(g6calc_lasthalf2np, LAST(WANT_NEAREST | WANT_DISTANCE, nnbindex, rnnb),
+     LAST_ARGUMENTS(IN(double, eps2)), int *nnbindex, float *rnnb)
 
 /* ---- neighbour lists --------------------------------------------------------------------- */
 
 CALLS0(g6_read_neighbour_list, api_g6_calls_read_lists(id))
 CALL(g6_read_neighbour_list_old, api_g6_calls_read_lists(id))
 CALLS(g6_get_neighbour_list,
-      GIVEN(ipipe &&maxlength, api_g6_calls_list(id, VALUE(ipipe), VALUE(maxlength), nblen, nbl)),
+      GIVEN(ipipe &&maxlength, ON_SESSION_OR(if (nblen) *nblen = 0, id, session_force_list,
+                                             VALUE(ipipe), VALUE(maxlength), nblen, nbl)),
       IN(int, ipipe), IN(int, maxlength), int *nblen, int *nbl)
 FORM(g6_set_neighbour_list_sort_mode, GIVEN(mode, api_g6_calls_set_sort_mode(VALUE(mode))),
      IN(int, mode))

@@ -6,9 +6,6 @@
 int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
                             int list[])
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (s) return session_registry_leave(s, session_force_lists(s, ni, capacity, start, list));
-    session_force_no_lists(ni, start);
-    return code;
+    return ON_SESSION_OR(session_force_no_lists(ni, start), clusterid, session_force_lists, ni,
+                         capacity, start, list);
 }

@@ -1,7 +1,7 @@
 /* g6x_share.c - the g6x_ calls for a cluster that has a share of the j particles of many. */
 #include "core/jmemory.h"
 #include "g6lib.h"
-#include "session/fine_rows.h"
+#include "session/call_rows.h"
 #include "session/force.h"
 #include "session/registry.h"
 #include "util/fpenv.h"
@@ -107,12 +107,12 @@ int g6x_end_share(int clusterid) { return ON_SESSION(clusterid, end_share); }
 
 int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[])
 {
-    return ON_SESSION(clusterid, session_fine_rows_get, nj, ni, index, fine);
+    return ON_SESSION(clusterid, session_call_rows_get_fine, nj, ni, index, fine);
 }
 
 int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[])
 {
-    return ON_SESSION(clusterid, session_fine_rows_set, ni, fine);
+    return ON_SESSION(clusterid, session_call_rows_set_fine, ni, fine);
 }
 
 /* ---- a share of an integration ------------------------------------------------------ */

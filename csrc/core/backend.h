@@ -1,10 +1,10 @@
 /* backend.h - what computes forces: one table of functions per kind of machine.
  *
- * In a force call, a session calls reserve (if the j memory grew), set_j and submit; then collect
- * and neighbours, as the host program requests. Only collect guarantees that anything was computed:
- * the work may begin with set_j and submit (GPU) or in collect, which knows what is requested
- * (CPU). Results are rounded from partial sums (partial.h), so that the sums of several shares of
- * the j particles can be merged exactly.
+ * In a force call, a session calls set_j and submit; then collect and neighbours, as the host
+ * program requests. Only collect guarantees that anything was computed: the work may begin with
+ * set_j and submit (GPU) or in collect, which knows what is requested (CPU). Results are rounded
+ * from partial sums (partial.h), so that the sums of several shares of the j particles can be
+ * merged exactly.
  */
 #pragma once
 
@@ -33,20 +33,40 @@ struct upload {
     const struct options *options;
 };
 
-/* The i particles of a force call, in the caller's units. If fill is not NULL, submit calls it for
- * each i particle once, before it reads the index, x and v of that particle. */
+/* Arrays of i particles, by row. */
+struct rows {
+    int32_t *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+    unsigned char *invalid; /* has a NaN: it is summed at the origin, and its result is NaN */
+};
+#define ARRAYS_OF_ROWS(r, n)                                                                       \
+    MEMORY_ARRAY((r)->index, n), MEMORY_ARRAY((r)->x, n), MEMORY_ARRAY((r)->v, n),                 \
+        MEMORY_ARRAY((r)->eps2, n), MEMORY_ARRAY((r)->h2, n), MEMORY_ARRAY((r)->invalid, n)
+
+/* The caller's arrays of the first rows of a force call, from which `to` is copied. */
+struct caller_arrays {
+    int ni;
+    const int *index;
+    const double (*x)[3], (*v)[3], *h2; /* h2 may be NULL: no i particle has neighbours */
+    const unsigned char *fine; /* which rows are summed in double; NULL: as their slots say */
+    const struct rows *to;
+    _Atomic int first_bad;         /* particle with a NaN, INT_MAX if there is none */
+    _Atomic unsigned char *copied; /* of each run of rows, if several devices copy them; or NULL */
+};
+
+/* The i particles of a force call, in the caller's units. If `from` is not NULL, submit copies each
+ * once (by_row_copy), before it reads its index, x and v. */
 struct targets {
     int ni;
-    void (*fill)(void *context, int first, int count);
-    void *context;
+    struct caller_arrays *from;
     const int32_t *index;
     const double (*x)[3], (*v)[3];
     const double *eps2; /* [ni] */
     /* Which rows are summed in double, if the mode is auto; NULL: none. In host memory. */
     const unsigned char *fine;
     /* If set: index, x and v are in device memory and valid after the work already in `stream`. h2
-     * is in device memory too, or NULL. eps2 is one value in host memory. fill is NULL. `want` is
-     * set. */
+     * is in device memory too, or NULL. eps2 is one value in host memory. `from` is NULL. `want`
+     * is set. */
     int on_device;
     const int32_t *rows; /* in host memory: the targets are these rows of the arrays; NULL: all */
     unsigned want;
@@ -85,8 +105,6 @@ struct backend {
     /* Returns 0 and a state, or an error code with its text. Of n devices, it opens number `choice`
      * modulo n. */
     int (*open)(const struct options *options, int choice, void **state, struct error *f);
-    /* Reserves capacity for a number of j slots. */
-    int (*reserve)(void *state, int64_t slots, struct error *f);
     /* Sets the j particles of the next force call. */
     int (*set_j)(void *state, const struct upload *upload, struct error *f);
     /* Sets the i particles of the force call. They must stay valid until the next submit. */

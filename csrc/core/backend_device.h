@@ -39,13 +39,6 @@ struct device_found {
     int left;                       /* finish must still add some pairs */
 };
 
-/* Arrays in host memory, for `ni` targets. */
-struct fetched_targets {
-    int32_t *index;
-    double (*x)[3], (*v)[3], *eps2, *h2;
-    unsigned char *invalid;
-};
-
 /* Bytes of a part of a force call (parts.cu): per row limbs, r^2, tops and an address. */
 static inline int64_t part_bytes(int mode, int rows)
 {
@@ -105,7 +98,7 @@ struct device_arrays {
     void (*fill_nan)(void *state, const struct device_forces *to, void *stream);
     /* Copies targets and results of a submit with on_device to the host. From then on the call is
      * as if its targets had come from `to`, which must stay valid. h2 becomes -1 if it is NULL. */
-    int (*fetch)(void *state, const struct fetched_targets *to, struct error *f);
+    int (*fetch)(void *state, const struct rows *to, struct error *f);
 
     /* Whether sharing a call among several devices is faster. Its arrays then pass through host
      * memory. */

@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "util/memory.h"
+#include "util/threads.h"
 
-#define OF_KIND(k, n)                                                                              \
-    MEMORY_ARRAY((k)->row, n), MEMORY_ARRAY((k)->index, n), MEMORY_ARRAY((k)->x, n),               \
-        MEMORY_ARRAY((k)->v, n), MEMORY_ARRAY((k)->eps2, n), MEMORY_ARRAY((k)->h2, n),             \
-        MEMORY_ARRAY((k)->invalid, n)
+#define OF_KIND(k, n) MEMORY_ARRAY((k)->row, n), ARRAYS_OF_ROWS(&(k)->of, n)
 #define OF_ROWS(b, n)                                                                              \
     {OF_KIND(&(b)->kind[0], n),   OF_KIND(&(b)->kind[1], n),     MEMORY_ARRAY((b)->nearest, n),    \
      MEMORY_ARRAY((b)->index, n), MEMORY_ARRAY((b)->partial, n), {0}}
@@ -38,12 +36,6 @@ void by_row_close(void *state)
     for (int k = 0; k < NSUM; k++) memory_free(b->sum[k]);
     neighbour_lists_free(&b->lists);
     memory_free(b);
-}
-
-int by_row_reserve(void *state, int64_t slots, struct error *err)
-{
-    struct by_row *b = state;
-    return b->inner->reserve(b->state[ROWS_COARSE], slots, err);
 }
 
 int by_row_set_j(void *state, const struct upload *upload, struct error *err)
@@ -88,6 +80,51 @@ int by_row_ready(struct by_row *b, int kind, struct error *err)
 
 /* ---- the rows of a call ----------------------------------------------------------------- */
 
+static void copy(struct caller_arrays *from, int first, int count)
+{
+    const struct rows *to = from->to;
+    const size_t n = (size_t)count;
+    memcpy(to->index + first, from->index + first, n * sizeof *to->index);
+    if (from->h2)
+        memcpy(to->h2 + first, from->h2 + first, n * sizeof *to->h2);
+    else
+        for (int i = first; i < first + count; i++) to->h2[i] = -1.0;
+    memcpy(to->x + first, from->x + first, n * sizeof *to->x);
+    memcpy(to->v + first, from->v + first, n * sizeof *to->v);
+    memset(to->invalid + first, 0, n);
+    if (all_finite(to->x[first], 3 * n) && all_finite(to->v[first], 3 * n)) return;
+    for (int i = first; i < first + count; i++) {
+        to->invalid[i] = !all_finite(to->x[i], 3) || !all_finite(to->v[i], 3);
+        if (!to->invalid[i]) continue;
+        memset(to->x[i], 0, sizeof to->x[i]);
+        memset(to->v[i], 0, sizeof to->v[i]);
+        int bad = atomic_load(&from->first_bad);
+        while (i < bad && !atomic_compare_exchange_weak(&from->first_bad, &bad, i)) continue;
+    }
+}
+
+/* The thread that comes first to a run copies it; others wait. */
+static void copy_once(struct caller_arrays *from, int first, int count)
+{
+    enum { MISSING, BEGUN, COPIED };
+    _Atomic unsigned char *state = &from->copied[first / ROWS_AT_ONCE];
+    unsigned char seen = MISSING;
+    if (atomic_compare_exchange_strong(state, &seen, BEGUN)) {
+        copy(from, first, count);
+        atomic_store(state, COPIED);
+    }
+    while (atomic_load(state) != COPIED) threads_pause();
+}
+
+void by_row_copy(struct caller_arrays *from, int first, int count)
+{
+    if (!from || first >= from->ni) return;
+    const int end = count < from->ni - first ? first + count : from->ni;
+    if (!from->copied) copy(from, first, end - first);
+    for (; from->copied && first < end; first += ROWS_AT_ONCE)
+        copy_once(from, first, end - first < ROWS_AT_ONCE ? end - first : ROWS_AT_ONCE);
+}
+
 /* Reserves the arrays of a call with rows of both kinds, and sets `row` and `n` of each. */
 static int divide(struct by_row *b, int ni, const unsigned char *fine, struct error *err)
 {
@@ -116,16 +153,16 @@ static struct targets targets_of(const struct targets *t, struct rows_of_kind *k
     if (t->on_device) return some;
     for (int n = 0; n < k->n; n++) {
         const int i = k->row[n];
-        k->index[n] = t->index[i];
-        k->eps2[n] = t->eps2[i];
-        memcpy(k->x[n], t->x[i], sizeof k->x[n]);
-        memcpy(k->v[n], t->v[i], sizeof k->v[n]);
+        k->of.index[n] = t->index[i];
+        k->of.eps2[n] = t->eps2[i];
+        memcpy(k->of.x[n], t->x[i], sizeof k->of.x[n]);
+        memcpy(k->of.v[n], t->v[i], sizeof k->of.v[n]);
     }
     return (struct targets){.ni = k->n,
-                            .index = k->index,
-                            .x = (const double (*)[3])k->x,
-                            .v = (const double (*)[3])k->v,
-                            .eps2 = k->eps2};
+                            .index = k->of.index,
+                            .x = (const double (*)[3])k->of.x,
+                            .v = (const double (*)[3])k->of.v,
+                            .eps2 = k->of.eps2};
 }
 
 int by_row_submit(void *state, const struct targets *targets, struct error *err)
@@ -140,7 +177,7 @@ int by_row_submit(void *state, const struct targets *targets, struct error *err)
         const int code = by_row_ready(b, b->first, err);
         return code ? code : b->inner->submit(b->state[b->first], targets, err);
     }
-    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    by_row_copy(targets->from, 0, targets->ni);
     int code = divide(b, targets->ni, targets->fine, err);
     for (int k = 0; k < ROW_KINDS && !code; k++) {
         const struct targets some = targets_of(&b->targets, &b->kind[k]);
@@ -234,8 +271,8 @@ int by_row_neighbours(void *state, int first, int count, const double *h2,
         struct rows_of_kind *k = &b->kind[kind];
         at[kind] = rows_before(k, first);
         const int n = rows_before(k, first + count) - at[kind];
-        for (int r = 0; r < n; r++) k->h2[r] = h2[k->row[at[kind] + r] - first];
-        if (n) code = b->inner->neighbours(b->state[kind], at[kind], n, k->h2, &some[kind], err);
+        for (int r = 0; r < n; r++) k->of.h2[r] = h2[k->row[at[kind] + r] - first];
+        if (n) code = b->inner->neighbours(b->state[kind], at[kind], n, k->of.h2, &some[kind], err);
     }
     if (!code && merge_lists(b, first, count, at, some, lists))
         code = error_set(err, G6X_E_MEMORY, "out of memory for neighbour lists");

@@ -11,9 +11,8 @@ enum { ROWS_COARSE, ROWS_FINE, ROW_KINDS };
 /* The rows of one kind, in order. `row` are their numbers in the call. */
 struct rows_of_kind {
     int n;
-    int32_t *row, *index;
-    double (*x)[3], (*v)[3], *eps2, *h2;
-    unsigned char *invalid;
+    int32_t *row;
+    struct rows of;
 };
 
 struct by_row {
@@ -35,9 +34,14 @@ struct by_row {
     struct neighbour_memory lists;
 };
 
+/* Rows that are copied at a time; they divide the rows of each request but the last. */
+enum { ROWS_AT_ONCE = 256 };
+/* Copies rows of a call from the caller's arrays; those behind them, or all if `from` is NULL, are
+ * there already. */
+void by_row_copy(struct caller_arrays *from, int first, int count);
+
 int by_row_open(const struct backend *inner, const struct options *o, int choice, void **state,
                 struct error *err);
-int by_row_reserve(void *state, int64_t slots, struct error *err);
 int by_row_set_j(void *state, const struct upload *upload, struct error *err);
 int by_row_submit(void *state, const struct targets *targets, struct error *err);
 int by_row_collect(void *state, unsigned want, int count, struct results *results,
@@ -55,6 +59,6 @@ int by_row_ready(struct by_row *b, int kind, struct error *err);
 static inline int by_row_has_both(const struct by_row *b) { return b->end - b->first == ROW_KINDS; }
 
 #define BY_ROW_FUNCTIONS                                                                           \
-    .reserve = by_row_reserve, .set_j = by_row_set_j, .submit = by_row_submit,                     \
-    .collect = by_row_collect, .partials = by_row_partials, .neighbours = by_row_neighbours,       \
+    .set_j = by_row_set_j, .submit = by_row_submit, .collect = by_row_collect,                     \
+    .partials = by_row_partials, .neighbours = by_row_neighbours,                                  \
     .zero_distances = by_row_zero_distances, .describe = by_row_describe, .close = by_row_close

@@ -190,6 +190,9 @@ void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
 int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state);
 /* Updates the index map. Call it after jmemory_settle and before jmemory_find. */
 void jmemory_map(struct jmemory *j);
+/* Enters a slot into the map under the index of its note, or takes it out. */
+void jmemory_link(struct jmemory *j, int64_t a);
+void jmemory_unlink(struct jmemory *j, int64_t a);
 /* Finds the addresses below nj of particles with an index. Returns their number; writes the first
  * `max` of them to address[]. */
 int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address);
@@ -201,19 +204,7 @@ struct jmemory_seen {
     int32_t index;
 };
 /* Finds the particle at an address; returns 0 if there is none or it has a NaN or Inf. */
-static inline int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen)
-{
-    static const double none[3];
-    const struct at_rest *r = &j->rest;
-    if (address >= r->first && address < r->end) {
-        *seen = (struct jmemory_seen){r->xm[address], none, r->time, r->index[address]};
-        return 1;
-    }
-    if (address >= j->capacity) return 0;
-    const struct jparticle *p = &j->body[address];
-    *seen = (struct jmemory_seen){p->x, p->v, p->time, p->index};
-    return p->state == SLOT_SET;
-}
+int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen);
 /* Predicts x and v of a slot to a time (3 doubles each), as the kernels do. */
 void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
                      double v[3]);

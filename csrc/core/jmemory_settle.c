@@ -1,60 +1,10 @@
-/* jmemory_settle.c - what is known of the j particles: their notes, histograms and origin, and
- * where each index is. See jmemory.h. */
+/* jmemory_settle.c - what is known of the j particles: their notes, histograms and origin. See
+ * jmemory.h. */
 #include <stddef.h>
 #include <string.h>
 
 #include "core/jmemory.h"
 #include "util/threads.h"
-
-/* ---- where each index is -------------------------------------------------------- */
-
-static uint32_t bucket_of(const struct jmemory *j, int32_t index)
-{
-    /* Neighbouring labels stay neighbours; multiples of large powers of two spread. */
-    const uint32_t u = (uint32_t)index;
-    return (u + (u >> 10) * 0x9e3779b1u + (u >> 20) * 0x85ebca77u) & j->head_mask;
-}
-
-static void link_slot(struct jmemory *j, int64_t a)
-{
-    int32_t *head = &j->head[bucket_of(j, j->note[a].index)];
-    if (*head) j->previous[*head - 1] = (int32_t)(a + 1);
-    j->previous[a] = 0;
-    j->next[a] = *head;
-    *head = (int32_t)(a + 1);
-}
-
-static void unlink_slot(struct jmemory *j, int64_t a)
-{
-    const int32_t next = j->next[a], previous = j->previous[a];
-    if (next) j->previous[next - 1] = previous;
-    if (previous)
-        j->next[previous - 1] = next;
-    else
-        j->head[bucket_of(j, j->note[a].index)] = next;
-}
-
-void jmemory_map(struct jmemory *j)
-{
-    if (!j->unmapped) return;
-    memset(j->head, 0, ((size_t)j->head_mask + 1) * sizeof *j->head);
-    for (int64_t a = 0; a < j->capacity; a++)
-        if (j->note[a].state != SLOT_EMPTY) link_slot(j, a);
-    j->unmapped = 0;
-}
-
-int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address)
-{
-    int found = 0;
-    if (!j->capacity) return 0;
-    for (int32_t at = j->head[bucket_of(j, index)]; at && found <= max; at = j->next[at - 1]) {
-        const int32_t a = at - 1;
-        if (j->note[a].index != index || a >= nj || j->note[a].state != SLOT_SET) continue;
-        if (found < max) address[found] = a;
-        found++;
-    }
-    return found;
-}
 
 /* ---- notes ---------------------------------------------------------------------- */
 
@@ -125,9 +75,9 @@ static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now,
     const int moves = n->state == SLOT_EMPTY || n->index != now->index;
     if (a < j->counted) recount(j, n, now);
     j->unmapped |= moves && much;
-    if (moves && !j->unmapped && n->state != SLOT_EMPTY) unlink_slot(j, a);
+    if (moves && !j->unmapped && n->state != SLOT_EMPTY) jmemory_unlink(j, a);
     *n = *now;
-    if (moves && !j->unmapped) link_slot(j, a);
+    if (moves && !j->unmapped) jmemory_link(j, a);
 }
 
 /* ---- the origin --------------------------------------------------------------- */

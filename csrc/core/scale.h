@@ -45,10 +45,22 @@ static inline int exponent_of(double a)
 /* Exponents of a scale are between -MOST_SCALE and MOST_SCALE, so that scale factors are normal
  * numbers. For larger or smaller data, in_range selects exact sums. */
 enum { MOST_SCALE = 960 };
-int scale_exponent(int exponent);
+static inline int scale_exponent(int exponent)
+{
+    if (exponent > MOST_SCALE) return MOST_SCALE;
+    return exponent < -MOST_SCALE ? -MOST_SCALE : exponent;
+}
 
 /* 2^shift, which must be a normal double. */
-double scale_power_of_two(int shift);
+static inline double scale_power_of_two(int shift)
+{
+    return from_bits((uint64_t)(shift + 1023) << 52);
+}
 /* 2^shift for any shift, as two factors. A sum underflows or overflows only after multiplication by
  * both. */
-void scale_factors(int shift, double factor[2]);
+static inline void scale_factors(int shift, double factor[2])
+{
+    const int bounded = shift > 2046 ? 2046 : shift;
+    factor[0] = shift < -2044 ? 0.0 : scale_power_of_two(bounded / 2);
+    factor[1] = shift < -2044 ? 0.0 : scale_power_of_two(bounded - bounded / 2);
+}

@@ -126,9 +126,8 @@ static int no_memory(struct error *err, const char *what, int64_t n)
     return error_set(err, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
 
-static int direct_reserve(void *state, int64_t slots, struct error *err)
+static int reserve_slots(struct direct *d, int64_t slots, struct error *err)
 {
-    struct direct *d = state;
     if (slots <= d->slots && d->rows) return 0;
     const struct memory_array all[] =
         OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
@@ -221,7 +220,7 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     struct direct_job *job = &d->job;
     jmemory_commit(u->memory);
     int code = choose(d, u->options, err);
-    if (!code) code = direct_reserve(d, u->memory->capacity, err);
+    if (!code) code = reserve_slots(d, u->memory->capacity, err);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int scaled = d->packed && !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
@@ -285,7 +284,7 @@ static int direct_submit(void *state, const struct targets *targets, struct erro
     job->x = targets->x;
     job->v = targets->v;
     job->eps2 = targets->eps2;
-    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    by_row_copy(targets->from, 0, targets->ni);
     if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
     for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
     job->index = d->index;
@@ -374,7 +373,6 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
 
 static const struct backend one_mode = {
     .open = direct_open,
-    .reserve = direct_reserve,
     .set_j = direct_set_j,
     .submit = direct_submit,
     .collect = direct_collect,

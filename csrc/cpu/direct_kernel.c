@@ -36,6 +36,39 @@ HOST_DEVICE vec maybe_close(vec eps2, vec close)
 
 #include "cpu/direct_pack.h"
 
+/* Converts i particles first..last-1 from job->x, v, eps2 to fields and body_range. */
+static void pack_targets(const struct direct_job *job, void *const fields[I_FIELDS],
+                         struct body_range *range, int first, int last)
+{
+    const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
+    const double vs = scale_power_of_two(velocity_shift(&job->scale));
+    for (int i = first; i < last; i++) {
+        uint64_t x = 0, v = 0; /* largest magnitudes, as bits */
+        for (int k = 0; k < 3; k++) {
+            const double a = (job->x[i][k] - job->scale.origin[k]) * xs;
+            const double b = (job->v[i][k] - job->scale.drift[k]) * vs;
+            double hi = a;
+#if REAL_BITS == 32
+            if (job->mode == MODE_GRAPE) {
+                const double round = 6755399441055744.0;
+                hi = (float)(a < 0x1p40 && a > -0x1p40 ? a + round - round : a);
+                ((real *)fields[3 + k])[i] = (real)(a - hi);
+            }
+#endif
+            ((real *)fields[k])[i] = (real)hi;
+            ((real *)fields[6 + k])[i] = (real)b;
+            if (bits_of(a) << 1 > x) x = bits_of(a) << 1;
+            if (bits_of(b) << 1 > v) v = bits_of(b) << 1;
+        }
+        const double e = job->eps2[i] * xs * xs;
+        ((real *)fields[9])[i] = (real)e;
+        range[i] =
+            (struct body_range){(int16_t)exponent_of(from_bits(x >> 1)),
+                                (int16_t)exponent_of(from_bits(v >> 1)), (int16_t)exponent_of(e)};
+        ((real *)fields[10])[i] = (real)scale_power_of_two(close_exponent(job->mode, range[i].x));
+    }
+}
+
 static void rows_lock(const struct direct_job *job, int i)
 {
     if (job->shared)

@@ -70,8 +70,8 @@ int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
     if (!code) code = cuda_results_wait(c, c->targets.ni, err);
     if (!code) code = noted(c, cuda_notes(c)->invalid, &found->invalid, err);
     if (!code) code = noted(c, cuda_notes(c)->out_of_range, &found->out_of_range, err);
-    found->left = are_on_device(c) && c->any_left;
-    if (c->rows_guess && !found->left) c->rows_guess--;
+    found->left = are_on_device(c) && c->sums == SUMS_LEFT;
+    if (c->rows_calls && !found->left) c->rows_calls--;
     return code;
 }
 
@@ -85,7 +85,7 @@ int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *s
 
 /* ---- to the host ------------------------------------------------------------------------ */
 
-static void unpack(const struct cuda_target *from, int ni, const struct fetched_targets *to)
+static void unpack(const struct cuda_target *from, int ni, const struct rows *to)
 {
     for (int i = 0; i < ni; i++) {
         to->index[i] = from[i].index;
@@ -96,7 +96,7 @@ static void unpack(const struct cuda_target *from, int ni, const struct fetched_
     }
 }
 
-int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct error *err)
+int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
 {
     struct targets *t = &c->targets;
     const size_t ni = (size_t)t->ni;

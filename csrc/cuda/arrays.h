@@ -9,7 +9,7 @@ int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
                               struct device_found *found, struct error *err);
 int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
                          struct error *err);
-int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct error *err);
+int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err);
 /* ---- arrays_j.c */
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                           struct error *err);

@@ -52,11 +52,6 @@ static int cuda_open(const struct options *o, int choice, void **state, struct e
     return code;
 }
 
-static int reserve(void *state, int64_t slots, struct error *err)
-{
-    return ON_DEVICE(state, cuda_jparticles_reserve(c, slots, err));
-}
-
 static int neighbours(void *state, int first, int count, const double *h2,
                       struct neighbour_lists *lists, struct error *err)
 {
@@ -95,17 +90,21 @@ static struct cuda_multi_device *first(void *state)
     return ((struct by_row *)state)->state[ROWS_COARSE];
 }
 
+/* A function of the tables: `call` with the first of these, `c`, and further arguments. */
+#define OF_FIRST(name, call, ...)                                                                  \
+    static int name(void *state, __VA_ARGS__, struct error *err)                                   \
+    {                                                                                              \
+        return ON_DEVICE(first(state), call);                                                      \
+    }
+
 static int number(void *state)
 {
     const struct cuda_multi_device *m = first(state);
     return m->device[0]->device.number;
 }
 
-static int receive(void *state, struct jmemory *memory, const struct device_particles *from,
-                   struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_arrays_j_receive(c, memory, from, err));
-}
+OF_FIRST(receive, cuda_arrays_j_receive(c, memory, from, err), struct jmemory *memory,
+         const struct device_particles *from)
 
 static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
                      struct error *err)
@@ -184,25 +183,24 @@ static void fill_nan(void *state, const struct device_forces *to, void *stream)
 }
 
 /* Copies the rows of one kind, and puts them where they belong. */
-static int fetch_kind(struct by_row *b, int kind, const struct fetched_targets *to,
-                      struct error *err)
+static int fetch_kind(const struct by_row *b, int kind, const struct rows *to, struct error *err)
 {
-    struct rows_of_kind *k = &b->kind[kind];
-    const struct fetched_targets some = {k->index, k->x, k->v, k->eps2, k->h2, k->invalid};
-    const int code = ON_DEVICE(b->state[kind], cuda_arrays_fetch(c, &some, err));
+    const struct rows_of_kind *k = &b->kind[kind];
+    const struct rows *some = &k->of;
+    const int code = ON_DEVICE(b->state[kind], cuda_arrays_fetch(c, some, err));
     for (int n = 0; n < k->n && !code; n++) {
         const int i = k->row[n];
-        to->index[i] = k->index[n];
-        to->eps2[i] = k->eps2[n];
+        to->index[i] = some->index[n];
+        to->eps2[i] = some->eps2[n];
         to->h2[i] = -1.0;
-        to->invalid[i] = k->invalid[n];
-        memcpy(to->x[i], k->x[n], sizeof to->x[i]);
-        memcpy(to->v[i], k->v[n], sizeof to->v[i]);
+        to->invalid[i] = some->invalid[n];
+        memcpy(to->x[i], some->x[n], sizeof to->x[i]);
+        memcpy(to->v[i], some->v[n], sizeof to->v[i]);
     }
     return code;
 }
 
-static int fetch(void *state, const struct fetched_targets *to, struct error *err)
+static int fetch(void *state, const struct rows *to, struct error *err)
 {
     struct by_row *b = state;
     const struct targets *t = &b->targets;
@@ -231,15 +229,9 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
     return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
 }
 
-static int wait_for(void *state, void *stream, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_device_wait_for_caller(c, stream, err));
-}
-
-static int from_host(void *state, void *to, const void *from, size_t bytes, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err));
-}
+OF_FIRST(wait_for, cuda_device_wait_for_caller(c, stream, err), void *stream)
+OF_FIRST(from_host, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err), void *to,
+         const void *from, size_t bytes)
 
 static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
 {
@@ -260,11 +252,8 @@ static struct cuda *fine_device(const struct by_row *b)
     return m && b->options.precision == MODE_AUTO ? m->device[0] : NULL;
 }
 
-static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
-                struct device_turn *t, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_turn_run(c, fine_device(state), memory, h, t, err));
-}
+OF_FIRST(turn, cuda_turn_run(c, fine_device(state), memory, h, t, err), struct jmemory *memory,
+         const struct g6x_hermite *h, struct device_turn *t)
 
 static int sum_turn(void *state, int ni, int fine, double eps2, struct error *err)
 {
@@ -282,31 +271,18 @@ static int sum_turn(void *state, int ni, int fine, double eps2, struct error *er
     return code;
 }
 
-static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
-                struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_hermite_next(c, h, stream, found, err));
-}
-
-static int predict(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
-                   int ni, double time, void *stream, const unsigned char **fine, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err));
-}
-
-static int correct(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
-                   const struct field *field, int ni, double time, int move, void *stream,
-                   struct device_particles *rows, struct device_block *found, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_hermite_correct(c, h, noise, field, ni, time, move, stream,
-                                                        rows, found, err));
-}
-
-static int watch(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 void *stream, int *found, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_hermite_watch(c, h, e, stream, found, err));
-}
+OF_FIRST(next, cuda_hermite_next(c, h, stream, found, err), const struct g6x_hermite *h,
+         void *stream, struct device_block *found)
+OF_FIRST(predict, cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err),
+         const struct g6x_hermite *h, const struct hermite_noise *noise, int ni, double time,
+         void *stream, const unsigned char **fine)
+OF_FIRST(correct,
+         cuda_hermite_correct(c, h, noise, field, ni, time, move, stream, rows, found, err),
+         const struct g6x_hermite *h, const struct hermite_noise *noise, const struct field *field,
+         int ni, double time, int move, void *stream, struct device_particles *rows,
+         struct device_block *found)
+OF_FIRST(watch, cuda_hermite_watch(c, h, e, stream, found, err), const struct g6x_hermite *h,
+         const struct g6x_evolution *e, void *stream, int *found)
 
 static const struct device_arrays ARRAYS = {
     .number = number,
@@ -332,20 +308,9 @@ static const struct device_arrays ARRAYS = {
 
 /* ---- walks, trees ----------------------------------------------------------------------- */
 
-static int walks_sum(void *state, struct walks *w, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_walks_sum(c, w, err));
-}
-
-static int walks_start(void *state, int number, struct walks *w, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_walks_start(c, number, w, err));
-}
-
-static int walks_finish(void *state, int number, struct walks *w, struct error *err)
-{
-    return ON_DEVICE(first(state), cuda_walks_finish(c, number, w, err));
-}
+OF_FIRST(walks_sum, cuda_walks_sum(c, w, err), struct walks *w)
+OF_FIRST(walks_start, cuda_walks_start(c, number, w, err), int number, struct walks *w)
+OF_FIRST(walks_finish, cuda_walks_finish(c, number, w, err), int number, struct walks *w)
 
 static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
@@ -357,7 +322,6 @@ int cuda_backend_tree(void *state, struct tree_request *request, struct error *e
 
 static const struct backend one_mode = {
     .open = cuda_open,
-    .reserve = reserve,
     .set_j = cuda_multi_device_set_j,
     .submit = cuda_multi_device_submit,
     .collect = cuda_multi_device_collect,

@@ -2,8 +2,8 @@
  * Layers above it, the highest first; no file calls a layer above its own:
  *   backend.c        what a session calls
  *   multi_device.c   a force call shared by several devices
- *   force.h          a force call of one device: force.c, then partials.c, sum.c, launch_config.c,
- *                    iparticles.c and results.c; neighbour lists: neighbours.c
+ *   force.h          a force call of one device: force.c, then sum.c, launch_config.c and
+ *                    results.c; neighbour lists: neighbours.c
  *   arrays.h         callers' arrays on the device, integrations there, and walks
  *   jparticles.h     transfer of j particles to the device, and their prediction
  */
@@ -61,6 +61,15 @@ struct cuda_pending {
     struct cuda_memory pinned_in, device_in, device_out, pinned_out;
 };
 
+/* The state of a force call's sums. */
+enum cuda_sums {
+    SUMS_SETTLED,  /* there are none; or `rows` has their partial sums, host fallback included */
+    SUMS_LAUNCHED, /* the tiles that are there left no pairs to the host */
+    SUMS_LEFT,     /* these tiles left pairs to the host */
+    SUMS_CUT_SHORT /* a launch failed; others may have left pairs to the host */
+};
+enum { WANT_ROWS = 0x100 }; /* besides WANT_*: partial sums */
+
 struct cuda {
     /* device.c */
     const struct bridge *bridge;
@@ -95,20 +104,17 @@ struct cuda {
 
     /* a force call: force.h */
     struct targets targets;
-    struct packing *packing; /* state of a running cuda_iparticles_pack */
     int jerk, soft, threads;
     int kernel;     /* KERNEL_FEW, _SOME, _MIDDLE or _WIDE */
     int soft_alike; /* all targets have the same softening */
     int tile_rows;
-    int launched;   /* targets with results from the device: all, or 0 without j particles */
-    unsigned guess; /* WANT_* that the next start computes in advance */
-    unsigned has;   /* WANT_* that the last start computed */
-    int rows_guess, has_rows;   /* the same for partial sums */
-    int cut_short;              /* a launch failed; others may have left pairs to the host */
+    int launched; /* targets with results from the device: all, or 0 without j particles */
+    enum cuda_sums sums;
+    unsigned has;               /* what they have: WANT_*, WANT_ROWS */
+    unsigned guess;             /* WANT_* that the next start computes in advance */
+    int rows_calls;             /* so many starts more also compute partial sums */
     int64_t tiles_there;        /* tiles with results */
-    int any_left;               /* these tiles left pairs to the host */
     int64_t met_zero_distances; /* zero-distance pairs in these tiles */
-    int settled;                /* `rows` has the partial sums, host fallback included */
     unsigned long long step;
     int64_t launched_at;                   /* nanoseconds, clock_nanoseconds() */
     struct cuda_pace pace[NMODE][NKERNEL]; /* timings of each sum kernel: wait.h */

@@ -10,21 +10,22 @@ int cuda_force_start(struct cuda *c, const struct upload *u, const struct target
                      int share, int shares, struct error *err);
 /* See struct backend's collect; the results are in cuda_results. */
 int cuda_force_finish(struct cuda *c, unsigned want, int count, struct error *err);
-
-/* ---- partials.c: rows of partial sums, on the host */
 /* Reads some rows of a completed call that computed partial sums. */
-void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows);
-int cuda_partials_reserve(struct cuda *c, struct error *err);
+void cuda_force_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows);
+int cuda_force_reserve_rows(struct cuda *c, struct error *err);
 /* Fetches all rows, and adds the host fallback to them and to the results. */
-int cuda_partials_settle(struct cuda *c, struct error *err);
+int cuda_force_settle(struct cuda *c, struct error *err);
 
 /* ---- neighbours.c: see struct backend */
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err);
 
 /* ---- sum.c */
-/* Launches the call's sums; with `rows` also partial sums (partial.h). */
-int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err);
+int cuda_sum_reserve_targets(struct cuda *c, int ni, struct error *err);
+/* Loads the i particles from the caller's arrays in device memory. */
+int cuda_sum_load_targets(struct cuda *c, struct error *err);
+/* Launches the call's sums; with WANT_ROWS also partial sums (partial.h). */
+int cuda_sum_all(struct cuda *c, unsigned want, struct error *err);
 /* Finishes the last call: waits for its launches, and resets the count of the host fallback. */
 int cuda_sum_clean_up(struct cuda *c, struct error *err);
 
@@ -33,19 +34,6 @@ int cuda_sum_clean_up(struct cuda *c, struct error *err);
 int cuda_launch_config_kernel(const struct cuda *c, int ni);
 /* Sets the rows of a tile, and the address blocks of a CUDA block. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
-
-/* ---- iparticles.c */
-int cuda_iparticles_reserve(struct cuda *c, int ni, struct error *err);
-/* Loads them from the caller's arrays in device memory. */
-int cuda_iparticles_load(struct cuda *c, struct error *err);
-/* Packs them into pinned memory with several threads. The caller's thread runs `meanwhile`, which
- * may copy those that it needs. */
-int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct error *),
-                         struct error *err);
-int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct error *err);
-/* Whether they fit in the kernel's parameters. */
-int cuda_iparticles_are_in_job(const struct cuda *c);
-void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *job);
 
 /* ---- results.c: of each i particle 7 sums, r^2, address and index of the nearest neighbour */
 struct cuda_results {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/options.h"
+#include "core/by_row.h"
 #include "cuda/force.h"
 #include "python/gil.h"
 #include "util/memory.h"
@@ -117,31 +118,6 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct err
 
 /* ---- submit ---------------------------------------------------------------------------- */
 
-/* Shared i particles are filled once: each run by the first device thread that needs it. */
-enum { ROWS_AT_ONCE = 256 }; /* divides the size of each request except the last */
-enum { UNFILLED, BEING_FILLED, FILLED };
-struct fill_once {
-    struct targets targets;
-    _Atomic unsigned char *state; /* per run */
-};
-
-static void fill_run(struct fill_once *o, int run)
-{
-    const int first = run * ROWS_AT_ONCE, left = o->targets.ni - first;
-    unsigned char seen = UNFILLED;
-    if (atomic_compare_exchange_strong(&o->state[run], &seen, BEING_FILLED)) {
-        o->targets.fill(o->targets.context, first, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
-        atomic_store(&o->state[run], FILLED);
-    }
-    while (atomic_load(&o->state[run]) != FILLED) threads_pause();
-}
-
-static void fill_once(void *once, int first, int count)
-{
-    for (int row = first; row < first + count; row += ROWS_AT_ONCE)
-        fill_run(once, row / ROWS_AT_ONCE);
-}
-
 static int start_share(struct shares *s, int k, struct error *err)
 {
     return cuda_force_start(s->m->device[k], &s->m->upload, &s->targets, k, s->m->sharing, err);
@@ -169,20 +145,18 @@ int cuda_multi_device_submit(void *state, const struct targets *targets, struct 
     struct cuda_multi_device *m = state;
     if (!share(m, targets)) return start_alone(m, targets, err);
     struct shares s = {.m = m, .targets = *targets};
-    struct fill_once once = {.targets = *targets};
+    struct caller_arrays *from = targets->from;
     m->merged = m->rows_merged = 0;
     jmemory_commit(m->upload.memory); /* all devices read it at the same time */
-    if (targets->fill) {
-        once.state = memory_zeroed((size_t)ceil_div(targets->ni, ROWS_AT_ONCE));
-        if (!once.state) return error_set(err, G6X_E_MEMORY, "out of memory for a force call");
-        s.targets.fill = fill_once;
-        s.targets.context = &once;
-    }
+    if (from) from->copied = memory_zeroed((size_t)ceil_div(targets->ni, ROWS_AT_ONCE));
+    if (from && !from->copied)
+        return error_set(err, G6X_E_MEMORY, "out of memory for a force call");
     int code = on_all(&s, start_share, err);
     while (code && drop_lost(m))
         code =
             share(m, &s.targets) ? on_all(&s, start_share, err) : start_alone(m, &s.targets, err);
-    memory_free((void *)once.state);
+    if (from) memory_free((void *)from->copied);
+    if (from) from->copied = NULL;
     return code;
 }
 
@@ -200,9 +174,9 @@ static void merge_rows(const struct cuda_multi_device *m, int first, int count,
 {
     struct partial_row other[MERGED_AT_ONCE];
     struct cuda *const *device = m->device;
-    cuda_partials_read(device[0], first, count, rows);
+    cuda_force_read_rows(device[0], first, count, rows);
     for (int k = 1; k < m->sharing; k++) {
-        cuda_partials_read(device[k], first, count, other);
+        cuda_force_read_rows(device[k], first, count, other);
         for (int i = 0; i < count; i++)
             partial_merge(&rows[i], &other[i], limbs_of(device[0]->mode));
     }
@@ -247,7 +221,7 @@ static int finish_some(struct shares *s)
 static int any_settled(const struct cuda_multi_device *m)
 {
     int any = 0;
-    for (int k = 0; k < m->sharing; k++) any |= m->device[k]->settled;
+    for (int k = 0; k < m->sharing; k++) any |= m->device[k]->sums == SUMS_SETTLED;
     return any;
 }
 
@@ -299,10 +273,11 @@ static int merge_partials(struct cuda_multi_device *m, struct error *err)
 {
     struct cuda *c = m->device[0];
     if (m->rows_merged) return 0;
-    const int code = cuda_partials_reserve(c, err);
+    const int code = cuda_force_reserve_rows(c, err);
     if (code) return code;
     threads_each(options_threads(c->threads), c->targets.ni, MERGED_AT_ONCE, keep_rows, m);
-    c->settled = m->rows_merged = 1;
+    c->sums = SUMS_SETTLED;
+    m->rows_merged = 1;
     return 0;
 }
 
@@ -312,8 +287,8 @@ int cuda_multi_device_partials(void *state, const struct partial_row **rows, str
     struct cuda *c = m->device[0];
     int code = cuda_device_enter(c, err);
     if (code) return code;
-    c->rows_guess = ROWS_CALLS;
-    code = m->sharing ? merge_partials(m, err) : cuda_partials_settle(c, err);
+    c->rows_calls = ROWS_CALLS;
+    code = m->sharing ? merge_partials(m, err) : cuda_force_settle(c, err);
     *rows = c->rows;
     cuda_device_leave(c);
     return code;

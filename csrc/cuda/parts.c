@@ -45,9 +45,9 @@ static int store_from_host(struct cuda *c, void *part, struct error *err)
 int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct error *err)
 {
     const int code = cuda_results_wait(c, c->targets.ni, err);
-    *left = !code && !c->settled && c->any_left;
+    *left = !code && c->sums == SUMS_LEFT;
     if (code || *left) return code;
-    if (c->settled) return store_from_host(c, part, err);
+    if (c->sums == SUMS_SETTLED) return store_from_host(c, part, err);
     const struct cuda_rows rows = cuda_results_rows(c);
     const struct cuda_results nearest = cuda_results_in(c, &c->device_results);
     struct cuda_store_part_job job = {.limbs = rows.limbs,
@@ -78,7 +78,6 @@ int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void
     const int code = cuda_device_launch_for(c, stream, KERNEL_MERGE_PARTS,
                                             ceil_div(job.rows, ROWS_OF_MERGE), &job, err);
     c->targets.on_device = 1; /* as are the results, also after pairs were left to the host */
-    c->any_left = 0;
-    c->settled = 1;
+    c->sums = SUMS_SETTLED;
     return code ? code : cuda_device_follow_caller(c, stream, err);
 }

@@ -105,7 +105,7 @@ void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job)
     job->flag = flags_of(c);
     job->out_stride = (int32_t)c->stride;
     job->step = c->step;
-    if (!c->has_rows) return;
+    if (!(c->has & WANT_ROWS)) return;
     job->limbs = cuda_results_rows(c).limbs;
     job->tops = cuda_results_rows(c).tops;
 }
@@ -175,7 +175,7 @@ int cuda_results_wait(struct cuda *c, int count, struct error *err)
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
         const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", err);
         if (code) return code;
-        c->any_left |= left_of(c)[c->tiles_there];
+        if (left_of(c)[c->tiles_there] && c->sums == SUMS_LAUNCHED) c->sums = SUMS_LEFT;
         c->met_zero_distances += zero_distances_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);

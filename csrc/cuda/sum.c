@@ -1,15 +1,140 @@
-/* sum.c - launches of the kernels that sum a force call. */
+/* sum.c - the i particles' way to the device, and launches of the kernels that sum a force call. */
+#include <pthread.h>
 #include <string.h>
 
+#include "core/by_row.h"
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "util/clock.h"
+#include "util/memory.h"
+#include "util/threads.h"
 
 enum {
+    ROWS_PER_THREAD = 1024,
+    MOST_COPIERS = 4,
+    THREADS = 256,
     FIRST_PIECE = 1024, /* i particles of the first of several launches */
     NEXT_PIECE = 4,     /* growth of the next launches, which are copied meanwhile */
     FEW_PIECES = 32768  /* below so many i particles the first launch has the second size */
 };
+
+int cuda_sum_reserve_targets(struct cuda *c, int ni, struct error *err)
+{
+    const uint64_t n = (uint64_t)(ceil_div(ni, WIDE_ROWS) * WIDE_ROWS),
+                   bytes = n * sizeof(struct cuda_target);
+    const int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes, err);
+    return code ? code : cuda_device_reserve(c, &c->device_targets, MEMORY_DEVICE, bytes, err);
+}
+
+int cuda_sum_load_targets(struct cuda *c, struct error *err)
+{
+    const struct targets *t = &c->targets;
+    int code = cuda_device_clear_notes(c, err);
+    if (!code) code = cuda_device_wait_for_caller(c, t->stream, err);
+    c->guess = t->want & WANT_NEAREST;
+    if (code || !t->ni) return code;
+    if (t->rows) {
+        code = cuda_device_reserve(c, &c->list, MEMORY_PINNED, (uint64_t)t->ni * 4, err);
+        if (code) return code;
+        memcpy(cuda_pointer(&c->list), t->rows, (size_t)t->ni * 4);
+    }
+    struct cuda_read_targets_job job = {.list = t->rows ? cuda_pointer(&c->list) : NULL,
+                                        .index = t->index,
+                                        .x = (const double *)t->x,
+                                        .v = (const double *)t->v,
+                                        .eps2 = t->eps2[0],
+                                        .targets = cuda_pointer(&c->device_targets),
+                                        .notes = cuda_notes(c),
+                                        .rows = t->ni};
+    c->unread = 1;
+    return cuda_device_launch(c, 0, KERNEL_READ_TARGETS, ceil_div(t->ni, THREADS), 1, &job, err);
+}
+
+/* ---- i particles from memory of the host: other threads pack them into pinned memory while the
+ * caller's thread launches kernels */
+
+struct packing {
+    struct cuda *c;
+    struct error *err;
+    int code, chunks;
+    pthread_t caller;
+    _Atomic int next;
+    _Atomic unsigned char *done; /* [chunks] */
+    int there;                   /* all chunks before this one are packed */
+};
+
+static void pack_chunk(struct packing *p, int chunk)
+{
+    const struct targets *t = &p->c->targets;
+    struct cuda_target *to = cuda_pointer(&p->c->pinned_targets);
+    const int first = chunk * ROWS_AT_ONCE,
+              end = t->ni - first < ROWS_AT_ONCE ? t->ni : first + ROWS_AT_ONCE;
+    by_row_copy(t->from, first, end - first);
+    for (int i = first; i < end; i++) {
+        memcpy(to[i].x, t->x[i], sizeof to->x);
+        memcpy(to[i].v, t->v[i], sizeof to->v);
+        to[i].eps2 = t->eps2[i];
+        to[i].index = t->index[i];
+    }
+    atomic_store_explicit(&p->done[chunk], 1, memory_order_release);
+}
+
+/* Packs the next chunk, if it is before `limit`. */
+static int pack_next(struct packing *p, int limit)
+{
+    int chunk = atomic_load(&p->next);
+    while (chunk < limit)
+        if (atomic_compare_exchange_weak(&p->next, &chunk, chunk + 1)) {
+            pack_chunk(p, chunk);
+            return 1;
+        }
+    return 0;
+}
+
+/* Waits until the i particles below `count` are packed. */
+static void wait_for(struct packing *p, int count)
+{
+    const int limit = (count + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    while (p->there < limit)
+        if (atomic_load_explicit(&p->done[p->there], memory_order_acquire))
+            p->there++;
+        else if (!pack_next(p, limit))
+            threads_pause();
+}
+
+static int send_targets(struct cuda *c, struct packing *p, int stream, int first, int count,
+                        struct error *err)
+{
+    const struct driver *d = &c->device.driver;
+    const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
+    const uint64_t to = c->device_targets.address + (uint64_t)first * sizeof *pinned;
+    wait_for(p, first + count);
+    return cuda_device_check(
+        c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[stream]),
+        "copy", err);
+}
+
+/* Whether the i particles fit in the kernel's parameters. */
+static int are_in_job(const struct cuda *c)
+{
+    return !c->targets.on_device && c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB &&
+           c->soft_alike;
+}
+
+static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
+{
+    const struct targets *t = &c->targets;
+    const size_t n = (size_t)t->ni;
+    struct cuda_packed_targets *to = &job->targets;
+    job->sum.targets = NULL;
+    by_row_copy(t->from, 0, t->ni);
+    memcpy(to->x, t->x, n * sizeof *to->x);
+    memcpy(to->v, t->v, n * sizeof *to->v);
+    memcpy(to->index, t->index, n * sizeof *to->index);
+    to->eps2 = t->eps2[0];
+}
+
+/* ---- launches ---------------------------------------------------------------------------- */
 
 static int bins_of(const struct cuda *c)
 {
@@ -83,10 +208,11 @@ static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
            !c->rest.count;
 }
 
-static int sum(struct cuda *c, int stream, int first, int count, struct error *err)
+static int sum(struct cuda *c, struct packing *p, int stream, int first, int count,
+               struct error *err)
 {
     struct cuda_small_job job; /* wide kernels read its first member only */
-    const int in_job = cuda_iparticles_are_in_job(c);
+    const int in_job = are_in_job(c);
     int code = reserve_bins(c, stream, count, err), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
     job.sum = job_of(c, stream, first, count);
@@ -104,9 +230,9 @@ static int sum(struct cuda *c, int stream, int first, int count, struct error *e
     }
     if (!c->predicted && !job.predicts) code = cuda_jparticles_predict(c, err);
     if (in_job)
-        cuda_iparticles_pack_in_job(c, &job);
+        pack_in_job(c, &job);
     else if (!code && !c->targets.on_device)
-        code = cuda_iparticles_copy(c, stream, first, count, err);
+        code = send_targets(c, p, stream, first, count, err);
     if (code) return code;
     if (c->kernel == KERNEL_WIDE)
         kernel =
@@ -127,15 +253,15 @@ int cuda_sum_clean_up(struct cuda *c, struct error *err)
 {
     int code = c->unread ? cuda_device_idle(c, "sum", err) : 0;
     c->unread = 0;
-    if (!code && (c->cut_short || (!c->settled && cuda_results_any_left(c))))
+    if (!code &&
+        (c->sums == SUMS_CUT_SHORT || (c->sums != SUMS_SETTLED && cuda_results_any_left(c))))
         code = cuda_device_fill(c, c->left_count.address, sizeof(int32_t), err);
-    if (!code) c->cut_short = 0;
-    c->settled = 1;
+    c->sums = code ? SUMS_CUT_SHORT : SUMS_SETTLED;
     return code;
 }
 
-/* Several launches, if there are many i particles. */
-static int launch_all(struct cuda *c, struct error *err)
+/* Several launches, if there are many i particles; `p`: they are being packed, or NULL. */
+static int launch_all(struct cuda *c, struct packing *p, struct error *err)
 {
     /* all launches of a call need one tile size, which only the wide kernels guarantee */
     const int ni = c->targets.ni,
@@ -143,33 +269,56 @@ static int launch_all(struct cuda *c, struct error *err)
     int most = c->kernel == KERNEL_WIDE ? first_piece : MOST_ROWS, stream = 0, code = 0;
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
-        code = sum(c, stream, first, count, err);
+        code = sum(c, p, stream, first, count, err);
         most = most < MOST_ROWS / NEXT_PIECE ? NEXT_PIECE * most : MOST_ROWS;
         stream = (stream + 1) % DEVICE_STREAMS;
     }
     return code;
 }
 
-int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err)
+static void pack_task(void *packing)
+{
+    struct packing *p = packing;
+    if (pthread_equal(pthread_self(), p->caller))
+        p->code = launch_all(p->c, p, p->err);
+    else
+        while (pack_next(p, p->chunks)) continue;
+}
+
+static int pack_and_launch(struct cuda *c, struct error *err)
+{
+    struct packing p = {.c = c,
+                        .err = err,
+                        .chunks = (c->targets.ni + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE,
+                        .caller = pthread_self()};
+    const int cores = options_threads(c->threads);
+    const int most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
+    const int useful = c->targets.ni / ROWS_PER_THREAD;
+    p.done = memory_zeroed((size_t)p.chunks);
+    if (!p.done)
+        return error_set(err, G6X_E_MEMORY, "out of memory for %d particles", c->targets.ni);
+    threads_run(useful < most ? useful : most, pack_task, &p);
+    memory_free((void *)p.done);
+    return p.code;
+}
+
+int cuda_sum_all(struct cuda *c, unsigned want, struct error *err)
 {
     const int ni = c->targets.ni;
     int code = cuda_sum_clean_up(c, err);
-    if (!code && rows) code = cuda_results_reserve_rows(c, err);
+    if (!code && want & WANT_ROWS) code = cuda_results_reserve_rows(c, err);
     if (code) return code;
     c->step++;
     c->has = want;
-    c->settled = 0;
-    c->has_rows = rows;
     c->launched = ni;
     c->tiles_there = 0;
-    c->any_left = 0;
     c->met_zero_distances = 0;
-    if (ni && (cuda_iparticles_are_in_job(c) || c->targets.on_device))
-        code = launch_all(c, err);
+    if (ni && (are_in_job(c) || c->targets.on_device))
+        code = launch_all(c, NULL, err);
     else if (ni)
-        code = cuda_iparticles_pack(c, launch_all, err);
-    c->targets.fill = NULL; /* all are filled, or the call has failed */
+        code = pack_and_launch(c, err);
+    c->targets.from = NULL; /* all are copied, or the call has failed */
     if (code) c->launched = 0;
-    c->cut_short = code != 0;
+    c->sums = code ? SUMS_CUT_SHORT : SUMS_LAUNCHED;
     return code;
 }

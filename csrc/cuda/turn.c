@@ -20,7 +20,7 @@ int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     c->targets = (struct targets){.on_device = 1};
     return !cuda_device_wait_for_caller(c, stream, &quiet) && !cuda_jparticles_flush(c, &quiet) &&
            !cuda_sum_clean_up(c, &quiet) && !cuda_device_clear_notes(c, &quiet) &&
-           !cuda_iparticles_reserve(c, h->n, &quiet) &&
+           !cuda_sum_reserve_targets(c, h->n, &quiet) &&
            !cuda_device_reserve(c, &c->turn_fine, MEMORY_DEVICE, CUDA_TURN_MOST * 4, &quiet) &&
            !cuda_results_reserve(c, h->n, &quiet);
 }
@@ -29,7 +29,7 @@ int cuda_turn_prepare(struct cuda *fine, int n, struct error *err)
 {
     fine->targets = (struct targets){.on_device = 1};
     int code = cuda_sum_clean_up(fine, err);
-    if (!code) code = cuda_iparticles_reserve(fine, n, err);
+    if (!code) code = cuda_sum_reserve_targets(fine, n, err);
     if (!code) code = cuda_results_reserve(fine, n, err);
     if (!code) fine->launched = 0;
     return code;

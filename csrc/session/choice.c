@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/device.h"
-#include "session/call_rows.h"
 #include "session/costs.h"
 #include "session/report.h"
 #include "util/fpenv.h"
@@ -114,7 +113,7 @@ static void move_to_gpu(struct session *s)
 {
     void *state = NULL;
     if (!try_gpu(s, &cuda_backend, &state)) return;
-    session_call_rows_forget(s); /* its results are on the CPU */
+    s->call.made = 0; /* its results are on the CPU */
     s->backend->close(s->state);
     s->backend = &cuda_backend;
     s->state = state;

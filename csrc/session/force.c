@@ -5,24 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-#include "session/ahead.h"
+#include "session/call_rows.h"
 #include "session/choice.h"
 #include "util/fpenv.h"
-#include "session/distance.h"
-#include "session/fine_rows.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
 #include "util/threads.h"
-#include "session/verify.h"
 
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), MEMORY_ARRAY(s->given, 0), {0}};
+    const struct memory_array all[] = ARRAYS_ON_HOST(&s->on_host, 0);
     memory_free_all(all);
+    memory_free(s->given);
     session_call_rows_free(s);
     memset(&s->ahead, 0, sizeof s->ahead);
-    s->on_host_capacity = 0;
+    s->on_host.capacity = 0;
+    s->given = NULL;
     s->block_fine = NULL;
     s->given_rows = 0;
 }
@@ -34,36 +33,6 @@ int session_force_reserve(struct session *s, int ni)
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
-
-/* Copies i particles. One with a NaN is summed at the origin, and its result is NaN. */
-static void copy_targets(void *arrays, int first, int count)
-{
-    struct i_arrays *from = arrays;
-    struct force_call *c = &from->session->call;
-    const int own = c->ni - first < count ? c->ni - first : count;
-    if (own < count)
-        session_ahead_fill(from->session, own > 0 ? c->ni : first, own > 0 ? count - own : count);
-    count = own > 0 ? own : 0;
-    const size_t n = (size_t)count;
-    if (!count) return; /* then the caller may have no arrays */
-    memcpy(c->index + first, from->index + first, n * sizeof *c->index);
-    if (from->h2)
-        memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
-    else
-        for (int i = first; i < first + count; i++) c->h2[i] = -1.0;
-    memcpy(c->x + first, from->x + first, n * sizeof *c->x);
-    memcpy(c->v + first, from->v + first, n * sizeof *c->v);
-    memset(c->invalid + first, 0, n);
-    if (all_finite(c->x[first], 3 * n) && all_finite(c->v[first], 3 * n)) return;
-    for (int i = first; i < first + count; i++) {
-        c->invalid[i] = !all_finite(c->x[i], 3) || !all_finite(c->v[i], 3);
-        if (!c->invalid[i]) continue;
-        memset(c->x[i], 0, sizeof c->x[i]);
-        memset(c->v[i], 0, sizeof c->v[i]);
-        int bad = atomic_load(&from->first_bad);
-        while (i < bad && !atomic_compare_exchange_weak(&from->first_bad, &bad, i)) continue;
-    }
-}
 
 int session_force_check_softening(struct session *s, int i, double eps2)
 {
@@ -78,7 +47,7 @@ static int copy_softening(struct session *s, const double *eps2, int each)
         const double e = eps2[each ? i : 0];
         const int code = each || !i ? session_force_check_softening(s, i, e) : 0;
         if (code) return code;
-        c->eps2[i] = e;
+        c->own.eps2[i] = e;
     }
     return 0;
 }
@@ -132,8 +101,6 @@ void session_force_new(struct session *s, int nj, int ni)
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
-    c->lists.count = 0;
-    c->distances = 0;
 }
 
 void session_force_freeze(struct session *s, int nj)
@@ -157,8 +124,7 @@ int session_force_upload(struct session *s, int nj)
     options.snap = c->snap;
     options.isa = c->isa;
     const struct upload upload = {&s->j, nj, c->time, c->scale, c->fine_scale, &options};
-    const int code = s->backend->reserve(s->state, s->j.capacity, &s->error);
-    return code ? code : s->backend->set_j(s->state, &upload, &s->error);
+    return s->backend->set_j(s->state, &upload, &s->error);
 }
 
 int session_force_start(struct session *s, int nj, const struct targets *targets)
@@ -169,25 +135,25 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 
 /* Submits a call. If `from` is NULL, the i particles were copied before, and the call keeps its
  * time and options, even if the caller has changed them since. */
-static int begin(struct session *s, int nj, struct i_arrays *from, int each)
+static int begin(struct session *s, int nj, struct caller_arrays *from, int each)
 {
     struct force_call *c = &s->call;
     if (MUTANT(nj_ignored)) nj = (int)s->j.capacity;
-    if (from)
+    if (from) {
         session_force_freeze(s, nj);
-    else
+        session_call_rows_plan(s, from, each);
+    } else {
         (void)session_force_scale(s, nj); /* settles the j memory */
-    c->first = 0;
-    c->rows = from ? session_ahead_plan(s, from, each || from->fine) : c->ni;
-    if (from) c->fine = session_fine_rows_find(s, nj, from);
+        c->first = 0;
+        c->rows = c->ni;
+    }
     const struct targets targets = {.ni = c->rows,
-                                    .fill = from ? copy_targets : NULL,
-                                    .context = from,
-                                    .index = c->index,
-                                    .x = (const double (*)[3])c->x,
-                                    .v = (const double (*)[3])c->v,
-                                    .eps2 = c->eps2,
-                                    .fine = c->fine ? c->all.fine : NULL};
+                                    .from = from,
+                                    .index = c->all.index,
+                                    .x = (const double (*)[3])c->all.x,
+                                    .v = (const double (*)[3])c->all.v,
+                                    .eps2 = c->all.eps2,
+                                    .fine = c->fine ? c->is_fine : NULL};
     return session_force_start(s, nj, &targets);
 }
 
@@ -215,13 +181,13 @@ static void count_rows(struct session *s)
 {
     const struct force_call *c = &s->call;
     int64_t fine = 0;
-    for (int i = 0; i < c->ni && c->fine; i++) fine += c->all.fine[c->first + i];
+    for (int i = 0; i < c->ni && c->fine; i++) fine += c->is_fine[c->first + i];
     s->rows_asked += c->ni;
     s->rows_fine += fine;
 }
 
-static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, const double *eps2,
-                      int each, int lacks)
+static int first_half(struct session *s, int nj, int ni, struct caller_arrays *from,
+                      const double *eps2, int each, int lacks)
 {
     struct force_call *c = &s->call;
     int code = session_force_check(s, nj, ni, lacks);
@@ -235,11 +201,11 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
     s->full_calls += ni == options_process()->npipes;
     s->rows += ni > 0 ? ni : 0;
     if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
-    if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) {
+    if (!code && session_call_rows_take(s, nj, ni, from, eps2, each)) {
         count_rows(s);
         return 0;
     }
-    session_ahead_drop(s);
+    session_call_rows_drop(s);
     c->made = 0;
     if (!code) code = session_force_reserve(s, ni);
     session_force_new(s, nj, ni);
@@ -254,9 +220,7 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
     const int bad = atomic_load(&from->first_bad);
     if (!code && bad != INT_MAX) {
         c->invalid_rows = 1;
-        (void)error_set(&s->error, G6X_E_I_NAN,
-                        "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
-                        from->index[bad]);
+        (void)session_output_invalid(s, bad, from->index[bad]);
     }
     c->code = code;
     if (!code) count_rows(s);
@@ -266,53 +230,18 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
 int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
                         const double (*v)[3], const double *eps2, int each, const double *h2)
 {
-    struct i_arrays from = {s, index, x, v, h2, NULL, INT_MAX};
+    struct caller_arrays from = {ni, index, x, v, h2, NULL, &s->call.all, INT_MAX, NULL};
     return first_half(s, nj, ni, &from, eps2, each, !index || !x || !v || !eps2 || !h2);
 }
 
 int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
                               const double (*x)[3], const double (*v)[3], double eps2)
 {
-    struct i_arrays from = {s, index, x, v, NULL, NULL, INT_MAX};
+    struct caller_arrays from = {ni, index, x, v, NULL, NULL, &s->call.all, INT_MAX, NULL};
     return first_half(s, nj, ni, &from, &eps2, 0, 0);
 }
 
 /* ---- lasthalf ------------------------------------------------------------------- */
-
-/* The current call for the functions of exact.h. */
-static struct direct_job job_of(struct session *s, _Atomic int64_t *zero_distances)
-{
-    const struct force_call *c = &s->call;
-    jmemory_commit(&s->j);
-    return (struct direct_job){
-        .mode = c->precision,
-        .memory = &s->j,
-        .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
-        .time = c->time,
-        .snap = c->snap,
-        .scale = c->scale,
-        .ni = c->ni,
-        .index = c->index,
-        .x = (const double (*)[3])c->x,
-        .v = (const double (*)[3])c->v,
-        .eps2 = c->eps2,
-        .zero_distances = zero_distances,
-    };
-}
-
-int session_force_verify(struct session *s, unsigned want)
-{
-    _Atomic int64_t zero_distances = 0;
-    if (!(s->options.verify > 0.0)) return 0;
-    const struct direct_job job = job_of(s, &zero_distances);
-    return session_verify_rows(s, &job, want);
-}
-
-static void find_distances(struct session *s)
-{
-    const struct direct_job job = job_of(s, NULL);
-    session_distance_up_to(&s->call, &job, s->call.ni, s->options.threads);
-}
 
 /* Collects all rows of the call; or of the submission, if the backend returns only all of them. */
 static int finish(struct session *s, unsigned want)
@@ -322,12 +251,19 @@ static int finish(struct session *s, unsigned want)
     return code > 0 ? session_call_rows_collect(s, want, c->rows - c->first) : code;
 }
 
+/* After a backend error: the call's sums again on the CPU, if allowed. */
+static int repeat(struct session *s, int code, unsigned want)
+{
+    if (session_force_fall_back(s, code)) return code;
+    code = begin(s, s->call.nj, NULL, 0);
+    return code ? code : finish(s, want);
+}
+
 int session_force_resume(struct session *s, int code)
 {
     struct force_call *c = &s->call;
-    if (c->outdated || session_force_fall_back(s, code)) return code;
-    code = begin(s, c->nj, NULL, 0);
-    if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST));
+    if (c->outdated) return code;
+    code = repeat(s, code, c->done & (WANT_JERK | WANT_NEAREST));
     (void)s->backend->zero_distances(s->state); /* already reported */
     return code;
 }
@@ -352,14 +288,11 @@ int session_force_complete(struct session *s, unsigned want)
                          "again for the nearest neighbours");
     FPENV_HERE;
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
-    if (code && !session_force_fall_back(s, code)) {
-        code = begin(s, c->nj, NULL, 0);
-        if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE);
-    }
+    if (code) code = repeat(s, code, want & ~(unsigned)WANT_DISTANCE);
     const int64_t zero_distances = s->backend->zero_distances(s->state);
     mutants_spoil_row(c->results.sum[SUM_AX], c->ni);
-    if (!code && want & WANT_DISTANCE) find_distances(s);
-    if (!code) verified = session_force_verify(s, want);
+    if (!code && want & WANT_DISTANCE) session_output_distances(s, c->ni);
+    if (!code) verified = session_output_verify(s, want);
     if (zero_distances && !c->done) session_force_warn(s, zero_distances);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
@@ -375,12 +308,14 @@ void session_force_before_write(struct session *s)
     c->outdated = 1;
 }
 
-int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
-                       double *pot, int *nearest, float *distance)
+int session_force_last(struct session *s, unsigned want, int nj, int ni, double (*acc)[3],
+                       double (*jerk)[3], double *pot, int *nearest, float *distance)
 {
     struct force_call *c = &s->call;
     int code = 0, rows = ni;
-    if (!c->made) {
+    if (ni > 0 && ((want && !nearest) || (want & WANT_DISTANCE && !distance))) {
+        code = error_set(&s->error, G6X_E_NULL, "lasthalf: null pointer");
+    } else if (!c->made) {
         code = error_set(&s->error, G6X_E_NO_FIRSTHALF, "lasthalf without firsthalf");
     } else if (ni != c->ni || nj != c->nj) {
         if (c->ni < rows) rows = c->ni;
@@ -395,10 +330,8 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
     FPENV_HERE;
     if (!code) {
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
-        const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        const struct direct_job job = distance ? job_of(s, NULL) : (struct direct_job){.ni = 0};
-        int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
+        int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
         code = session_force_complete(s, want);
         if (s->backend != backend) written = 0;
         if (!code) {

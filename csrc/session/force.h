@@ -13,9 +13,10 @@ int session_force_first(struct session *s, int nj, int ni, const int *index, con
 /* The same without neighbour radii: no i particle has neighbours. */
 int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
                               const double (*x)[3], const double (*v)[3], double eps2);
-/* Writes the results; nearest and distance may be NULL, and jerk if none is computed. */
-int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
-                       double *pot, int *nearest, float *distance);
+/* Writes the results: the forces, and what else is wanted (WANT_NEAREST and _DISTANCE). jerk may be
+ * NULL if none is computed. */
+int session_force_last(struct session *s, unsigned want, int nj, int ni, double (*acc)[3],
+                       double (*jerk)[3], double *pot, int *nearest, float *distance);
 /* Call it before writing a j particle: it computes results not yet fetched, so that the write
  * cannot change them. */
 void session_force_before_write(struct session *s);
@@ -59,7 +60,5 @@ void session_force_warn(struct session *s, int64_t zero_distances);
 int session_force_resume(struct session *s, int code);
 /* Completes the sums and the other requested results (WANT_*). */
 int session_force_complete(struct session *s, unsigned want);
-/* Verifies rows of the call just computed, as GRAPE6_VERIFY requests. 0 or G6X_E_VERIFY. */
-int session_force_verify(struct session *s, unsigned want);
 
 void session_force_free(struct session *s);

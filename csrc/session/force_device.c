@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "session/choice.h"
-#include "session/fine_rows.h"
+#include "session/call_rows.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -51,12 +51,12 @@ static int find_fine(struct session *s, int nj, struct targets *t)
                                &s->error);
     if (code) return code;
     if (t->fine) {
-        memcpy(c->all.fine, t->fine, ni);
-        for (size_t i = 0; i < ni; i++) c->fine += c->all.fine[i];
+        memcpy(c->is_fine, t->fine, ni);
+        for (size_t i = 0; i < ni; i++) c->fine += c->is_fine[i];
     } else {
-        c->fine = session_fine_rows_of(s, nj, t->ni, c->all.index, c->all.fine);
+        c->fine = session_call_rows_fine(s, nj, t->ni, c->all.index, c->is_fine);
     }
-    t->fine = c->fine ? c->all.fine : NULL;
+    t->fine = c->fine ? c->is_fine : NULL;
     s->rows_fine += c->fine;
     return 0;
 }
@@ -66,8 +66,7 @@ static int sum_on_host(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     int code = session_force_reserve(s, c->ni);
-    const struct fetched_targets host = {c->index, c->x, c->v, c->eps2, c->h2, c->invalid};
-    if (!code) code = s->backend->arrays->fetch(s->state, &host, &s->error);
+    if (!code) code = s->backend->arrays->fetch(s->state, &c->own, &s->error);
     if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->error);
     const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
     if (zero_distances) session_force_warn(s, zero_distances);
@@ -81,7 +80,7 @@ static int complete_on_host(struct session *s, const struct device_forces *to)
     const int code = sum_on_host(s, want);
     if (code) return code;
     s->call.done = DONE_SUMS | want;
-    return session_force_verify(s, want);
+    return session_output_verify(s, want);
 }
 
 /* Writes the results of a call; `lists` will be read after it. */
@@ -107,50 +106,23 @@ static int compute(struct session *s, int nj, const struct targets *t,
     return code ? code : write(s, to, t->h2 != NULL, found);
 }
 
-/* Sets the same errors as force.c. */
 static int verdict(struct session *s, const struct device_found *found)
 {
-    if (found->out_of_range.row >= 0)
-        return error_set(&s->error, G6X_E_RANGE,
-                         "the force on particle %d (index %d) does not fit a double",
-                         found->out_of_range.row, found->out_of_range.index);
-    if (found->invalid.row >= 0)
-        return error_set(&s->error, G6X_E_I_NAN,
-                         "NaN or Inf in i particle %d (index %d); its force is NaN",
-                         found->invalid.row, found->invalid.index);
-    return 0;
+    const struct device_row *far = &found->out_of_range, *bad = &found->invalid;
+    return far->row >= 0   ? session_output_unfit(s, far->row, far->index)
+           : bad->row >= 0 ? session_output_invalid(s, bad->row, bad->index)
+                           : 0;
 }
 
 /* ---- calls that several devices share: as host calls -------------------------------------- */
 
-/* The call's arrays on the host, in one buffer. */
-struct on_host {
-    double (*x)[3], (*v)[3], *h2, (*acc)[3], (*jerk)[3], *pot;
-    int32_t *index, *nearest;
-    float *distance;
-};
-enum { BYTES_ON_HOST = 14 * 8 + 3 * 4 };
-
-static int reserve_on_host(struct session *s, int ni, struct on_host *h)
+static int reserve_on_host(struct session *s, int ni)
 {
-    const size_t n = (size_t)ni, bytes = n * BYTES_ON_HOST;
-    if (bytes > s->on_host_capacity) {
-        memory_free(s->on_host);
-        s->on_host = memory_zeroed(bytes);
-        s->on_host_capacity = s->on_host ? bytes : 0;
-    }
-    if (!s->on_host) return error_set(&s->error, G6X_E_MEMORY, "g6x_forces_device: out of memory");
-    double *buffer = (double *)(void *)s->on_host;
-    int32_t *ints = (int32_t *)(void *)(buffer + 14 * n);
-    *h = (struct on_host){(double (*)[3])(void *)buffer,
-                          (double (*)[3])(void *)(buffer + 3 * n),
-                          buffer + 6 * n,
-                          (double (*)[3])(void *)(buffer + 7 * n),
-                          (double (*)[3])(void *)(buffer + 10 * n),
-                          buffer + 13 * n,
-                          ints,
-                          ints + n,
-                          (float *)(void *)(ints + 2 * n)};
+    struct on_host *h = &s->on_host;
+    const struct memory_array all[] = ARRAYS_ON_HOST(h, ni);
+    if (ni > h->capacity && memory_grow_all(all))
+        return error_set(&s->error, G6X_E_MEMORY, "g6x_forces_device: out of memory");
+    if (ni > h->capacity) h->capacity = ni;
     return 0;
 }
 
@@ -166,8 +138,9 @@ static int put(struct session *s, void *to, const void *from, size_t bytes)
     return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->error) : 0;
 }
 
-static int fetch_targets(struct session *s, const struct targets *t, const struct on_host *h)
+static int fetch_targets(struct session *s, const struct targets *t)
 {
+    const struct rows *h = &s->on_host.rows;
     const size_t n = (size_t)t->ni;
     int code = fetch(s, h->index, t->index, n * sizeof *h->index, t->stream);
     if (!code) code = fetch(s, h->x, t->x, n * sizeof *h->x, t->stream);
@@ -177,8 +150,9 @@ static int fetch_targets(struct session *s, const struct targets *t, const struc
     return code;
 }
 
-static int put_forces(struct session *s, const struct device_forces *to, const struct on_host *h)
+static int put_forces(struct session *s, const struct device_forces *to)
 {
+    const struct on_host *h = &s->on_host;
     const size_t n = (size_t)to->ni;
     int code = put(s, to->acc, h->acc, n * sizeof *h->acc);
     if (!code) code = put(s, to->jerk, h->jerk, n * sizeof *h->jerk);
@@ -190,9 +164,9 @@ static int put_forces(struct session *s, const struct device_forces *to, const s
 static int shared(struct session *s, int nj, const struct targets *t,
                   const struct device_forces *to)
 {
-    struct on_host h = {0};
-    int code = reserve_on_host(s, t->ni, &h);
-    if (!code) code = fetch_targets(s, t, &h);
+    const struct on_host *h = &s->on_host;
+    int code = reserve_on_host(s, t->ni);
+    if (!code) code = fetch_targets(s, t);
     if (code) {
         (void)session_force_fall_back(s, code);
         session_force_new(s, nj, t->ni);
@@ -200,17 +174,19 @@ static int shared(struct session *s, int nj, const struct targets *t,
         s->call.code = code;
         return code;
     }
-    code = session_force_first(s, nj, t->ni, h.index, (const double (*)[3])h.x,
-                               (const double (*)[3])h.v, t->eps2, 0, h.h2);
+    code = session_force_first(s, nj, t->ni, h->rows.index, (const double (*)[3])h->rows.x,
+                               (const double (*)[3])h->rows.v, t->eps2, 0, h->rows.h2);
+    const unsigned want =
+        (to->distance ? WANT_DISTANCE : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
     const int last =
-        session_force_last(s, nj, t->ni, h.acc, h.jerk, h.pot, to->nearest ? h.nearest : NULL,
-                           to->distance ? h.distance : NULL);
+        session_force_last(s, want, nj, t->ni, h->acc, h->jerk, h->pot, want ? h->nearest : NULL,
+                           to->distance ? h->distance : NULL);
     if (!code || code == G6X_E_I_NAN) code = last;
     s->call.made = t->h2 != NULL;
     if (!s->backend->arrays)
         return error_set(&s->error, G6X_E_DEVICE_LOST,
                          "g6x_forces_device: the device has failed, which was to have the forces");
-    const int there = put_forces(s, to, &h);
+    const int there = put_forces(s, to);
     if (there) (void)session_force_fall_back(s, there);
     return code ? code : there;
 }

@@ -31,9 +31,9 @@ static struct list list_of(const struct session *s, int pipe)
 {
     const struct force_call *c = &s->call;
     const int64_t *start = &c->lists.start[pipe - c->lists_first], n = start[1] - start[0];
-    const int32_t *index = c->lists.index + start[0], own = c->index[pipe];
+    const int32_t *index = c->lists.index + start[0], own = c->own.index[pipe];
     struct list l = {index, index + n, n, 0};
-    if (c->invalid[pipe] || MUTANT(lists_empty)) {
+    if (c->own.invalid[pipe] || MUTANT(lists_empty)) {
         l.lows = 0;
     } else if (!s->options.neighbour_self) {
         l.lows = below(index, n, own);
@@ -61,8 +61,8 @@ static int find(struct session *s, int pipe)
     struct force_call *c = &s->call;
     c->lists_first = pipe;
     c->lists.count = 0;
-    return s->backend->neighbours(s->state, c->first + pipe, c->ni - pipe, c->h2 + pipe, &c->lists,
-                                  &s->error);
+    return s->backend->neighbours(s->state, c->first + pipe, c->ni - pipe, c->own.h2 + pipe,
+                                  &c->lists, &s->error);
 }
 
 static int has(const struct force_call *c, int pipe)
@@ -95,7 +95,7 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
     if (pipe < 0 || pipe >= c->ni)
         return error_set(&s->error, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
     if (c->code) return c->code;
-    if (c->invalid[pipe]) return G6X_E_I_NAN;
+    if (c->own.invalid[pipe]) return G6X_E_I_NAN;
     const int code = fetch(s, pipe);
     if (code) return code;
     const struct list l = list_of(s, pipe);

@@ -53,7 +53,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
-    struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
+    struct grape5_sum sum = {p->nip, (const double (*)[3])p->rows.x, eps2, each, NULL, NULL, 0, 0};
     int code = reserve_results(g, p->nip);
     sum.acc = g->acc;
     sum.pot = g->pot;
@@ -72,8 +72,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     s->full_calls += p->nip == options_process()->npipes;
     if (sum.zero_distances) session_force_warn(s, sum.zero_distances);
     if (!g->invalid) return 0;
-    return error_set(&s->error, G6X_E_I_NAN,
-                     "NaN or Inf in i particle %d (index -1); its force is NaN", sum.first_bad);
+    return session_output_invalid(s, sum.first_bad, -1);
 }
 
 int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
@@ -84,12 +83,10 @@ int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
     for (int i = ni - 1; i >= 0; i--) {
         double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
         sum[SUM_POT] = g->pot[i];
-        if (!session_output_fit(sum, 0) && all_finite(pipes->x[i], 3)) out_of_range = i;
+        if (!session_output_fit(sum, 0) && all_finite(pipes->rows.x[i], 3)) out_of_range = i;
         memcpy(a[i], sum + SUM_AX, sizeof a[i]);
         p[i] = 0.0 - sum[SUM_POT];
     }
-    if (out_of_range >= 0)
-        return error_set(&s->error, G6X_E_RANGE,
-                         "the force on particle %d (index -1) does not fit a double", out_of_range);
+    if (out_of_range >= 0) return session_output_unfit(s, out_of_range, -1);
     return g->invalid ? G6X_E_I_NAN : 0;
 }

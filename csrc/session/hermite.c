@@ -7,7 +7,6 @@
 #include "core/field_time.h"
 #include "core/hermite.h"
 #include "g6lib.h"
-#include "session/call_rows.h"
 #include "session/force.h"
 #include "session/partial_words.h"
 #include "util/clock.h"
@@ -217,10 +216,11 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
     (void)stream;
     if (!code && partial)
         code = session_partial_words_get(s, count, h->words + (size_t)k * G6X_PARTIAL_WORDS);
-    return code || (partial && !(e->closer > 0.0))
+    const int nearest = e->closer > 0.0;
+    return code || (partial && !nearest)
                ? code
-               : session_force_last(s, nj, count, h->acc + k, h->jerk + k, h->pot + k,
-                                    e->closer > 0.0 ? h->nearest + k : NULL, NULL);
+               : session_force_last(s, nearest ? WANT_NEAREST : 0, nj, count, h->acc + k,
+                                    h->jerk + k, h->pot + k, nearest ? h->nearest + k : NULL, NULL);
 }
 
 struct near_rows {
@@ -452,7 +452,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
-    session_call_rows_forget(s); /* its results are overwritten */
+    s->call.made = 0; /* its results are overwritten */
     while (!code) {
         code = e->ni || !parts->run ? BLOCK_BY_PARTS : parts->run(s, h, e, stream, until, last);
         if (code != BLOCK_BY_PARTS) break;
@@ -464,7 +464,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
     }
-    session_call_rows_forget(s);
+    s->call.made = 0;
     if (code < 0) e->ni = e->stage = 0;
     fpenv_leave(&host);
     return code;

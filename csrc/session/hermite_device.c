@@ -7,7 +7,6 @@
 #include "core/backend_device.h"
 #include "core/field_time.h"
 #include "session/choice.h"
-#include "session/call_rows.h"
 #include "session/force.h"
 #include "session/force_device.h"
 #include "session/hermite.h"
@@ -201,7 +200,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     s->time_bad = 0;
     const int nj = session_hermite_acting(h);
     session_force_new(s, nj, e->ni);
-    session_call_rows_forget(s);
+    s->call.made = 0;
     session_force_freeze(s, nj);
     const struct hermite_noise noise = session_hermite_noise(s, h);
     if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return BLOCK_BY_PARTS;
@@ -224,7 +223,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         !s->options.jerk || session_hermite_is_shared(h, h->n) || s->by_parts-- > 0)
         return BLOCK_BY_PARTS;
     s->by_parts = 0;
-    session_call_rows_forget(s); /* its i particles and results are overwritten */
+    s->call.made = 0; /* its i particles and results are overwritten */
     const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
     if (bad) return bad;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return BLOCK_BY_PARTS;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "core/mutants.h"
+#include "cpu/exact.h"
 #include "session/call_rows.h"
-#include "session/distance.h"
+#include "session/force_scale.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -24,6 +25,18 @@ void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot,
         if (nearest) nearest[i] = -1;
         if (distance) distance[i] = NAN;
     }
+}
+
+int session_output_unfit(struct session *s, int row, int index)
+{
+    return error_set(&s->error, G6X_E_RANGE,
+                     "the force on particle %d (index %d) does not fit a double", row, index);
+}
+
+int session_output_invalid(struct session *s, int row, int index)
+{
+    return error_set(&s->error, G6X_E_I_NAN,
+                     "NaN or Inf in i particle %d (index %d); its force is NaN", row, index);
 }
 
 int session_output_fit(double sum[NSUM], int jerk)
@@ -44,12 +57,12 @@ static void checked_rows(struct outputs *o, int first, int end)
     for (int i = first; i < end; i++) {
         double sum[NSUM];
         for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
-        if (!session_output_fit(sum, c->jerk) && !c->invalid[i]) {
+        if (!session_output_fit(sum, c->jerk) && !c->own.invalid[i]) {
             int lowest = atomic_load(&o->out_of_range);
             while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
                 continue;
         }
-        for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
+        for (int k = 0; c->own.invalid[i] && k < NSUM; k++) sum[k] = NAN;
         memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
         if (o->jerk) memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
         o->pot[i] = 0.0 - sum[SUM_POT];
@@ -60,7 +73,7 @@ static int is_plain(const struct outputs *o, int first, int count)
 {
     const struct force_call *c = o->call;
     int invalid = !c->jerk && o->jerk; /* then the jerk is NaN */
-    for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
+    for (int i = first; i < first + count; i++) invalid |= c->own.invalid[i];
     for (int k = 0; k < NSUM && !invalid; k++)
         if (c->jerk || window_of(k) != WINDOW_JERK)
             invalid = !all_finite(c->results.sum[k] + first, (size_t)count);
@@ -83,12 +96,129 @@ static void plain_rows(struct outputs *o, int first, int end)
     else
         checked_rows(o, first, end);
     for (int i = first; i < end && o->nearest; i++) {
-        const int alone = c->results.nearest[i] < 0 || c->invalid[i];
-        o->nearest[i] = alone ? c->index[i] : c->results.index[i];
+        const int alone = c->results.nearest[i] < 0 || c->own.invalid[i];
+        o->nearest[i] = alone ? c->own.index[i] : c->results.index[i];
         if (o->distance)
-            o->distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
+            o->distance[i] = c->own.invalid[i] ? NAN
+                             : alone           ? 0.0f
+                                               : (float)c->distance[c->first + i];
     }
 }
+
+/* ---- distances, verification -------------------------------------------------------------- */
+
+/* The current call for the functions of cpu/exact.h. */
+static struct direct_job job_of(struct session *s, _Atomic int64_t *zero_distances)
+{
+    const struct force_call *c = &s->call;
+    jmemory_commit(&s->j);
+    return (struct direct_job){
+        .mode = c->precision,
+        .memory = &s->j,
+        .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
+        .time = c->time,
+        .snap = c->snap,
+        .scale = c->scale,
+        .ni = c->ni,
+        .index = c->own.index,
+        .x = (const double (*)[3])c->own.x,
+        .v = (const double (*)[3])c->own.v,
+        .eps2 = c->own.eps2,
+        .zero_distances = zero_distances,
+    };
+}
+
+/* Prefetch distance in rows: the neighbours are scattered in memory. */
+enum { AHEAD = 8 };
+
+static void find_rows(const struct force_call *c, const struct direct_job *job, int first, int end)
+{
+    const int32_t *nearest = c->results.nearest;
+    for (int i = first; i < end; i++) {
+        if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
+            const char *next = (const char *)&job->memory->body[nearest[i + AHEAD]];
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + 64);
+        }
+        if (nearest[i] >= 0) c->distance[c->first + i] = cpu_exact_distance(job, i, nearest[i]);
+    }
+}
+
+struct distances {
+    const struct force_call *call;
+    const struct direct_job *job;
+};
+
+static void find_some(void *distances, int64_t first, int64_t end)
+{
+    const struct distances *d = distances;
+    const int before = d->call->distances;
+    find_rows(d->call, d->job, before + (int)first, before + (int)end);
+}
+
+void session_output_distances(struct session *s, int end)
+{
+    enum { ROWS = 256, ROWS_PER_THREAD = 512 };
+    const struct direct_job job = job_of(s, NULL);
+    struct distances d = {&s->call, &job};
+    const int rows = end - s->call.distances;
+    threads_each(options_threads_for(rows / ROWS_PER_THREAD, s->options.threads), rows, ROWS,
+                 find_some, &d);
+    s->call.distances = end;
+}
+
+/* Larger differences, in units of the sum of the terms' magnitudes, are not roundoff: the memory or
+ * GPU is broken. Single loses the separation of close pairs. */
+static const double TOLERANCE[NMODE] = {
+    [MODE_GRAPE] = 1e-5, [MODE_DOUBLE] = 1e-12, [MODE_SINGLE] = 1e-2};
+
+/* The same for tree forces at any setting: only gross errors are found. */
+static const double TREE_TOLERANCE = 0.5;
+
+/* Selects every (1 / fraction)-th row, counted over calls. */
+static int chosen(struct session *s)
+{
+    s->verify_due += s->options.verify;
+    if (s->verify_due < 1.0) return 0;
+    s->verify_due -= 1.0;
+    return 1;
+}
+
+/* A force that does not fit a double is reported elsewhere. */
+static int is_nan_row(const struct force_call *c, int i)
+{
+    int nan = 0;
+    for (int k = 0; k < NSUM; k++) nan |= isnan(c->results.sum[k][i]) != 0;
+    return nan;
+}
+
+int session_output_verify(struct session *s, unsigned want)
+{
+    struct force_call *c = &s->call;
+    _Atomic int64_t zero_distances = 0;
+    if (!(s->options.verify > 0.0)) return 0;
+    const struct direct_job job = job_of(s, &zero_distances);
+    for (int i = 0; i < c->ni; i++) {
+        double right[NSUM], size[NWINDOW];
+        if (!chosen(s) || c->own.invalid[i] || is_nan_row(c, i)) continue;
+        const double tolerance = s->backend->capabilities & CAN_APPROXIMATE
+                                     ? TREE_TOLERANCE
+                                     : TOLERANCE[session_force_scale_mode_of(c, i)];
+        cpu_exact_row(&job, i, right, size);
+        for (int k = 0; k < NSUM; k++) {
+            const int w = window_of(k);
+            if (w == WINDOW_JERK && !(want & WANT_JERK)) continue;
+            if (!(fabs(c->results.sum[k][i] - right[k]) <= tolerance * size[w]))
+                return error_set(&s->error, G6X_E_VERIFY,
+                                 "GRAPE6_VERIFY: the force on particle %d (index %d) is wrong; "
+                                 "check the machine's memory or its GPU",
+                                 i, c->own.index[i]);
+        }
+    }
+    return 0;
+}
+
+/* ---- to the caller --------------------------------------------------------------------------- */
 
 enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
 
@@ -116,8 +246,7 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
 /* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows
  * arrive all at once. Distances use several threads, since their particles are scattered in the j
  * memory. */
-int session_output_early(struct session *s, struct outputs *o, unsigned want,
-                         const struct direct_job *job)
+int session_output_early(struct session *s, struct outputs *o, unsigned want)
 {
     struct force_call *c = &s->call;
     const int with_distance = (want & WANT_DISTANCE) != 0;
@@ -129,7 +258,7 @@ int session_output_early(struct session *s, struct outputs *o, unsigned want,
     for (int end = step; end < c->ni; first = end, end += step) {
         const int code = session_call_rows_collect(s, want & ~(unsigned)WANT_DISTANCE, end);
         if (code) return code < 0 ? 0 : first;
-        if (with_distance) session_distance_up_to(c, job, end, s->options.threads);
+        if (with_distance) session_output_distances(s, end);
         plain_rows(o, first, end);
     }
     return first;
@@ -139,9 +268,6 @@ int session_output_verdict(struct session *s, const struct outputs *o)
 {
     struct force_call *c = &s->call;
     const int row = atomic_load(&o->out_of_range);
-    if (row != INT_MAX)
-        return error_set(&s->error, G6X_E_RANGE,
-                         "the force on particle %d (index %d) does not fit a double", row,
-                         c->index[row]);
+    if (row != INT_MAX) return session_output_unfit(s, row, c->own.index[row]);
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }

@@ -113,7 +113,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
         w[WORD_SUMMED_BY] = summed_by(s, mode);
         w[WORD_SCALE] = mode == MODE_DOUBLE ? fine_scale : scale;
         to_words(&rows[c->first + i], w);
-        if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
+        if (c->own.invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }

@@ -234,7 +234,7 @@ static void shut(struct session *s)
     jmemory_free(&s->j);
     session_force_scale_end_whole(s);
     session_force_free(s);
-    session_ireg_free(&s->pipes);
+    session_free_pipes(&s->pipes);
     session_grape5_free(&s->grape5);
     s->open = 0;
     session_registry_release(s);

@@ -20,10 +20,13 @@ void session_registry_reset(int64_t id);
 void session_registry_error(int64_t id, struct error *copy);
 /* Returns the result of `call` on the locked session of an id and further arguments; or the error
  * code, if the id has no session. */
-#define ON_SESSION(id, call, ...)                                                                  \
+#define ON_SESSION(id, call, ...) ON_SESSION_OR((void)0, id, call, ##__VA_ARGS__)
+/* The same; `missing` is done if the id has no session. */
+#define ON_SESSION_OR(missing, id, call, ...)                                                      \
     __extension__({                                                                                \
         int code_of_id;                                                                            \
         struct session *session_of_id = session_registry_take(id, &code_of_id);                    \
+        if (!session_of_id) missing;                                                               \
         session_of_id ? session_registry_leave(session_of_id, call(session_of_id, ##__VA_ARGS__))  \
                       : code_of_id;                                                                \
     })

@@ -15,7 +15,6 @@
 #include "cpu/symmetric.h"
 #include "core/jmemory.h"
 #include "core/options.h"
-#include "session/ireg.h"
 
 /* Callers' ids are 32-bit ints. This one is used by the _all calls, which name no cluster. */
 #define SESSION_ALL ((int64_t)1 << 40)
@@ -24,14 +23,29 @@
 /* GRAPE-5 cluster k has the id SESSION_GRAPE5 + k. */
 #define SESSION_GRAPE5 ((int64_t)1 << 42)
 
-/* I particles of force calls, by row. */
-struct call_rows {
-    int32_t *index;
-    double (*x)[3], (*v)[3], *eps2, *h2;
-    unsigned char *invalid;
-    double *distance;    /* of the nearest neighbours, once requested */
-    unsigned char *fine; /* they are summed in double, in mode auto */
+/* I particles kept between calls, as in a GRAPE board's registers, one per pipe: for the low-level
+ * GRAPE-6 calls and for GRAPE-5. nip and njp are as the caller set them. */
+struct pipes {
+    int nip, njp, capacity;
+    struct rows rows;
 };
+
+/* Host copies of the arrays of a device call that several devices share. */
+struct on_host {
+    int capacity;
+    struct rows rows;
+    double (*acc)[3], (*jerk)[3], *pot;
+    int32_t *nearest;
+    float *distance;
+};
+#define ARRAYS_ON_HOST(h, n)                                                                       \
+    {ARRAYS_OF_ROWS(&(h)->rows, n),                                                                \
+     MEMORY_ARRAY((h)->acc, n),                                                                    \
+     MEMORY_ARRAY((h)->jerk, n),                                                                   \
+     MEMORY_ARRAY((h)->pot, n),                                                                    \
+     MEMORY_ARRAY((h)->nearest, n),                                                                \
+     MEMORY_ARRAY((h)->distance, n),                                                               \
+     {0}}
 
 /* A force call: from a firsthalf to the next. */
 struct force_call {
@@ -47,23 +61,20 @@ struct force_call {
     int fine;                       /* number of fine rows of the submission */
     double time;
 
-    int capacity; /* rows of `all` */
-    int first;    /* the call's first row in the backend's submission */
-    int rows;     /* all rows of the submission */
-    struct call_rows all;
-    /* The call's own rows in `all`. */
-    int32_t *index;
-    double (*x)[3], (*v)[3], *eps2, *h2;
-    unsigned char *invalid;
-    double *distance;
-    int distances; /* number of i particles with a distance to the nearest neighbour */
+    int capacity;           /* rows of `all` */
+    int first;              /* the call's first row in the backend's submission */
+    int rows;               /* all rows of the submission */
+    struct rows all, own;   /* all, and the call's own among them */
+    unsigned char *is_fine; /* [capacity] summed in double, in mode auto */
+    double *distance;       /* [capacity] of the nearest neighbours, once requested */
+    int distances;          /* number of i particles with a distance to the nearest neighbour */
     /* The backend's results, from the call's first row on. */
     struct results results;
     struct neighbour_lists lists; /* of i particles from lists_first on; the backend's memory */
     int lists_first;
 };
 
-/* Prediction of the next calls (ahead.h). Rows are i particles. */
+/* Prediction of the next calls (call_rows.h). Rows are i particles. */
 struct ahead {
     int next;               /* address of the next call's first row, if it is in order */
     int run;                /* rows in order so far */
@@ -142,8 +153,7 @@ struct session {
     struct ahead ahead;
     struct pipes pipes;
     struct grape5 grape5;
-    char *on_host; /* host copies of the arrays of a device call that several devices share */
-    size_t on_host_capacity;
+    struct on_host on_host;
     /* Force calls, those with npipes particles, and those summed in advance. */
     _Atomic int64_t calls, full_calls, calls_ahead;
     _Atomic int64_t rows_asked, rows_fine; /* i particles of the calls, and fine ones */
@@ -158,5 +168,8 @@ static inline int session_is_grape5(int64_t id) { return id > SESSION_NONE; }
 enum { SESSION_NAME = 48 };
 /* Writes the name of an id in messages to `name`, and returns it. */
 const char *session_name(int64_t id, char name[SESSION_NAME]);
+/* Reserves capacity; new pipes are zero. 0, or G6X_E_MEMORY and nothing is changed. */
+int session_grow_pipes(struct pipes *p, int capacity);
+void session_free_pipes(struct pipes *p);
 /* The session that was used last: a guess that saves the registry's lock. */
 extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/by_row.h"
 #include "core/device.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -85,12 +86,6 @@ static int octree_open_on_device(const struct options *o, int choice, void **sta
                                  struct error *err)
 {
     return open_before(&cuda_backend, o, choice, state, err);
-}
-
-static int octree_reserve(void *state, int64_t slots, struct error *err)
-{
-    struct octree *t = state;
-    return t->behind->reserve(t->direct, slots, err);
 }
 
 /* ---- j particles ---------------------------------------------------------------- */
@@ -276,8 +271,8 @@ static int octree_submit(void *state, const struct targets *targets, struct erro
     code = reserve(t, targets->ni, err);
     if (code) return code;
     t->targets = *targets;
-    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
-    t->targets.fill = NULL; /* it has been */
+    by_row_copy(targets->from, 0, targets->ni);
+    t->targets.from = NULL;
     sort_out(t);
     t->done = 0;
     return 0;
@@ -306,7 +301,6 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         .capabilities = CAN_APPROXIMATE,                                                           \
         .name = name_of,                                                                           \
         .open = open_of,                                                                           \
-        .reserve = octree_reserve,                                                                 \
         .set_j = octree_set_j,                                                                     \
         .submit = octree_submit,                                                                   \
         .collect = tree_results_finish,                                                            \
