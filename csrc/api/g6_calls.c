@@ -22,10 +22,6 @@ int api_g6_calls_open_special(int n, const int *list)
     return session_registry_open(0, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
 }
 
-int api_g6_calls_close(int64_t id) { return session_registry_close(id); }
-int api_g6_calls_npipes(void) { return options_process()->npipes; }
-int api_g6_calls_device_count(void) { return 1; }
-
 int api_g6_calls_idle(int64_t id)
 {
     int code;
@@ -185,13 +181,11 @@ int api_g6_calls_set_sort_mode(int mode)
 
 int api_g6_calls_sort_mode(void) { return atomic_load(&sort_mode); }
 
-static int read_lists(struct session *s)
+int api_g6_calls_read_lists(struct session *s)
 {
     if (s->call.made) return s->call.code;
     return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
 }
-
-int api_g6_calls_read_lists(int64_t id) { return ON_SESSION(id, read_lists); }
 
 /* ---- the low-level group ------------------------------------------------------------ */
 

@@ -8,9 +8,6 @@
 
 int api_g6_calls_open(int64_t id);
 int api_g6_calls_open_special(int n, const int *list);
-int api_g6_calls_close(int64_t id);
-int api_g6_calls_npipes(void);
-int api_g6_calls_device_count(void);
 /* Does nothing, but needs an open cluster. */
 int api_g6_calls_idle(int64_t id);
 int api_g6_calls_idle_recent(void);
@@ -35,7 +32,7 @@ int api_g6_calls_first_null(struct session *s);
 int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                       float *distance);
 
-int api_g6_calls_read_lists(int64_t id);
+int api_g6_calls_read_lists(struct session *s);
 int api_g6_calls_set_sort_mode(int mode);
 int api_g6_calls_sort_mode(void);
 

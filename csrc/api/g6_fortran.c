@@ -33,7 +33,7 @@ FORTRAN(g6_open, int *clusterid)
     if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);
     return api_g6_calls_open(clusterid ? *clusterid : 0);
 }
-FORTRAN(g6_close, int *clusterid) { return api_g6_calls_close(clusterid ? *clusterid : 0); }
+FORTRAN(g6_close, int *clusterid) { return session_registry_close(clusterid ? *clusterid : 0); }
 
 /* Takes the exported call's arguments in the same order, so that none is moved or saved. */
 static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *index, double *tj,

@@ -23,9 +23,9 @@
 /* ---- opening and closing ----------------------------------------------------------------- */
 
 FORM(g6_open_all, api_g6_calls_open(SESSION_ALL), void)
-FORM(g6_close_all, api_g6_calls_close(SESSION_ALL), void)
-FORM(g6_npipes, api_g6_calls_npipes(), void)
-FORM(get_device_count, api_g6_calls_device_count(), void)
+FORM(g6_close_all, session_registry_close(SESSION_ALL), void)
+FORM(g6_npipes, options_process()->npipes, void)
+FORM(get_device_count, 1, void)
 FORM(g6_open_special, GIVEN(ndevice, api_g6_calls_open_special(VALUE(ndevice), list)),
      IN(int, ndevice), int *list)
 FORM(g6_open_special2, GIVEN(ndevice, api_g6_calls_open_special(VALUE(ndevice), list)),
@@ -108,8 +108,8 @@ CALL(g6calc_lasthalf2np, LAST(WANT_NEAREST | WANT_DISTANCE, nnbindex, rnnb),
 
 /* ---- neighbour lists --------------------------------------------------------------------- */
 
-CALLS0(g6_read_neighbour_list, api_g6_calls_read_lists(id))
-CALL(g6_read_neighbour_list_old, api_g6_calls_read_lists(id))
+CALLS0(g6_read_neighbour_list, ON_SESSION(id, api_g6_calls_read_lists))
+CALL(g6_read_neighbour_list_old, ON_SESSION(id, api_g6_calls_read_lists))
 CALLS(g6_get_neighbour_list,
       GIVEN(ipipe &&maxlength, ON_SESSION_OR(if (nblen) *nblen = 0, id, session_force_list,
                                              VALUE(ipipe), VALUE(maxlength), nblen, nbl)),

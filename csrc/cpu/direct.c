@@ -139,10 +139,9 @@ static int reserve_slots(struct direct *d, int64_t slots, struct error *err)
 
 /* ---- sharing work ------------------------------------------------------------- */
 
-/* A force call or a packing, cut into tasks for threads. */
+/* A force call, cut into tasks for threads. */
 struct tasks {
     struct direct *d;
-    _Atomic int64_t next;
     int64_t count;
     int64_t blocks;                  /* of j */
     int64_t i_step, j_step, i_parts; /* task t: i part t % i_parts, j part t / i_parts */
@@ -150,22 +149,18 @@ struct tasks {
     struct nearest *nearest;
 };
 
-static void pack_tasks(void *argument)
+static void pack_blocks(void *direct, int64_t first, int64_t end)
 {
-    struct tasks *t = argument;
-    struct direct *d = t->d;
-    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
-        const int64_t first = k * t->j_step, last = first + t->j_step;
-        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing], first,
-                        last < t->blocks ? last : t->blocks);
-    }
+    struct direct *d = direct;
+    d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing], first,
+                    end);
 }
 
-static void sum_tasks(void *argument)
+static void sum_tasks(void *tasks, int64_t from, int64_t end)
 {
-    struct tasks *t = argument;
-    struct direct *d = t->d;
-    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
+    const struct tasks *t = tasks;
+    const struct direct *d = t->d;
+    for (int64_t k = from; k < end; k++) {
         const int64_t i = k % t->i_parts * t->i_step, first = k / t->i_parts * t->j_step;
         const int64_t n = d->job.ni - i < t->i_step ? d->job.ni - i : t->i_step;
         const int64_t last = first + t->j_step < t->blocks ? first + t->j_step : t->blocks;
@@ -247,13 +242,15 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->scale = u->scale;
     job->zero_distances = &d->zero_distances;
     job->lock = d->lock;
-    struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
+    enum { BLOCKS_AT_ONCE = 4 };
+    const int64_t blocks = ceil_div(nj, BLOCK);
     int64_t stale = 0;
-    for (int64_t b = 0; b < t.blocks; b++)
+    for (int64_t b = 0; b < blocks; b++)
         stale += __builtin_popcountll(u->memory->stale[d->packing][b]);
     const int64_t useful = stale / DIRECT_CHUNKS_PER_THREAD + 1;
-    t.count = ceil_div(t.blocks, t.j_step);
-    if (stale) threads_run(options_threads_for(useful, d->threads), pack_tasks, &t);
+    if (stale)
+        threads_each(options_threads_for(useful, d->threads), blocks, BLOCKS_AT_ONCE, pack_blocks,
+                     d);
     return 0;
 }
 
@@ -317,7 +314,7 @@ static void compute(struct direct *d, unsigned want)
         if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
         d->nearest[i].address = -1;
     }
-    threads_run(t.count < threads ? (int)t.count : threads, sum_tasks, &t);
+    threads_each(threads, t.count, 1, sum_tasks, &t);
     for (int i = 0; i < d->job.ni; i++) {
         const int64_t nearest = d->nearest[i].address;
         double sum[NSUM];

@@ -1,6 +1,5 @@
 /* backend.c - the tables of functions that a session calls. Several devices may share a force call;
  * all other calls use the first device, in its context. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/by_row.h"
@@ -8,8 +7,6 @@
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "cuda/multi_device.h"
-#include "cuda/turn.h"
-#include "util/memory.h"
 #include "g6lib.h"
 
 /* The first device, whose context is now current; NULL and an error if it cannot be used. */
@@ -31,56 +28,6 @@ static int leave(struct cuda *c, int code)
         struct cuda *c = enter(state, err);                                                        \
         c ? leave(c, call) : err->code;                                                            \
     })
-
-/* ---- the backend ------------------------------------------------------------------------ */
-
-static void cuda_close(void *state)
-{
-    if (state) cuda_multi_device_close(state);
-    memory_free(state);
-}
-
-static int cuda_open(const struct options *o, int choice, void **state, struct error *err)
-{
-    struct cuda_multi_device *m = memory_zeroed(sizeof *m);
-    if (!m) return error_set(err, G6X_E_MEMORY, "out of memory at open");
-    const int code = cuda_multi_device_open(m, o, choice, err);
-    if (code)
-        cuda_close(m);
-    else
-        *state = m;
-    return code;
-}
-
-static int neighbours(void *state, int first, int count, const double *h2,
-                      struct neighbour_lists *lists, struct error *err)
-{
-    const struct cuda_multi_device *m = state;
-    return cuda_neighbours(m->device[0], first, count, h2, lists, err);
-}
-
-/* Zero-distance pairs found by the host and by the devices. */
-static int64_t zero_distances(void *state)
-{
-    const struct cuda_multi_device *m = state;
-    int64_t all = 0;
-    for (int k = 0; k < m->devices; k++) {
-        struct cuda *c = m->device[k];
-        all += c->met_zero_distances + atomic_exchange(&c->zero_distances, 0);
-        c->met_zero_distances = 0;
-    }
-    return all;
-}
-
-static void describe(void *state, const struct options *o, char *buffer, int length)
-{
-    const struct cuda_multi_device *m = state;
-    char text[DEVICE_TEXT + 32];
-    (void)o;
-    (void)snprintf(text, sizeof text, m->devices > 1 ? "cuda %s, %d of them" : "cuda %s",
-                   m->device[0]->device.name, m->devices);
-    error_copy(text, buffer, length);
-}
 
 /* ---- callers' arrays on the device ------------------------------------------------------ */
 
@@ -320,21 +267,9 @@ int cuda_backend_tree(void *state, struct tree_request *request, struct error *e
                      cuda_device_answer(c, c->bridge->tree(&c->device, request), err));
 }
 
-static const struct backend one_mode = {
-    .open = cuda_open,
-    .set_j = cuda_multi_device_set_j,
-    .submit = cuda_multi_device_submit,
-    .collect = cuda_multi_device_collect,
-    .partials = cuda_multi_device_partials,
-    .neighbours = neighbours,
-    .zero_distances = zero_distances,
-    .describe = describe,
-    .close = cuda_close,
-};
-
 static int open_by_row(const struct options *o, int choice, void **state, struct error *err)
 {
-    return by_row_open(&one_mode, o, choice, state, err);
+    return by_row_open(&cuda_multi_device_backend, o, choice, state, err);
 }
 
 const struct backend cuda_backend = {

@@ -2,15 +2,15 @@
  * of their addresses, and returns rows of partial sums. These are merged as integers, so the bits
  * do not depend on the number of devices.
  */
-#include "core/mutants.h"
-
 #include "cuda/multi_device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/options.h"
 #include "core/by_row.h"
+#include "core/mutants.h"
+#include "core/options.h"
 #include "cuda/force.h"
 #include "python/gil.h"
 #include "util/memory.h"
@@ -27,27 +27,36 @@ enum {
     FROM_DEVICE = 3           /* times as many */
 };
 
-int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
-                           struct error *err)
+static void close_all(void *state)
+{
+    struct cuda_multi_device *m = state;
+    while (m && m->devices) cuda_device_close(m->device[--m->devices]);
+    memory_free(m);
+}
+
+/* Opens the first device, and the others if GRAPE6_DEVICES names several and this process is not an
+ * MPI rank. */
+static int open_all(const struct options *o, int choice, void **state, struct error *err)
 {
     const char *threshold = TEST_VARIABLE(GPU_THRESHOLD);
+    const struct cuda_multi_device *of = o->fine_of;
+    struct cuda_multi_device *m = memory_zeroed(sizeof *m);
     int most = 1, code = 0;
+    if (!m) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
     m->sharing_threshold = threshold && atoll(threshold) > 0 ? atoll(threshold) : SHARING_THRESHOLD;
     for (int k = 0; k < most && k < MOST_DEVICES && !code; k++) {
         code = cuda_device_open(o, choice < 0 ? choice - (k << 16) : choice + k,
                                 k + (o->fine_of ? MOST_DEVICES : 0), &m->device[k], err);
-        const struct cuda_multi_device *of = o->fine_of;
         if (!code && of && of->devices == 1 && most == 1) m->device[k]->owner = of->device[0];
         m->devices += !code;
         if (!code && o->all_devices) most = m->device[0]->device.usable;
     }
+    if (code)
+        close_all(m);
+    else
+        *state = m;
     return code;
-}
-
-void cuda_multi_device_close(struct cuda_multi_device *m)
-{
-    while (m->devices) cuda_device_close(m->device[--m->devices]);
 }
 
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj, int on_device)
@@ -130,7 +139,7 @@ static int start_alone(struct cuda_multi_device *m, const struct targets *target
     return cuda_force_start(m->device[0], &m->upload, targets, targets->share, shares, err);
 }
 
-int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err)
+static int set_j(void *state, const struct upload *u, struct error *err)
 {
     struct cuda_multi_device *m = state;
     (void)err;
@@ -140,7 +149,7 @@ int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *e
     return 0;
 }
 
-int cuda_multi_device_submit(void *state, const struct targets *targets, struct error *err)
+static int submit(void *state, const struct targets *targets, struct error *err)
 {
     struct cuda_multi_device *m = state;
     if (!share(m, targets)) return start_alone(m, targets, err);
@@ -249,8 +258,8 @@ static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, 
     return 0;
 }
 
-int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
-                              struct error *err)
+static int collect(void *state, unsigned want, int count, struct results *results,
+                   struct error *err)
 {
     struct cuda_multi_device *m = state;
     const int code = m->sharing ? finish_shares(m, want, count, err)
@@ -281,7 +290,7 @@ static int merge_partials(struct cuda_multi_device *m, struct error *err)
     return 0;
 }
 
-int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct error *err)
+static int partials(void *state, const struct partial_row **rows, struct error *err)
 {
     struct cuda_multi_device *m = state;
     struct cuda *c = m->device[0];
@@ -293,3 +302,45 @@ int cuda_multi_device_partials(void *state, const struct partial_row **rows, str
     cuda_device_leave(c);
     return code;
 }
+
+static int neighbours(void *state, int first, int count, const double *h2,
+                      struct neighbour_lists *lists, struct error *err)
+{
+    const struct cuda_multi_device *m = state;
+    return cuda_neighbours(m->device[0], first, count, h2, lists, err);
+}
+
+/* Zero-distance pairs found by the host and by the devices. */
+static int64_t zero_distances(void *state)
+{
+    const struct cuda_multi_device *m = state;
+    int64_t all = 0;
+    for (int k = 0; k < m->devices; k++) {
+        struct cuda *c = m->device[k];
+        all += c->met_zero_distances + atomic_exchange(&c->zero_distances, 0);
+        c->met_zero_distances = 0;
+    }
+    return all;
+}
+
+static void describe(void *state, const struct options *o, char *buffer, int length)
+{
+    const struct cuda_multi_device *m = state;
+    char text[DEVICE_TEXT + 32];
+    (void)o;
+    (void)snprintf(text, sizeof text, m->devices > 1 ? "cuda %s, %d of them" : "cuda %s",
+                   m->device[0]->device.name, m->devices);
+    error_copy(text, buffer, length);
+}
+
+const struct backend cuda_multi_device_backend = {
+    .open = open_all,
+    .set_j = set_j,
+    .submit = submit,
+    .collect = collect,
+    .partials = partials,
+    .neighbours = neighbours,
+    .zero_distances = zero_distances,
+    .describe = describe,
+    .close = close_all,
+};

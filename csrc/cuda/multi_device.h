@@ -19,16 +19,7 @@ struct cuda_multi_device {
     struct options options; /* upload.options */
 };
 
-/* Opens the first device, and the others if GRAPE6_DEVICES names several and this process is not an
- * MPI rank. */
-int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
-                           struct error *err);
-void cuda_multi_device_close(struct cuda_multi_device *m);
 /* Number of devices for a force call, by its size; its rows are on the host, or on a device. */
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj, int on_device);
-/* See struct backend. */
-int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err);
-int cuda_multi_device_submit(void *state, const struct targets *targets, struct error *err);
-int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
-                              struct error *err);
-int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct error *err);
+/* The sums of one mode; a state is a struct cuda_multi_device. */
+extern const struct backend cuda_multi_device_backend;

@@ -1,9 +1,8 @@
-/* turn.c - see turn.h. */
-#include "cuda/turn.h"
+/* turn.c - Hermite integrations of few particles: see arrays.h. */
+#include "cuda/arrays.h"
 
 #include <string.h>
 
-#include "cuda/arrays.h"
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "g6lib.h"
