@@ -7,8 +7,6 @@ one step moves them, are the subclasses': see :class:`Hermite` and :class:`Leapf
 from __future__ import annotations
 
 import math
-import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -17,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, CData, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
 from grape6py._arrays.quantities import Converter
-from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.events import Action, AnyEvent, Event, Events, described
 from grape6py.files.runs import writer as run_writer
@@ -27,7 +24,6 @@ from grape6py.in_units import converter_of
 from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
-from grape6py.integrators.energy_check import EnergyCheck, SpecificCheck
 from grape6py.integrators.state import EXTRA, enter, extra_of
 from grape6py.progress import Bar, multiples
 
@@ -74,34 +70,16 @@ class Integration(Changes):
 
     A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
     `_options` (backend, threads and comm, for energies), `_forces`, which is closed at the end, and
-    `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
+    `_blocks`, which moves the bodies: see :class:`grape6py.integrators.blocks.Blocks`.
     """
 
     STATE: ClassVar[Shapes]
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
     _restore: Callable[..., None]
-    _asked_to_stop: bool  # on this rank
-    _stopping: CData  # an int, read by the library, too
 
     def __init_subclass__(cls) -> None:
         enter(cls)
-
-    def _begin(self) -> None:
-        self._time = self._blocks.epoch
-        self._run_id: str = self._ranks.broadcast(uuid.uuid4().hex)
-        self._asked_to_stop = False
-        self._ids = None  # 0 to n - 1
-        self._seen = self._potential = None
-        self._stopping = ffi.new("int *")
-        self._lock = threading.RLock()
-        self._energy_check, self._specific_check = EnergyCheck(), SpecificCheck()
-        self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
-        self._events: list[Event] = []
-        # What the file that it was loaded from says of the run, for files to come: attributes of
-        # the root that are no settings, and what this rank's bodies belong to.
-        self._about: Attributes = {}
-        self._labels: numbers.Labels | None = None
 
     @classmethod
     def of(cls, bodies: Snapshot, **options: Untyped) -> Self:
@@ -180,8 +158,7 @@ class Integration(Changes):
                     agreement.same_contents("the bodies", *bodies)
             options = {"backend": backend, "precision": precision, "threads": threads}
             self._restore(mass, own | extra, outside, **options)
-            blocks_of_it: Untyped = self._blocks
-            blocks_of_it.set_counters(steps, blocks)
+            self._blocks.set_counters(steps, blocks)
             self._time = time
             if ids is not None:
                 self._set_ids(ids)
@@ -293,8 +270,7 @@ class Integration(Changes):
         with self._lock, self._ranks.agreement("step()"):
             while self._call("advance", math.inf, None, most=1) == 0:
                 pass  # a long block
-            self._seen = self._potential = None
-            self._time = self._blocks.latest()
+            self._be_at(self._blocks.latest())
         self._after_step()
 
     def evolve(
@@ -425,8 +401,7 @@ class Integration(Changes):
                 if moved is None and not self._stopping[0] and self.time < goal:
                     self._time = goal
                 if moved or moved is None:
-                    self._seen = self._potential = None
-                    self._time = max(self._blocks.latest(), self._time)
+                    self._be_at(max(self._blocks.latest(), self._time))
             shown(self._time)
             if moved:
                 self._after_step()
@@ -436,8 +411,7 @@ class Integration(Changes):
             if moved is None and goal == target:
                 break
         if not self._stopping[0] and self.time < target:  # a callback may have gone farther
-            self._time = target
-            self._seen = self._potential = None
+            self._be_at(target)
             shown(target)
 
     def _look_at_events(self, events: Events) -> None:
@@ -459,8 +433,7 @@ class Integration(Changes):
                 continue
             watch.note(who, sighting.time)
             blocks.look_again()
-            self._time = max(sighting.time, self.time)
-            self._seen = self._potential = None
+            self._be_at(max(sighting.time, self.time))
             if sighting.other is None:
                 assert events.escape is not None
                 return [(events.escape.action, Event("escape", sighting.time, who, watch.farther))]

@@ -1,29 +1,22 @@
-"""What block steps share: the setup, the loop's state, and how they go on with other bodies.
-
-:class:`Blocks` is the base of :class:`~.hermite_steps.HostBlocks` and
-:class:`~.hermite_device.DeviceBlocks`, which have the arrays.
-"""
+"""Block steps: bodies moved one block at a time by the library, and how they go on with others."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
+from typing import NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, Shapes, State, Untyped
+from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, State, Untyped
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import NotOpenError
+from grape6py.integrators.hermite_arrays import HostArrays, Setup
+from grape6py.integrators.hermite_start import begin_all, begin_some
 from grape6py.integrators.watch import Sighting, Watch
 from grape6py.progress import next_multiple
 from grape6py.ranks.one_rank import ONE
-
-if TYPE_CHECKING:
-    from grape6py._lib.cluster import Board
-    from grape6py.integrators.external import External
-    from grape6py.ranks.ranks import Ranks
 
 Values = TypeVar("Values", bound=AnyArray)
 
@@ -31,59 +24,18 @@ Values = TypeVar("Values", bound=AnyArray)
 # 2^53 smallest steps, which is 2^23 largest ones.
 SMALLEST = 2.0**-30
 
-# Arrays by body, in which the whole state of the integration lies.
-STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
-
-# Of the bodies of a block, in their first rows; names of the state and of these as the library's.
-BLOCK: Shapes = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
-WATCHED: Shapes = {"close": (), "left": ()}
-OUTSIDE: Shapes = {"field_acc": (3,), "field_jerk": (3,)}  # in a field
-
-# Of bodies in a field whose frame moves: its work per mass since the epoch, its power and the
-# derivative of that at t.
-WORK: Shapes = {"work": (), "power": (), "rate": ()}
-NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
-
 # Between two calls of the library Ctrl-C works, and the bar moves.
 _SECONDS = 0.05
 _MOST = 32  # blocks between two looks of several ranks, whose clocks differ
 _TO_BE_REPEATED = lib.G6X_HERMITE_PAUSED, lib.G6X_HERMITE_MERGE  # returns within a block
 
-# Error of a pair term, and of a position whose difference is computed as it is, by mode. Where mode
-# auto sums in double, the library knows it.
-_NOISE = {"grape": (2.0**-24, 0.0), "single": (2.0**-24, 2.0**-24), "double": (2.0**-52, 0.0)}
-_NOISE["auto"] = _NOISE["grape"]
-
 # Of blocks, what those that go on from them have, too.
 KEPT = "steps", "blocks", "clamped", "clamped_time", "force_seconds", "watch", "epoch", "work_done"
-
-# A body whose acceleration or jerk has changed by more than this when others came, went or changed
-# takes its first step anew.
-CHANGED = 0.01
 
 
 def power_of_two(step: float) -> float:
     """The power of two that is not above a step."""
     return 2.0 ** (math.frexp(step)[1] - 1)
-
-
-class Setup(NamedTuple):
-    """What block steps depend on, besides the bodies' places and velocities.
-
-    `rule` is eta of Aarseth's criterion, smallest step, largest step; each of the corrector passes
-    has a force call. The session of `board`, in mode `precision`, holds nothing else. All
-    `ranks` have the same bodies, and share the sums.
-    """
-
-    board: Board
-    precision: str
-    mass: Floats
-    rule: tuple[float, float, float]
-    passes: int
-    eps: float = 0.0
-    G: float = 1.0
-    external: External | None = None
-    ranks: Ranks = ONE
 
 
 class Moment(NamedTuple):
@@ -98,29 +50,14 @@ class Moment(NamedTuple):
 class Blocks:
     """n bodies, each at its own time, moved block by block.
 
-    Where the arrays are, and what computes with them, is the subclasses' business. Bodies without
-    mass, which do not act, are the last ones there: `_order` are the callers' numbers of the rows,
-    `_rows` the rows of the callers' bodies; None if they are equal. Times of the arrays count from
-    `epoch`.
+    Where they are, and what computes with them there, is the business of `bodies`, of the class
+    `kind`. Bodies without mass, which do not act, are the last ones there: `_order` are the
+    callers' numbers of the rows, `rows` the rows of the callers' bodies; None if they are equal.
+    Times of the arrays count from `epoch`.
     """
 
-    # Of the subclasses: move blocks by the library, and give the board all bodies.
-    _evolve: Callable[[CData], int]
-    _send: Callable[[], None]
-    # Let a function add its field to forces at a time; bring together what the ranks have summed of
-    # the block; read the first rows of its arrays by name.
-    _add_field: Callable[[External, float, int], None]
-    _merge: Callable[[], None]
-    _block_rows: Callable[[str, int], Untyped]
-    state: Callable[[], State]
-    put: Callable[[Mapping[str, Floats]], None]
-    _found_at: Callable[[float], Moment]
-    _latest_of_all: Callable[[], float]
-    _restart: Callable[[Bools, Moment | None, float], None]
-    _restart_rows: Callable[[Int32s, float], None]
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup, mass, eps = setup, setup.mass, setup.eps
+    def __init__(self, setup: Setup, kind: type[HostArrays] = HostArrays) -> None:
+        self.setup, mass = setup, setup.mass
         self.mass, self.rule, self._board = mass, setup.rule, setup.board
         self.external, self._ranks = setup.external, setup.ranks
         self.epoch = 0.0
@@ -132,38 +69,28 @@ class Blocks:
         self._looked: tuple[float, Moment] | None = None  # when, and what was there
         self.watch = Watch()
         self.sighted: list[Sighting] = []  # of the block under way
-        frame = None if self.external is None else self.external.frame
-        self.arrays = STATE if frame is None else STATE | WORK
-        self.block_arrays = BLOCK | WATCHED | ({} if self.external is None else OUTSIDE)
         self.work_done = 0.0  # before the epoch
         self._work = 0.0  # up to the time that was looked at last
-        self._eps2 = eps * eps
         self._evolution = ffi.new(
-            "struct g6x_evolution *", {"eps2": self._eps2, "passes": setup.passes}
+            "struct g6x_evolution *", {"eps2": setup.eps * setup.eps, "passes": setup.passes}
         )
         heavy = mass != 0
         self.acting = int(np.count_nonzero(heavy))
         self._order: Int32s | None = None
-        self._rows: Int32s | None = None
+        self.rows: Int32s | None = None
         if not heavy[: self.acting].all():
             self._order = np.argsort(~heavy, kind="stable").astype(np.int32)
-            self._rows = np.argsort(self._order).astype(np.int32)
-        acting = self._in(mass) * setup.G if setup.G != 1 else self._in(mass)
-        self._mass = np.ascontiguousarray(acting)
-        # The error of a force is that of its terms. Their sum without signs is at least the force,
-        # and pot^2 over the mass of the others (Cauchy and Schwarz).
-        others = np.maximum(math.fsum(self._mass) - self._mass, 0.0)
-        self._noise = _NOISE[setup.precision]
-        rounding = np.full(len(mass), self._noise[0])
-        self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
+            self.rows = np.argsort(self._order).astype(np.int32)
+        acting = self.to_rows(mass)
+        self.bodies = kind(setup, acting * setup.G if setup.G != 1 else acting, self.acting)
 
-    def _in(self, array: Values) -> Values:
+    def to_rows(self, array: Values) -> Values:
         """The callers' array in the order of the rows."""
         return array if self._order is None else cast("Values", array[self._order])
 
-    def _out(self, array: Values) -> Values:
+    def _to_callers(self, array: Values) -> Values:
         """Rows in the callers' order."""
-        return array if self._rows is None else cast("Values", array[self._rows])
+        return array if self.rows is None else cast("Values", array[self.rows])
 
     @property
     def n(self) -> int:
@@ -173,15 +100,38 @@ class Blocks:
         """Go on counting from there."""
         self.steps, self.blocks = steps, blocks
 
+    def state(self) -> State:
+        """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
+        own, fetch = self.bodies.own, self.bodies.fetch
+        found = {name: self._to_callers(fetch(array)) for name, array in own.items()}
+        return found | ({"work_done": np.array(self.work_done)} if self.work_done else {})
+
+    def put(self, state: Mapping[str, Floats]) -> None:
+        """Take NumPy's arrays over, by name."""
+        names = state.keys() & self.bodies.own.keys()
+        self.bodies.put({name: self.to_rows(np.asarray(state[name], float)) for name in names})
+        self.work_done = float(state.get("work_done", self.work_done))
+        self._sent, self._looked = False, None
+
+    def on_host(self) -> Blocks:
+        """The same integration in NumPy's arrays, whose sums are not shared; this one, if it is."""
+        if type(self.bodies) is HostArrays:
+            return self
+        host = Blocks(self.setup._replace(ranks=ONE))
+        host.put(self.state())
+        for name in KEPT:
+            setattr(host, name, getattr(self, name))
+        return host
+
     # ---- times -----------------------------------------------------------------------------------
 
     def latest(self) -> float:
         """The latest of the bodies' times, at least the epoch."""
-        return self.epoch + self._latest_of_all()
+        return self.epoch + self.bodies.latest
 
     def _since_epoch(self, time: float) -> float:
         """A time as the arrays count it; that of the last block is just that."""
-        latest = self._latest_of_all()
+        latest = self.bodies.latest
         return latest if time == self.epoch + latest else time - self.epoch
 
     def _end_by(self, target: float) -> float:
@@ -218,13 +168,15 @@ class Blocks:
         e.most_blocks = most
         e.stop = ffi.NULL if stop is None else stop
         e.pause = self.external is not None and self.external.function is not None
+        if self.external is not None:
+            self.external.epoch = self.epoch
         e.closer, e.farther, e.centre = self.watch.closer, self.watch.farther, self.watch.centre
         goes_on, began = 0, _clock.seconds()
         try:
             with self._ranks.sharing_errors():  # of a rank, while others wait for it
-                while (goes_on := self._evolve(e)) in _TO_BE_REPEATED:
+                while (goes_on := self.bodies.evolve(e)) in _TO_BE_REPEATED:
                     if goes_on == lib.G6X_HERMITE_MERGE:
-                        self._merge()
+                        self.bodies.merge(e)
                     else:
                         self._call_function(self.block_end, e.ni)
                         if self._has_to_return(
@@ -250,10 +202,25 @@ class Blocks:
 
     def _call_function(self, time: float, ni: int) -> None:
         """Let the function of the field add it to the forces on the first rows of the block."""
-        external = self.external
+        external, bodies = self.external, self.bodies
         assert external is not None
-        with self._ranks.agreement("a field"):  # before any rank moves a body
-            self._add_field(external, time, ni)
+        with self._ranks.agreement("a field"), bodies.using():  # before any rank moves a body
+            names = "xi", "vi", "field_acc", "field_jerk"
+            pos, vel, acc, jerk = (bodies.block[name][:ni] for name in names)
+            acc[...], jerk[...] = 0.0, 0.0
+            external.add(time, pos, vel, acc, jerk, bodies.xp)
+
+    def force(self, ni: int, time: float) -> None:
+        """Find all forces on the first rows of the block."""
+        external, began = self.external, _clock.seconds()
+        self.bodies.sums(ni, time)
+        self.force_seconds += _clock.seconds() - began
+        if external is not None:
+            external.reach(self.epoch + time)
+            external.epoch = self.epoch
+            if external.function is not None:
+                self._call_function(self.epoch + time, ni)
+            self.bodies.add_field(ni, time)
 
     def at(self, time: float) -> Moment:
         """All bodies at a time not after the next block's.
@@ -267,6 +234,39 @@ class Blocks:
                 self._looked = time, self._found_at(time)
         return self._looked[1]
 
+    def _found_at(self, time: float) -> Moment:
+        bodies = self.bodies
+        if "work" in bodies.own and type(bodies) is not HostArrays:  # which is summed there
+            host, self._sent = self.on_host(), False
+            moment = host.at(time)
+            self._work, self.force_seconds = host._work, host.force_seconds
+            return moment
+        time = self._since_epoch(time)
+        if (bodies.fetch(bodies.own["t"]) == time).all():
+            found = [bodies.fetch(bodies.own[name]) for name in Moment._fields]
+        else:
+            found = self._brought_to(time)
+        if "work" in bodies.own:
+            work = math.fsum(self.to_rows(self.mass) * bodies.work_until(time))
+            self._work = self.work_done + work
+        return Moment(*map(self._to_callers, found))
+
+    def _brought_to(self, time: float) -> list[Floats]:
+        """Arrays of a Moment, of the rows."""
+        bodies, external, fetch = self.bodies, self.external, self.bodies.fetch
+        if self._evolution.ni:  # of a block that was left half way
+            self._sent = False
+        self._ready()
+        bodies.predict(bodies.choose(), time)
+        self.force(self.n, time)
+        # The derivatives may be those of the corrected block.
+        found = [fetch(bodies.block[name]) for name in ("xi", "vi", "acc", "jerk")]
+        if bodies.corrector_adds_field and external is not None and external.function is None:
+            external.add(self.epoch + time, *found)
+        bodies.correct(time)
+        found[:2] = (fetch(bodies.block[name]) for name in ("xi", "vi"))
+        return found
+
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""
         self._evolution.stage = min(self._evolution.stage, lib.G6X_HERMITE_PAUSED)
@@ -278,19 +278,23 @@ class Blocks:
 
     def _sightings(self) -> list[Sighting]:
         """What has happened in the block under way, in the order of its times."""
-        ni = self._evolution.ni
-        address = self._block_rows("address", ni)
+        ni, bodies = self._evolution.ni, self.bodies
+
+        def rows(name: str) -> AnyArray:
+            return bodies.fetch(bodies.block[name][:ni])
+
+        address = rows("address")
         number = address if self._order is None else self._order[address]
         found = []
         if self.watch.closer:
-            near = self._block_rows("nearest", ni)
+            near = rows("nearest")
             near = near if self._order is None else self._order[near]
-            for row in np.flatnonzero(np.isfinite(close := self._block_rows("close", ni))):
+            for row in np.flatnonzero(np.isfinite(close := rows("close"))):
                 found.append(
                     Sighting(self.epoch + float(close[row]), int(number[row]), int(near[row]))
                 )
         if self.watch.farther:
-            for row in np.flatnonzero(np.isfinite(left := self._block_rows("left", ni))):
+            for row in np.flatnonzero(np.isfinite(left := rows("left"))):
                 found.append(Sighting(self.epoch + float(left[row]), int(number[row]), None))
         return sorted(found, key=lambda s: (s.time, s.body, -1 if s.other is None else s.other))
 
@@ -312,11 +316,26 @@ class Blocks:
             self._send()
             self._sent = True
 
+    def _send(self) -> None:
+        """Give the board all bodies, after a start or an interruption."""
+        self._evolution.ni = self._evolution.stage = 0
+        self.bodies.send()
+
     # ---- other bodies ----------------------------------------------------------------------------
 
     def start(self, eta_start: float) -> None:
         """Take forces at the epoch and choose the first steps."""
-        self._restart(np.ones(self.n, bool), None, eta_start)
+        self._begin(begin_all, np.ones(self.n, bool), None, eta_start)
+
+    def _begin(self, how: Callable[..., None], *arguments: Untyped) -> None:
+        """Let bodies begin, as hermite_start.py does it on the host."""
+        host = self.on_host()
+        host._send()
+        how(host, *arguments)
+        host._sent = False
+        if host is not self:
+            self.force_seconds = host.force_seconds
+            self.put(host.state())
 
     def replaced(
         self,
@@ -336,7 +355,7 @@ class Blocks:
         take forces anew; their steps stay, but for those whose force is another one now.
         """
         setup = self.setup._replace(mass=mass)
-        new = type(self)(setup)
+        new = type(self)(setup, type(self.bodies))
         for name in KEPT:
             setattr(new, name, getattr(self, name))
         old, there = self.state(), rows >= 0
@@ -345,7 +364,7 @@ class Blocks:
         acts = acts or bool(mass[changed | ~there].any())
         since = self._since_epoch(time)
         fitting = self._fitting_step(since)
-        state = {name: np.zeros((len(mass), *shape)) for name, shape in self.arrays.items()}
+        state = {name: np.zeros((len(mass), *old[name].shape[1:])) for name in self.bodies.own}
         for name, array in state.items():
             array[there] = old[name][rows[there]]
         anew = changed | ~there
@@ -355,7 +374,7 @@ class Blocks:
             state["t"][anew], state["dt"][anew] = since, fitting
             new.put(state)
             if anew.any():
-                new._restart_rows(np.flatnonzero(anew).astype(np.int32), eta_start)
+                new._begin(begin_some, np.flatnonzero(anew).astype(np.int32), eta_start)
             return new
         moment = self.at(time)
         before = Moment(*(np.zeros((len(mass), 3)) for _ in range(4)))
@@ -363,7 +382,7 @@ class Blocks:
             to[there] = array[rows[there]]
         new.epoch, new.work_done = time, self._work
         new.put(state | {"pos": pos, "vel": vel, "t": np.zeros(len(mass))})
-        new._restart(anew, before, eta_start)
+        new._begin(begin_all, anew, before, eta_start)
         return new
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:
@@ -389,28 +408,3 @@ class Blocks:
             if step < smallest:
                 return None
         return step
-
-
-def first_steps(
-    acc: Floats,
-    jerk: Floats,
-    pot: Floats,
-    falling: Floats,
-    eta_start: float,
-    rule: tuple[float, float, float],
-) -> Floats:
-    """First steps of bodies; `falling` is the time in which the field changes for one that falls.
-
-    A step is the largest power-of-two fraction of the largest step that is not above
-    eta_start min(|a| / |da/dt|, sqrt(-pot) / |a|); the second term is for bodies at rest,
-    whose da/dt is zero, and is left out without potential; `falling` takes its place if shorter.
-    """
-    a, j = (np.sqrt((d * d).sum(axis=1)) for d in (acc, jerk))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_rest = np.where(pot != 0, np.sqrt(np.abs(pot)) / a, np.inf)
-        of_rest = np.where(j == 0, np.fmin(of_rest, falling), of_rest)
-        requested = eta_start * np.fmin(a / j, of_rest)
-    _, smallest, largest = rule
-    level = np.frexp(np.where(requested < largest, requested, largest) / largest)[1] - 1
-    steps: Floats = np.maximum(np.ldexp(largest, np.minimum(level, 0)), smallest)
-    return steps

@@ -17,8 +17,6 @@ from grape6py.integrators.quantities import Quantities
 from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from grape6py._arrays.kinds import (
         AnyArray,
         Attributes,
@@ -48,8 +46,6 @@ class Changes(Quantities):
         "pos": "kick(ids, pos=new - old)",
         "vel": "kick(ids, vel=new - old)",
     }
-    # Of the subclasses: blocks of other bodies; see Blocks.replaced.
-    _replaced: Callable[[Floats, Floats, Floats, Int32s, Bools], Untyped]
 
     def add(
         self, mass: Numbers, pos: Numbers, vel: Numbers, *, ids: Numbers | None = None
@@ -277,14 +273,15 @@ class Changes(Quantities):
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         with self._ranks.agreement("a change of bodies"):  # on all ranks, or on none
-            new = self._replaced(mass, pos, vel, rows, changed)
+            start = self._settings.get("eta_start")  # which Leapfrog has not
+            new = self._call("replaced", mass, pos, vel, rows, changed, time, start)
         self._last_id = max(self._last_id, self._largest_id())
         self._net_change += new.n - self._blocks.n
         self._blocks = new
         self._energy_change += after - before
         self._specific_check = SpecificCheck()
         self._set_ids(ids)
-        self._time, self._seen, self._potential = time, None, None
+        self._be_at(time)
         number = {i: k for k, i in enumerate(ids.tolist())}
         self._blocks.watch.renew(number, pos, time)
         for known in self._owners.from_each(self._blocks.watch.until):

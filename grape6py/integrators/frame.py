@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays import validate
+from grape6py._lib.cluster import Board
+from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError
-from grape6py.forces.grape6 import Grape6
-from grape6py.integrators.blocks import SMALLEST, Setup, power_of_two
-from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.integrators.blocks import SMALLEST, Blocks, power_of_two
+from grape6py.integrators.hermite_arrays import Setup
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CData, Floats
@@ -49,13 +50,13 @@ class Frame:
     def _begin(self, node: Floats | None) -> None:
         """Begin at the start, or at a node."""
         field = self._external.alone()
-        self._session = Grape6(backend="cpu", precision="double", threads=1)
+        board = Board({"precision": PRECISIONS["double"], "threads": 1}, BACKENDS["cpu"])
         pos, vel = self.start[:1], self.start[1:]
         turning = float(turning_times(field, pos, vel)[0])
         longest = power_of_two(turning if math.isfinite(turning) else 1.0)
         rule = _ETA, longest * SMALLEST, longest
-        setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
-        self._blocks = HostBlocks(setup)
+        setup = Setup(board, "double", np.zeros(1), rule, 2, external=field)
+        self._blocks = Blocks(setup)
         if node is None:
             self._blocks.put({"pos": pos, "vel": vel})
             self._blocks.start(math.sqrt(_ETA))

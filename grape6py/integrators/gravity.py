@@ -4,10 +4,9 @@ Each of the `ranks` gives bodies of its own and gets their forces.
 
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_arrays.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
-`is_open`, :meth:`close`; and `forces(mass, pos, rows=None, last=None)`: accelerations of and
-potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
-that these do not drift. One that is to have some accuracy goes by `last`, the last accelerations of
-all bodies, if they are known. With ranks all of them make each call, with rows or without.
+`is_open`, :meth:`close`; and `forces(of, rows=None)`: accelerations of and potentials at all bodies
+of Sources, or those of some rows. A tree's forces on all bodies add up to zero, so that these do
+not drift. With ranks all of them make each call, with rows or without.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -134,6 +133,18 @@ def is_tree(backend: str) -> bool:
         return "tree" in session.backend
 
 
+class Sources(NamedTuple):
+    """Bodies of this rank, the first of which is number `first` among those of all.
+
+    A tree that is to have some accuracy goes by `last`, their last accelerations, if known.
+    """
+
+    mass: DeviceArray
+    pos: DeviceArray
+    first: int = 0
+    last: DeviceArray = None
+
+
 class _Gravity:
     """What all kinds share."""
 
@@ -174,15 +185,13 @@ class DirectGravity(_Gravity):
         super().close()
         self._session.close()
 
-    def forces(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: DeviceArray = None
-    ) -> tuple[Floats, Floats]:
+    def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[Floats, Floats]:
         self._check_open()
+        mass, pos, first, _ = of
         heavy = mass != 0
         with self.ranks.agreement("a sum") as agreement:
             some_are_light = agreement.maximum(not heavy.all())
         all_act = not some_are_light.value
-        first = 0 if rows is None and all_act else self.ranks.numbered(len(mass))[0]
         which: Attributes = {} if rows is None else {"pos": pos[rows], "index": first + rows}
         if all_act:
             self._session.set_particles(mass, pos)
@@ -227,36 +236,32 @@ class Trees(_Gravity):
             self.backend = f"cuda-tree {self.arrays.name}"
         self._options = tree_backends.options_of(self._threads, None)
 
-    def _last_acc(self, last: DeviceArray, rows: DeviceArray) -> DeviceArray:
-        """Absolute values of the last accelerations of the targets, for an accuracy."""
-        if last is None or self._walk.get("accuracy") is None:
-            return None
-        return lengths(last if rows is None else last[rows])
+    def _targets(self, of: Sources, rows: DeviceArray) -> Targets:
+        """All bodies or some, and for an accuracy the absolute values of their accelerations."""
+        last = None if self._walk.get("accuracy") is None else of.last
+        if rows is None:
+            return Targets(None, last_acc=None if last is None else lengths(last))
+        return Targets(
+            of.pos[rows], number=rows, last_acc=None if last is None else lengths(last[rows])
+        )
 
-    def forces(
-        self,
-        mass: DeviceArray,
-        pos: DeviceArray,
-        rows: DeviceArray = None,
-        last: DeviceArray = None,
-    ) -> tuple[DeviceArray, DeviceArray]:
+    def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
-        n, setting = len(mass), self._setting.replaced(momentum=rows is None)
+        n, setting = len(of.mass), self._setting.replaced(momentum=rows is None)
         if self.device is not None and not n:
-            return pos, mass
-        at = None if rows is None else pos[rows]
-        targets = Targets(at, number=rows, last_acc=self._last_acc(last, rows))
+            return of.pos, of.mass
+        targets = self._targets(of, rows)
         if self.device is not None and not _are_few(self._walk, _THERE_AND_BACK * n):
             of_tree, on = by_bound(setting), targets
             if _are_few(self._walk, n, on_device=True):
                 of_tree, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
             tree = DeviceTree(*self.device, of_host=True)
             with contextlib.suppress(Unresolved), device_tree.turn:
-                tree.build(None, pos, mass, None)
+                tree.build(None, of.pos, of.mass, None)
                 return self._warned_of(tree.sum(of_tree, on))
         if _are_few(self._walk, n):
             setting = setting.replaced(theta=0.0, accuracy=_ANY_ACCURACY)
-        given = pos, mass, None
+        given = of.pos, of.mass, None
         with contextlib.closing(Replica(self.arrays.xp, self._options, *given)) as replica:
             return self._warned_of(replica.ask("forces", setting, targets))
 
@@ -296,21 +301,16 @@ class SharedTrees(Trees):
             work = self.arrays.xp.full(len(mass), mean)
         return Tree(mass, pos, work=work, **self._where)
 
-    def forces(
-        self,
-        mass: DeviceArray,
-        pos: DeviceArray,
-        rows: DeviceArray = None,
-        last: DeviceArray = None,
-    ) -> tuple[Floats, Floats]:
+    def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[Floats, Floats]:
         self._check_open()
-        which, walk = {}, {k: value for k, value in self._walk.items() if k != "few_bodies"}
-        with self._tree(mass, pos) as tree:
+        targets = self._targets(of, rows)
+        which: Attributes = {"last_acc": targets.last_acc}
+        walk = {k: value for k, value in self._walk.items() if k != "few_bodies"}
+        with self._tree(of.mass, of.pos) as tree:
             if _are_few(self._walk, len(tree)):
                 walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
-            which["last_acc"] = self._last_acc(last, rows)
             if rows is not None:
-                which |= {"targets": pos[rows], "self_index": tree.first + rows}
+                which |= {"targets": targets.pos, "self_index": of.first + rows}
             found = tree.forces(**which, **walk, eps=self._eps, momentum=rows is None)
             self._learn(tree, rows is None)
         return found.acc, found.pot

@@ -15,14 +15,14 @@ from grape6py.forces.grape6 import Grape6
 from grape6py.in_units import takes_quantities
 from grape6py.integrators import external
 from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings
-from grape6py.integrators.blocks import STATE, Setup, power_of_two
-from grape6py.integrators.hermite_device import DeviceBlocks
-from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.integrators.blocks import Blocks, power_of_two
+from grape6py.integrators.hermite_arrays import STATE, HostArrays, Setup
+from grape6py.integrators.hermite_device import DeviceArrays
 from grape6py.integrators.time_scale import time_scale
 from grape6py.units import Units
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Bools, Floats, Int32s, Numbers, State, Untyped
+    from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
@@ -107,7 +107,7 @@ class Hermite(Integration):
 
     STATE = STATE
     _forces: Grape6
-    _blocks: HostBlocks | DeviceBlocks
+    _blocks: Blocks
 
     def __init__(
         self,
@@ -217,18 +217,6 @@ class Hermite(Integration):
         self._begin()
         self._warned = False
 
-    def _replaced(
-        self,
-        mass: Floats,
-        pos: Floats,
-        vel: Floats,
-        rows: Int32s,
-        changed: Bools,
-    ) -> HostBlocks | DeviceBlocks:
-        given = mass, pos, vel, rows, changed, self.time, self._settings["eta_start"]
-        new: HostBlocks | DeviceBlocks = self._call("replaced", *given)
-        return new
-
     @property
     def jerk(self) -> Floats:
         """Time derivatives of :attr:`acc`; shape (n, 3), read-only."""
@@ -239,13 +227,12 @@ class Hermite(Integration):
         try:
             return super()._call(name, *arguments, **options)
         except Grape6Error:
-            blocks: Untyped = self._blocks
             board = self._forces._board
-            on_device = isinstance(blocks, DeviceBlocks)
+            on_device = isinstance(self._blocks.bodies, DeviceArrays)
             is_lost = on_device and board.is_open and board.option("DEVICE") < 0
             if not is_lost or self._ranks.size > 1:  # of which none goes on alone
                 raise
-            self._blocks = blocks.on_host()
+            self._blocks = self._blocks.on_host()
             return super()._call(name, *arguments, **options)
 
     def _after_step(self) -> None:
@@ -260,12 +247,12 @@ class Hermite(Integration):
             )
 
 
-def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
+def _blocks(setup: Setup) -> Blocks:
     """Blocks of bodies that live where the sessions of all ranks compute."""
     with setup.ranks.agreement("the bodies") as agreement:
         agreement.same_contents("the precisions", setup.precision)
         is_on_host = agreement.maximum(setup.board.option("DEVICE") < 0 or not _has_cupy())
-    return HostBlocks(setup) if is_on_host.value else DeviceBlocks(setup)
+    return Blocks(setup, HostArrays if is_on_host.value else DeviceArrays)
 
 
 def _has_cupy() -> bool:

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import (
         AnyArray,
         Attributes,
-        Bools,
         Floats,
-        Int32s,
         Numbers,
         State,
         UInt64s,
@@ -250,12 +248,6 @@ class Leapfrog(Integration):
 
     def _set_ids(self, ids: UInt64s) -> None:
         self._blocks.set_ids(ids)
-
-    def _replaced(
-        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, changed: Bools
-    ) -> Leaps:
-        new: Leaps = self._call("replaced", mass, pos, vel, rows, self.time)
-        return new
 
     def _sighted(self) -> list[tuple[Sighting, tuple[int, ...]]]:
         return [(sighting, (sighting.body,)) for sighting in self._blocks.sighted]

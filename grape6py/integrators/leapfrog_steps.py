@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Int32s, State, UInt64s
+from grape6py._arrays.kinds import Attributes, Bools, DeviceArray, Floats, Int32s, State, UInt64s
 from grape6py.integrators.blocks import Moment
+from grape6py.integrators.gravity import Sources
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
 from grape6py.integrators.watch import Sighting, Watch
 from grape6py.progress import next_multiple
@@ -117,7 +118,9 @@ class Leaps:
             own = {"t": fetch(bodies.t), "dt": fetch(bodies.dt)}
         return own | found
 
-    def replaced(self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, time: float) -> Self:
+    def replaced(
+        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, _: Bools, time: float, __: None
+    ) -> Self:
         """The integration of other bodies from a time on, which becomes the epoch."""
         bodies = self._bodies
         new = type(self)(
@@ -302,7 +305,8 @@ class Leaps:
         mass = bodies.mass if self._G == 1 else bodies.mass * self._G
         began = _clock.seconds()
         with self._arrays.using():
-            acc, pot = self._gravity.forces(mass, at, rows, bodies.acc)
+            of = Sources(mass, at, self.first, bodies.acc)
+            acc, pot = self._gravity.forces(of, rows)
             if self.external is not None:
                 with self._ranks.agreement("the field"):
                     self._add_field(self.external, at, vel, rows, acc, time)

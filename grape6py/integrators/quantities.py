@@ -7,6 +7,7 @@ all ranks, which all ask for.
 from __future__ import annotations
 
 import threading
+import uuid
 import warnings
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,7 @@ import numpy as np
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
 from grape6py._arrays.closed import Closed
+from grape6py._lib.library import ffi
 from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, SpecificCheck, remedies
 from grape6py.models import Particles
@@ -27,11 +29,10 @@ if TYPE_CHECKING:
 
     from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
     from grape6py.bound_pairs import Binaries
+    from grape6py.events import Event
     from grape6py.forces.grape6 import Grape6
-    from grape6py.integrators.blocks import Moment
+    from grape6py.integrators.blocks import Blocks, Moment
     from grape6py.integrators.gravity import Gravity
-    from grape6py.integrators.hermite_device import DeviceBlocks
-    from grape6py.integrators.hermite_steps import HostBlocks
     from grape6py.integrators.leapfrog_steps import Leaps
     from grape6py.ranks.ranks import Ranks
 
@@ -51,26 +52,39 @@ class Quantities(Closed):
     _settings: Attributes
     _options: Attributes
     _forces: Grape6 | Gravity
-    _blocks: HostBlocks | DeviceBlocks | Leaps
+    _blocks: Blocks | Leaps
 
     _library: str | None = None  # whose arrays the bodies came in
     _G: float
-    _time: float
-    _ids: UInt64s | None
-    _seen: Moment | None
-    _potential: Floats | None
-    _energy_check: EnergyCheck
-    _specific_check: SpecificCheck
     _last_id = -1  # the largest that a body had, if it has gone
-    _first_energy: float | None  # without changes; known if an event asks for it
-    _energy_change: float
-    _net_change: int
-    _lock: threading.RLock  # of a thread that moves the bodies or looks at them
 
     def _take_ranks(self, comm: Untyped) -> None:
         """Be one of the ranks of a communicator, or the only one."""
         self._ranks = ranks_of(comm)
         self._owners = self._ranks if self.SHARES_BODIES else ONE
+
+    def _begin(self) -> None:
+        """Begin a run, at the epoch of the blocks."""
+        self._be_at(self._blocks.epoch)
+        self._run_id: str = self._ranks.broadcast(uuid.uuid4().hex)
+        self._ids: UInt64s | None = None  # 0 to n - 1
+        self._asked_to_stop = False  # on this rank
+        self._stopping = ffi.new("int *")  # read by the library, too
+        self._lock = threading.RLock()  # of a thread that moves the bodies or looks at them
+        self._energy_check, self._specific_check = EnergyCheck(), SpecificCheck()
+        self._first_energy: float | None = None  # without changes; known if an event asks for it
+        self._energy_change, self._net_change = 0.0, 0
+        self._events: list[Event] = []
+        # What the file that it was loaded from says of the run, for files to come: attributes of
+        # the root that are no settings, and what this rank's bodies belong to.
+        self._about: Attributes = {}
+        self._labels: ids.Labels | None = None
+
+    def _be_at(self, time: float) -> None:
+        """Forget what has been seen at other times."""
+        self._time = time
+        self._seen: Moment | None = None
+        self._potential: Floats | None = None
 
     def __len__(self) -> int:
         return self.n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
 from grape6py._arrays.quantities import Converter
+from grape6py._lib.cluster import Board
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import (
     ArgumentError,
@@ -22,7 +24,6 @@ from grape6py.errors import (
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import reader as run_reader
 from grape6py.files.storage import output_file
-from grape6py.forces.grape6 import Grape6
 from grape6py.integrators import external
 from grape6py.integrators.state import EXTRA, extra_of, integrator
 from grape6py.ranks.one_rank import ONE, ranks_of
@@ -138,9 +139,9 @@ def _backend(name: str, options: Attributes) -> Attributes:
 
 
 def _has_gpu() -> bool:
-    with Grape6() as session:
-        session._board.prepare_for(0, 0)
-        return session._board.option("DEVICE") >= 0
+    with contextlib.closing(Board({}, None)) as board:
+        board.prepare_for(0, 0)
+        return board.option("DEVICE") >= 0
 
 
 def _last_whole(

@@ -15,8 +15,8 @@ from grape6py import Grape6, Hermite, archive, errors, fields, plummer, two_body
 from grape6py._lib.library import ffi, lib
 from grape6py.events import Encounter
 from grape6py.integrators import blocks
-from grape6py.integrators.hermite_device import DeviceBlocks
-from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.integrators.hermite_arrays import HostArrays
+from grape6py.integrators.hermite_device import DeviceArrays
 
 pytestmark = pytest.mark.backends("cuda")
 
@@ -25,7 +25,7 @@ N = 200
 
 def on_gpu(call, *arguments, **options):
     cluster = call(*arguments, **options)
-    assert isinstance(cluster._blocks, DeviceBlocks)
+    assert isinstance(cluster._blocks.bodies, DeviceArrays)
     return cluster
 
 
@@ -44,7 +44,7 @@ def on_host(cupy, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, "cupy", None)
             cluster = call(*arguments, **options)
-        assert isinstance(cluster._blocks, HostBlocks)
+        assert type(cluster._blocks.bodies) is HostArrays
         return cluster
 
     return make
@@ -218,8 +218,8 @@ def test_a_step_that_ends_when_it_begins_is_an_error(cupy, on_host, passes, dt):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_step_without_end_is_an_error(cupy, passes, value):
     cluster = on_gpu(Hermite, *plummer(50, 6), eps=0.04, passes=passes)
-    with cluster._blocks._device:
-        cluster._blocks._own["dt"][7] = value
+    with cluster._blocks.bodies.using():
+        cluster._blocks.bodies.own["dt"][7] = value
     with pytest.raises(errors.ArgumentError, match="step of particle 7 ends when it begins, or t"):
         cluster.evolve(0.2)
 
@@ -259,7 +259,7 @@ def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
     cluster.evolve(0.02)
     fail(n, for_ever=False)
     cluster.evolve(0.1)
-    assert isinstance(cluster._blocks, HostBlocks)
+    assert type(cluster._blocks.bodies) is HostArrays
     assert cluster.backend.startswith("cpu ")
     assert cluster.time == 0.1
     assert np.abs(cluster.pos - whole.pos).max() < 1e-6

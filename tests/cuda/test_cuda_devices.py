@@ -240,7 +240,7 @@ def test_bodies_of_an_integration_are_on_the_first_device(run):
 from grape6py import Hermite
 cluster = Hermite(*plummer(2500, seed=3), eps=0.01, backend="cuda")
 cluster.evolve(1 / 256)
-assert type(cluster._blocks).__name__ == "DeviceBlocks"
+assert type(cluster._blocks.bodies).__name__ == "DeviceArrays"
 print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
 """
     assert run(script, "0") == run(script, "0,1,2")
@@ -255,7 +255,7 @@ from grape6py.events import Escape
 comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
 rank = comm.rank if comm else 0
 cluster = Hermite(*plummer(1500, seed=3), eps=0.01, backend="cuda", comm=comm)
-assert type(cluster._blocks).__name__ == "DeviceBlocks"
+assert type(cluster._blocks.bodies).__name__ == "DeviceArrays"
 cluster.evolve(1 / 256)
 seen = [cluster.pos, cluster.energy().total]
 cluster.kick([3, 7], [[0.1, 0, 0], [0, 0.1, 0]])

@@ -16,18 +16,18 @@ cupy = sys.modules["cupy"] = fake_arrays.Module()
 from mpi4py import MPI
 from grape6py import Hermite, errors, plummer
 from grape6py.events import Encounter
-from grape6py.integrators import hermite_device as blocks
+from grape6py.integrators import hermite_device as arrays
 comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
 rank = comm.rank if comm else 0
-blocks._PAIRS = 4200 * 40  # small blocks are summed by each rank alone
-blocks._ROWS = 1000
+arrays._PAIRS = 4200 * 40  # small blocks are summed by each rank alone
+arrays._ROWS = 1000
 gathered = [0]
 def count(of):
     def gather(self, *arrays):
         gathered[0] += 1
         of(self, *arrays)
     return gather
-blocks.DeviceBlocks._gather = count(blocks.DeviceBlocks._gather)
+arrays.DeviceArrays.gather = count(arrays.DeviceArrays.gather)
 FAKE_GPU = ctypes.CDLL(os.environ["GRAPE6_TEST_FAKE_GPU"])
 MASS, POS, VEL = plummer(3300, seed=5)
 

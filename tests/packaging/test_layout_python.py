@@ -24,10 +24,9 @@ PRIVATE = {
     "cli/run_session": {"_all_particles", "_forces", "_own_ids", "_owners", "_specific_error"},
     "cli/selftest": {"_board"},
     "events": {"_blocks", "_energy_error", "_owners", "_ranks"},
-    "integrators/frame": {"_board"},
     "integrators/gravity": {"_board"},
     "integrators/hermite": {"_board"},
-    "integrators/restored": {"_board", "_own_ids"},
+    "integrators/restored": {"_own_ids"},
     "forces/tree_backends": {"_board"},
 }
 NUMBERS = {

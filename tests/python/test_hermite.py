@@ -135,7 +135,7 @@ def test_an_interrupted_block_does_no_harm(monkeypatch):
 
 def test_a_signal_handler_may_look_half_way_through_a_block(monkeypatch):
     looked, whole = (Hermite(*plummer(47_000, 6), eps=0.04, dt=1 / 64) for _ in range(2))
-    evolve, half_way = looked._blocks._evolve, []
+    evolve, half_way = looked._blocks.bodies.evolve, []
     monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
 
     def interrupted(evolution):
@@ -144,7 +144,7 @@ def test_a_signal_handler_may_look_half_way_through_a_block(monkeypatch):
             half_way.append(looked.pos)
         return code
 
-    monkeypatch.setattr(looked._blocks, "_evolve", interrupted)
+    monkeypatch.setattr(looked._blocks.bodies, "evolve", interrupted)
     looked.evolve(1 / 64)
     whole.evolve(1 / 64)
     assert half_way
