@@ -7,7 +7,6 @@
 
 #include "session/force.h"
 #include "util/fpenv.h"
-#include "core/mutants.h"
 #include "session/quick_write.h"
 #include "session/registry.h"
 
@@ -42,7 +41,6 @@ int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_r
 int api_g6_calls_set_ti(struct session *s, double ti)
 {
     s->time = ti;
-    if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
     if (!s->time_bad) return 0;
     return error_set(&s->error, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
@@ -78,7 +76,6 @@ int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mas
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
         if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);
-        if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->error, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
@@ -110,7 +107,6 @@ int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const 
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
         if (code && !first) first = explain(s, code, a, label);
-        if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
     }
     return first;
 }

@@ -4,7 +4,6 @@
 
 #include "api/arguments.h"
 #include "api/g6_calls.h"
-#include "core/mutants.h"
 #include "session/force.h"
 #include "session/quick_write.h"
 #include "session/registry.h"
@@ -30,7 +29,6 @@ static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SES
 /* A null pointer opens cluster 0: sapporo2's own test does so. */
 FORTRAN(g6_open, int *clusterid)
 {
-    if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);
     return api_g6_calls_open(clusterid ? *clusterid : 0);
 }
 FORTRAN(g6_close, int *clusterid) { return session_registry_close(clusterid ? *clusterid : 0); }

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "util/memory.h"
-#include "core/mutants.h"
 #include "shared/predictor.h"
 
 enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };

@@ -66,6 +66,12 @@ int options_highest(const struct option *p);
 /* An environment variable, or NULL. Always NULL in a set-uid program, since the user controls the
  * environment. */
 const char *options_variable(const char *name);
+/* One that only builds for tests read. */
+#ifdef GRAPE6_TEST_HOOKS
+#define TEST_VARIABLE(name) options_variable("GRAPE6_TEST_" #name)
+#else
+#define TEST_VARIABLE(name) ((const char *)0)
+#endif
 /* Whether the process runs with more rights than its user has. */
 int options_is_privileged(void);
 

@@ -9,7 +9,6 @@
 #include "cpu/direct_kernel.h"
 #include "cpu/direct_lists.h"
 #include "util/memory.h"
-#include "core/mutants.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
 
@@ -289,8 +288,6 @@ static int direct_submit(void *state, const struct targets *targets, struct erro
     job->self = d->self;
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
     jmemory_map(d->memory);
-    if (MUTANT(self_by_distance)) mutants_self_by_distance(job, d->index);
-    if (MUTANT(self_by_address)) mutants_self_by_address(job, d->index);
     d->done = 0;
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {

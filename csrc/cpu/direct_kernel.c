@@ -17,7 +17,6 @@
 #include "shared/pair.h"
 
 #include "cpu/exact.h"
-#include "core/mutants.h"
 #include "util/clock.h"
 #include "util/threads.h"
 

@@ -35,8 +35,6 @@ INLINE void predict_records(const struct jparticle *p, const double (*k18)[4], d
         x3 = records_fma(dt, records_mul(records_set1(0.75), k), j6);
         v2 = records_fma(dt, k, j6);
     }
-    if (MUTANT(velocity_power))
-        v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));
     const records v3 = records_mul(records_set1(3.0), v2);
     const records x = records_fma(dt, records_fma(dt, records_fma(dt, x3, a2), v0), x0);
     const records v = records_fma(dt, records_fma(dt, v3, records_add(a2, a2)), v0);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/by_row.h"
-#include "core/mutants.h"
 #include "core/options.h"
 #include "cuda/force.h"
 #include "python/gil.h"

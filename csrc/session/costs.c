@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "core/backend.h"
-#include "core/mutants.h"
 #include "cpu/direct_kernel.h"
 #include "cuda/cuda.h"
 #include "g6lib.h"

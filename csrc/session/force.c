@@ -10,7 +10,6 @@
 #include "util/fpenv.h"
 #include "session/output.h"
 #include "util/memory.h"
-#include "core/mutants.h"
 #include "util/threads.h"
 
 void session_force_free(struct session *s)
@@ -138,7 +137,6 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 static int begin(struct session *s, int nj, struct caller_arrays *from, int each)
 {
     struct force_call *c = &s->call;
-    if (MUTANT(nj_ignored)) nj = (int)s->j.capacity;
     if (from) {
         session_force_freeze(s, nj);
         session_call_rows_plan(s, from, each);
@@ -290,7 +288,6 @@ int session_force_complete(struct session *s, unsigned want)
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     if (code) code = repeat(s, code, want & ~(unsigned)WANT_DISTANCE);
     const int64_t zero_distances = s->backend->zero_distances(s->state);
-    mutants_spoil_row(c->results.sum[SUM_AX], c->ni);
     if (!code && want & WANT_DISTANCE) session_output_distances(s, c->ni);
     if (!code) verified = session_output_verify(s, want);
     if (zero_distances && !c->done) session_force_warn(s, zero_distances);

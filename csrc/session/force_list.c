@@ -2,7 +2,6 @@
  * the lists of all its i particles. See force.h. */
 #include <string.h>
 
-#include "core/mutants.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/threads.h"
@@ -33,16 +32,12 @@ static struct list list_of(const struct session *s, int pipe)
     const int64_t *start = &c->lists.start[pipe - c->lists_first], n = start[1] - start[0];
     const int32_t *index = c->lists.index + start[0], own = c->own.index[pipe];
     struct list l = {index, index + n, n, 0};
-    if (c->own.invalid[pipe] || MUTANT(lists_empty)) {
+    if (c->own.invalid[pipe]) {
         l.lows = 0;
     } else if (!s->options.neighbour_self) {
         l.lows = below(index, n, own);
         l.high = index + below(index, n, (int64_t)own + 1);
         l.highs = index + n - l.high;
-    }
-    if (MUTANT(lists_truncated)) {
-        l.lows = l.lows < 256 ? l.lows : 256;
-        l.highs = l.highs < 256 - l.lows ? l.highs : 256 - l.lows;
     }
     return l;
 }

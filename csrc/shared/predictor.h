@@ -6,17 +6,12 @@
 
 #include "shared/host_device.h"
 
-#ifndef MUTANT
-#define MUTANT(name) 0 /* files with mutants include core/mutants.h first */
-#endif
-
 /* Predicts one component. cpu/direct_pack.h does the same fused steps on four at once. */
 HOST_DEVICE void predict_component(double dt, double k18, double j6, double a2, double v, double x,
                                    double *xp, double *vp)
 {
     const double x3 = fma(dt, 0.75 * k18, j6);
-    double v2 = 3.0 * fma(dt, k18, j6);
-    if (MUTANT(velocity_power)) v2 = dt * (2.0 * v2 - 3.0 * j6);
+    const double v2 = 3.0 * fma(dt, k18, j6);
     *xp = fma(dt, fma(dt, fma(dt, x3, a2), v), x);
     *vp = fma(dt, fma(dt, v2, a2 + a2), v);
 }

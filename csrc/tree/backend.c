@@ -13,7 +13,6 @@
 #include "core/device.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
-#include "core/mutants.h"
 #include "core/options.h"
 #include "tree/boxes.h"
 #include "tree/state.h"

@@ -1,6 +1,6 @@
 """Mistakes on purpose: the tests that protect a promise fail when it is broken.
 
-csrc/core/mutants.h has the mistakes, variants["counted"] is the library that makes the chosen one.
+support/mutants.py has the mistakes, variants["counted"] is the library that makes the chosen one.
 Each is the habit of an earlier library, or a short cut that most clients do not notice.
 """
 
@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import capi
+import mutants
 from grape6py import paths
 
 NOTICED_BY = {
@@ -80,8 +81,8 @@ def test_without_a_mistake_the_same_tests_pass(outcomes):
 
 
 def test_every_mistake_of_the_library_is_here():
-    sources = "".join(path.read_text() for path in (capi.ROOT / "csrc").glob("*/*.[ch]"))
-    assert set(re.findall(r"\bif \(.*\bMUTANT\((\w+)\)", sources)) == set(NOTICED_BY)
+    inserted = " ".join(text for patches in mutants.PATCHES.values() for _, text in patches)
+    assert set(re.findall(r"\bMUTANT\((\w+)\)", inserted)) == set(NOTICED_BY)
 
 
 def test_the_product_has_no_hooks_for_tests():

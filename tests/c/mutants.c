@@ -1,5 +1,5 @@
-/* mutants.c - the mistakes of csrc/core/mutants.h, linked with builds for tests. */
-#include "core/mutants.h"
+/* mutants.c - see mutants.h. */
+#include "mutants.h"
 
 #include <limits.h>
 #include <pthread.h>

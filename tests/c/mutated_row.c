@@ -2,7 +2,7 @@
  * GRAPE6_VERIFY=1. Prints the codes: of a good call, of three bad ones, of a good one again. */
 #include "board.h"
 
-void mutants_wrong_row(int i);
+#include "mutants.h"
 
 int main(void)
 {
