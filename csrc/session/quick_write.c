@@ -27,10 +27,7 @@ static int barrier(int command)
 enum { MOST_DISTURBED = 16 };
 static int possible;
 
-void session_quick_write_prepare(void)
-{
-    possible = barrier(REGISTER);
-}
+void session_quick_write_prepare(void) { possible = barrier(REGISTER); }
 
 void session_quick_write_allow(struct session *s)
 {

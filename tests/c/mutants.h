@@ -1,4 +1,5 @@
-/* mutants.h - the longer mistakes of builds for tests, and which is made: tests/support/mutants.py. */
+/* mutants.h - the longer mistakes of builds for tests, and which is made: tests/support/mutants.py.
+ */
 #pragma once
 
 #include <stdint.h>

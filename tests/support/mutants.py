@@ -24,7 +24,7 @@ PATCHES = {
          "v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));"),
     ],
     "api/g6_fortran.c": [
-        ("FORTRAN(g6_open, int *clusterid)\n{\n",
+        ("FORTRAN(g6_open, int *clusterid) {",
          "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);"),
     ],
     "api/g6_calls.c": [
@@ -35,7 +35,7 @@ PATCHES = {
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);"),
     ],
     "session/quick_write.c": [  # that mistake observes each write
-        ("    possible = barrier(REGISTER);\n", "if (MUTANT(predict_in_set_ti)) possible = 0;"),
+        ("possible = barrier(REGISTER);", "if (MUTANT(predict_in_set_ti)) possible = 0;"),
     ],
     "session/force_list.c": [
         ("        l.highs = index + n - l.high;\n    }\n",
@@ -65,11 +65,13 @@ def mutated(name):
     """A file with its mistakes. Its lines keep their numbers and its name, for counts of lines."""
     path = ROOT / "csrc" / name
     text = path.read_text()
-    for after, inserted in PATCHES[name]:
+    for after, _ in PATCHES[name]:
         assert text.count(after) == 1, f"{name}: {after!r} stands there {text.count(after)} times"
-        before, _, rest = text.partition(after)
-        line = before.count("\n") + after.count("\n")
-        text = f'{before}{after}#line {line}\n{inserted}\n#line {line + 1}\n{rest}'
+    # From the last one on, so that those before it stay where they are.
+    for after, inserted in sorted(PATCHES[name], key=lambda patch: -text.index(patch[0])):
+        end = text.index(after) + len(after)
+        here = f"\n#line {text.count(chr(10), 0, end) + 1}\n"
+        text = f"{text[:end]}{here}{inserted}{here}{text[end:]}"
     return f'#include "{ROOT}/tests/c/mutants.h"\n#line 1 "{path}"\n{text}'
 
 
