@@ -84,8 +84,10 @@ def test_an_orbit_comes_back_however_small_eta_is(eccentricity, precision):
     pair = Hermite(mass, pos, vel, eta=1e-4, precision=precision)
     pair.evolve(2 * np.pi)
     goal = 1e-6 if precision == "double" else 2e-5 / (1 - eccentricity)
+    # Single rounds 1/r to 6e-8, and at a pericentre of 0.01 it is 200 times the energy.
+    noise = 1e-6 if precision == "double" or eccentricity < 0.9 else 1e-5
     assert np.abs(pair.pos - pos).max() < goal
-    assert np.abs(pair.energy().total / (-0.125) - 1) < 1e-6
+    assert np.abs(pair.energy().total / (-0.125) - 1) < noise
 
 
 @pytest.mark.parametrize("length", [1e-24, 1e-28, 1e-36, 1e30])
