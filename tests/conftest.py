@@ -11,6 +11,7 @@ import pytest
 import backends
 import capi
 import fake_device
+import tiers
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from fake_gpu import cupy, fake_gpu, put, tree_gpu  # noqa: F401 (fixtures)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
@@ -33,6 +34,10 @@ LONGEST = """test_sanitizers.py test_cuda_sums.py test_tree_search.py test_tree_
     test_amuse.py test_build.py test_cuda_kernels.py""".split()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--tier", choices=tiers.TIERS, default="all", help="tests/support/tiers.py")
+
+
 def pytest_configure(config):
     config.for_gpu = "gpu" in config.option.markexpr.split()
     backends.install(config.for_gpu)
@@ -47,7 +52,9 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    items[:] = [item for item in items if backends.makes_sense(item)]
+    items[:] = tiers.select(
+        [item for item in items if backends.makes_sense(item)], config.option.tier
+    )
     items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:  # the true driver and the fake one do not go together
         if item.get_closest_marker("gpu") and not config.for_gpu:

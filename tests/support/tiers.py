@@ -1,0 +1,49 @@
+"""Which cases of a test are run when: `--tier` of pytest, one for each target of the Makefile.
+
+quick   make test-quick: the first case of each test on the CPU, without those marked `full`
+test    make test: of each test as many cases as show every pair of its parameters' values
+rest    make test-all: the other cases, and all of those marked `full`
+all     a plain pytest: every case
+"""
+
+from collections import defaultdict
+from itertools import combinations
+
+TIERS = "quick", "test", "rest", "all"
+
+
+def parameters(item):
+    """Names and numbers of the values that a case has, of parametrize and of fixtures."""
+    return tuple(item.callspec.indices.items()) if hasattr(item, "callspec") else ()
+
+
+def pairs(item):
+    """What a case shows: each pair of values, or the value of its only parameter."""
+    own = parameters(item)
+    return set(combinations(own, min(2, len(own))))
+
+
+def pairwise(cases):
+    """The first case, then always the one that shows most new pairs, until none is left."""
+    shown = [(case, pairs(case)) for case in cases]
+    chosen = [shown[0][0]]
+    left = set().union(*(own for _, own in shown)) - shown[0][1]
+    while left:
+        case, own = max(shown, key=lambda pair: len(pair[1] & left))
+        chosen.append(case)
+        left -= own
+    return chosen
+
+
+def select(items, tier):
+    """The cases of a tier, in the order of all."""
+    if tier == "all":
+        return items
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.path, item.nodeid.partition("[")[0]].append(item)
+    chosen = set()
+    for cases in tests.values():
+        if not cases[0].get_closest_marker("full"):
+            chosen.update(cases[:1] if tier == "quick" else pairwise(cases))
+    return [item for item in items if (item in chosen) != (tier == "rest")]
