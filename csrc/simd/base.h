@@ -1,5 +1,16 @@
 /* base.h - the operations of the kernels in the compiler's vector types, for every machine; on
- * x86-64 with a few SSE2 instructions. */
+ * x86-64 with a few SSE2 instructions.
+ *
+ * What the kernels rely on, in this and in every other set:
+ * - VL is a power of two from 2 to 16, which divides the 16 numbers of a chunk.
+ * - v_min(a, b) and v_max(a, b) give b if one of the two is NaN; v_lt and v_eq are false with NaN.
+ *   vmask is what comparisons give and v_select takes; bit l of vmask_bits is lane l.
+ * - v_fma may be two operations, contraction is off. v_set1 converts to `real` first.
+ * - v_rsqrt_seed errs by 2^-11 or less: GRAPE-5 uses it alone. v_rsqrt errs to no side: it refines
+ *   the seed by rsqrt_refine. RSQRT_SEED_BITS is the seed's error as measured over [1, 4), rounded
+ *   to the worse side; it chooses the order in double. 0 and infinity may give NaN.
+ * - With 32 bits alone: vint and its operations, v_sum_lanes, v_columns and the quads, which are
+ *   doubles. q_fma is fused where there is FMA, as the predictor is (simd/records.h). */
 #include "shared/host_device.h"
 #include <math.h>
 #ifdef __SSE2__
