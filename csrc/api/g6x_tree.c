@@ -326,7 +326,7 @@ static int verdict(const struct prepared *r, int ni, const struct tree_forces *o
 static int has_particles(const struct tree_handle *p, const struct request *w)
 {
     for (int k = 0; k < w->parts; k++)
-        if (((const struct tree_part_header *)w->part[k])->cells) return 1;
+        if (((const struct subtree_header *)w->part[k])->cells) return 1;
     return p->n > 0;
 }
 

@@ -133,7 +133,7 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_nearest: null pointer");
     if (!code) {
         struct tree_search runs;
-        const int by_runs = ni && !x && k && k < ni && k <= SEARCH_K && !p->tree.parts &&
+        const int by_runs = ni && !x && k && k < ni && k <= SEARCH_K && !p->tree.pieces &&
                             !tree_search_prepare(&p->tree, (const double (*)[3])p->x, &runs);
         if (by_runs) s.runs = &runs, s.kernel = tree_search_kernel(p->isa);
         code = seek_all(ni, &s);

@@ -55,7 +55,7 @@ int g6x_tree_by_key(int tree, int order[])
     code = p->n;
     if (p->n && !order)
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
-    else if (p->tree.parts)
+    else if (p->tree.pieces)
         code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no one order");
     else if (p->n)
         memcpy(order, p->tree.points.order, (size_t)p->n * sizeof *order);
@@ -69,7 +69,7 @@ static int part_of(const struct tree_handle *p, const struct tree_setting *s, do
 {
     struct tree tree = p->tree;
     tree.threads = options_threads(p->threads);
-    struct tree_part_header *part = tree_share_part(&tree, s, eps2, regions, region);
+    struct subtree_header *part = tree_share_subtree(&tree, s, eps2, regions, region);
     if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
     *bytes = part->bytes;
     if (to && *bytes <= capacity) memcpy(to, part, (size_t)*bytes);
@@ -99,7 +99,7 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
             eps2, method, order, theta, bound, regions);
     else if (!bytes || (regions && !region))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
-    else if (p->tree.parts)
+    else if (p->tree.pieces)
         code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
     if (!code) {
         fpenv_enter(&host);

@@ -83,7 +83,7 @@ static void fill(const struct arrays *a, struct walks *w)
         const long long i = a->i_start[k], j = a->j_start[k];
         g->ni = a->i_start[k + 1] - i;
         if (g->ni) g->x = a->xi + i, g->acc = a->acc + i, g->pot = a->pot + i;
-        struct walk_part *p = &g->part[0];
+        struct walk_list *p = &g->list[0];
         p->n = a->j_start[k + 1] - j;
         if (!p->n) continue;
         p->x = a->list ? a->xj : a->xj + j;
@@ -123,12 +123,12 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
  */
 
 static int part_of(struct session *s, long long walk, int n, const double (*const x[])[3],
-                   const double *const m[], struct walk_part *p)
+                   const double *const m[], struct walk_list *p)
 {
     if (n < 0)
         return error_set(&s->error, G6X_E_ARGUMENT, "walks: walk %lld has a list of %d", walk, n);
     if (n && !(x && m && x[walk] && m[walk])) return null_pointer(s, walk);
-    if (n) *p = (struct walk_part){n, x[walk], m[walk], NULL};
+    if (n) *p = (struct walk_list){n, x[walk], m[walk], NULL};
     return 0;
 }
 
@@ -165,8 +165,8 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
         struct walk_group *g = &w.group[k];
         g->x = xi ? xi[k] : NULL;
         if ((g->ni && !g->x) || !nj) code = null_pointer(s, k);
-        if (!code) code = part_of(s, k, nj[k], xj, mj, &g->part[0]);
-        if (!code && nc) code = part_of(s, k, nc[k], xc, mc, &g->part[1]);
+        if (!code) code = part_of(s, k, nj[k], xj, mj, &g->list[0]);
+        if (!code && nc) code = part_of(s, k, nc[k], xc, mc, &g->list[1]);
     }
     code = session_walks_dispatch(s, tag, &w, code);
     memory_free(w.group);

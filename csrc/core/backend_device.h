@@ -49,7 +49,7 @@ struct field;
 struct g6x_hermite;
 struct g6x_evolution;
 
-struct device_turn {
+struct device_fused_step {
     int ni;                    /* i particles of the summed block; 0: there is no block */
     double time;               /* end of that block */
     const struct field *field; /* at that time; NULL: there is no block */
@@ -112,14 +112,15 @@ struct device_arrays {
     int (*from_host)(void *state, void *to, const void *from, size_t bytes, struct error *f);
 
     /* Integration of few particles: one launch ends a block and begins the next, then a second
-     * launch sums it. can_turn: whether this is possible; the j particles are those of the
+     * launch sums it. can_fuse_step: whether this is possible; the j particles are those of the
      * integration. */
-    int (*can_turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream);
+    int (*can_fuse_step)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
+                         void *stream);
     /* Ends a block and begins the next. */
-    int (*turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
-                struct device_turn *turn, struct error *f);
-    /* Sums the forces on the block found by turn, at the time of the last set_j. */
-    int (*sum_turn)(void *state, int ni, int fine, double eps2, struct error *f);
+    int (*fused_step)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
+                      struct device_fused_step *step, struct error *f);
+    /* Sums the forces on the block found by fused_step, at the time of the last set_j. */
+    int (*sum_fused_step)(void *state, int ni, int fine, double eps2, struct error *f);
 
     /* For a Hermite integration with particles in device memory (g6x_hermite_*_device): finds the
      * next block, h->address, ni and time. */

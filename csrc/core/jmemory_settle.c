@@ -46,7 +46,7 @@ static struct slot_note note_of(const struct jmemory *j, const struct jparticle 
 }
 
 /* Marks a changed slot for all mirrors. */
-static void tell_of(struct jmemory *j, int64_t a)
+static void mark_changed(struct jmemory *j, int64_t a)
 {
     const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
     jmemory_stale_chunk(j, a / CHUNK);
@@ -275,7 +275,7 @@ static void settle_word(struct jmemory *j, int64_t w, int much)
         const int64_t a = 64 * w + __builtin_ctzll(bits);
         const struct slot_note now = note_of(j, &j->body[a]);
         note_slot(j, a, &now, much);
-        tell_of(j, a);
+        mark_changed(j, a);
         j->changes--;
     }
     j->changed[w] = 0;
@@ -381,7 +381,7 @@ int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
     if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
     if (a < j->counted) recount(j, n, &now);
     *n = now;
-    tell_of(j, a);
+    mark_changed(j, a);
     return 1;
 }
 
@@ -398,7 +398,7 @@ int jmemory_rewrite(struct jmemory *j, int64_t a, const struct jparticle *p)
 void jmemory_rewritten(struct jmemory *j, int64_t a)
 {
     j->sample_moved |= is_sampled(j, a);
-    tell_of(j, a);
+    mark_changed(j, a);
 }
 
 void jmemory_settle(struct jmemory *j, int64_t nj, int threads)

@@ -13,17 +13,17 @@
 #include "core/error.h"
 
 /* Entry k is row list[k] of x and m or, without a list, row k. */
-struct walk_part {
+struct walk_list {
     int64_t n;
     const double (*x)[3], *m;
     const int32_t *list;
 };
-enum { WALK_PARTS = 2 }; /* particles; and cells, if they are in separate arrays */
+enum { WALK_LISTS = 2 }; /* particles; and cells, if they are in separate arrays */
 
 struct walk_group {
     int64_t ni;
     const double (*x)[3];
-    struct walk_part part[WALK_PARTS];
+    struct walk_list list[WALK_LISTS];
     double (*acc)[3], *pot; /* results */
 };
 

@@ -241,7 +241,7 @@ struct batch {
 
 /* Loads points first + place[k], or first + k, relative to the target. Missing points have no mass.
  */
-INLINE void take_batch(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, int64_t first,
                        const int16_t *place, int n, const struct acc_target *t, struct batch *b)
 {
     for (int l = 0; l < n; l++) {
@@ -273,7 +273,7 @@ static __attribute__((noinline)) void take_out(struct batch *b, const double *gi
     }
 }
 
-static void pairs(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+static void pairs(const struct acc_points *p, const struct acc_units *f, int64_t first,
                   const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
                   struct acc_close *left)
 {
@@ -350,7 +350,7 @@ INLINE void send_away(struct acc_chunk *chunk, struct acc_low *low, int k)
 #define HEAVIEST 0x1p99f
 
 /* Packs a chunk of points. Returns whether any point might not fit, or has no mass. */
-INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_frame *f,
+INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_units *f,
                            struct acc_chunk *chunk, struct acc_low *low)
 {
     const double *o = f->origin;
@@ -389,7 +389,7 @@ static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, struct a
     }
 }
 
-static void pack(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
+static void pack(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
                  int whole, struct acc_chunk *chunk, struct acc_low *low, struct acc_odd *odd)
 {
     odd->count = 0;

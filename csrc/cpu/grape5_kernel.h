@@ -38,7 +38,7 @@ struct acc_points {
 };
 
 /* Frame of packed points: x_unit (x - origin), m_unit m. */
-struct acc_frame {
+struct acc_units {
     double origin[3], x_unit, m_unit;
 };
 
@@ -76,7 +76,7 @@ struct grape5_kernel {
     int (*copy)(double *to, const double *from, int64_t n);
     /* Packs points first .. end - 1 of a block into chunks; `chunk` is that of the first. Points
      * with a NaN mass (none if `whole`), and the rest of the last group, become empty. */
-    void (*pack)(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
+    void (*pack)(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
                  int whole, struct acc_chunk *chunk, struct acc_low *low, struct acc_odd *odd);
     /* Sums `chunks` chunks, a multiple of ACC_GROUP, on a target that fits, in scaled units. The
      * caller multiplies the sums by correction(). Reads half a group beyond the end. */
@@ -84,7 +84,7 @@ struct grape5_kernel {
                   const struct acc_target *t, double sum[NACC], struct acc_close *close);
     /* Adds pairs in double, in scaled units: points first + place[k], or first + k. Pairs whose
      * terms might not fit are left out and recorded in `left`. */
-    void (*pairs)(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+    void (*pairs)(const struct acc_points *p, const struct acc_units *f, int64_t first,
                   const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
                   struct acc_close *left);
     /* Factor that corrects the processor's estimates of 1/s. Compute it once. */

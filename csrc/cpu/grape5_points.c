@@ -163,7 +163,7 @@ static int exponent_of_most(const double *a, int n)
 }
 
 /* End of the points sent below `end`. Later addresses and the capacity must not influence the
- * frame. */
+ * units. */
 static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 {
     while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;
@@ -172,8 +172,8 @@ static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 
 /* Finds scale and origin from a sample of points; its addresses depend only on n. They must only
  * suit most points: sums of the others are exact. */
-static void find_frame(const struct grape5_points *p, int64_t n, const int given[3],
-                       struct acc_frame *f, struct scale *scale)
+static void find_units(const struct grape5_points *p, int64_t n, const int given[3],
+                       struct acc_units *f, struct scale *scale)
 {
     double x[3][ORIGIN_COLUMN], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
     const int64_t end = end_of_written(p, n);
@@ -203,19 +203,19 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
 {
     const struct acc_points points = {(const double (*)[3])p->x, p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
-    p->kernel->pack(&points, &p->frame, first, end, end <= p->sound, p->chunk + first / CHUNK,
+    p->kernel->pack(&points, &p->units, first, end, end <= p->sound, p->chunk + first / CHUNK,
                     p->low + first / CHUNK, &p->odd[b]);
     p->stale[b] = 0;
 }
 
 void cpu_grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3])
 {
-    struct acc_frame frame;
+    struct acc_units units;
     const int64_t end = n < p->capacity ? n : p->capacity;
-    find_frame(p, end, given, &frame, &p->scale);
+    find_units(p, end, given, &units, &p->scale);
     if (p->correction == 0.0) p->correction = p->kernel->correction();
-    const int moved = memcmp(&frame, &p->frame, sizeof frame) != 0;
-    p->frame = frame;
+    const int moved = memcmp(&units, &p->units, sizeof units) != 0;
+    p->units = units;
     if (end != p->packed) /* the last block, old and new, has more or fewer points now */
         for (int k = 0; k < 2; k++) {
             const int64_t last = k ? end : p->packed;

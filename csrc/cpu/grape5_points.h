@@ -23,8 +23,8 @@ struct grape5_points {
     struct acc_odd *odd;  /* per block */
     unsigned char *stale; /* per block: must be packed again */
     int64_t packed;       /* number of points packed last */
-    struct acc_frame frame;
-    struct scale scale; /* from which the frame is made */
+    struct acc_units units;
+    struct scale scale; /* from which the units is made */
     const struct grape5_kernel *kernel;
     double correction; /* the kernel's */
 };

@@ -38,7 +38,7 @@ struct work {
 
 static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
 {
-    const struct acc_frame *f = &w->p->frame;
+    const struct acc_units *f = &w->p->units;
     const struct grape5_sum *s = w->sum;
     const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
     struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2};
@@ -96,7 +96,7 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
         for (int k = 0; k < odd->count; k++) close.place[close.count++] = odd->place[k];
     }
     if (!t->fits || close.count)
-        p->kernel->pairs(&points, &p->frame, first, t->fits ? close.place : NULL,
+        p->kernel->pairs(&points, &p->units, first, t->fits ? close.place : NULL,
                          t->fits ? close.count : n, t, sum, &extreme);
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;

@@ -92,7 +92,7 @@ int cpu_walks_sum(struct walks *w, struct error *err)
     for (int64_t k = 0; before && k < w->count; k++) {
         const struct walk_group *g = &w->group[k];
         before[k + 1] = before[k] + tiles_of(g->ni);
-        pairs += (double)g->ni * (double)(g->part[0].n + g->part[1].n);
+        pairs += (double)g->ni * (double)(g->list[0].n + g->list[1].n);
     }
     t.before = before;
     t.missing = !before;

@@ -17,7 +17,7 @@
 
 /* Origin and units of a tile: positions relative to the origin are in units of 2^length, masses in
  * units of 2^mass. */
-struct frame {
+struct walk_units {
     double origin[3], radius;
     int length, mass;
     double unit; /* 2^-length */
@@ -32,14 +32,14 @@ static int is_good(const double x[3])
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-static int64_t row_of(const struct walk_part *p, int64_t entry)
+static int64_t row_of(const struct walk_list *p, int64_t entry)
 {
     return p->list ? p->list[entry] : entry;
 }
 
 /* Increases reach and mass to the largest distance and mass of a part. */
-static enum walk_error reach_out(const struct walks *w, const struct walk_part *p,
-                                 const struct frame *f, double *reach, double *mass)
+static enum walk_error reach_out(const struct walks *w, const struct walk_list *p,
+                                 const struct walk_units *f, double *reach, double *mass)
 {
     int fine = 1;
     for (int64_t e = 0; e < p->n; e++) {
@@ -63,13 +63,13 @@ static int moderate(int exponent)
     return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
 }
 
-static enum walk_error find_frame(const struct walks *w, const struct walk_group *g, int64_t first,
-                                  int count, struct frame *f)
+static enum walk_error find_units(const struct walks *w, const struct walk_group *g, int64_t first,
+                                  int count, struct walk_units *f)
 {
     double reach = 0.0, mass = 0.0;
     walks_box(g->x + first, count, f->origin, &f->radius);
-    for (int p = 0; p < WALK_PARTS; p++) {
-        const enum walk_error error = reach_out(w, &g->part[p], f, &reach, &mass);
+    for (int p = 0; p < WALK_LISTS; p++) {
+        const enum walk_error error = reach_out(w, &g->list[p], f, &reach, &mass);
         if (error) return error;
     }
     f->length = moderate(exponent_of(larger(larger(reach, f->radius), sqrt(w->eps2))));
@@ -80,7 +80,7 @@ static enum walk_error find_frame(const struct walks *w, const struct walk_group
     return WALK_FINE;
 }
 
-static void take_rows(const double (*x)[3], int count, const struct frame *f,
+static void take_rows(const double (*x)[3], int count, const struct walk_units *f,
                       struct walk_work *work)
 {
     for (int c = 0; c < 3; c++) {
@@ -91,8 +91,8 @@ static void take_rows(const double (*x)[3], int count, const struct frame *f,
     }
 }
 
-static void take_chunk(const struct walk_part *p, int64_t first, int count, const struct frame *f,
-                       struct walk_work *work)
+static void take_chunk(const struct walk_list *p, int64_t first, int count,
+                       const struct walk_units *f, struct walk_work *work)
 {
     const double mass_unit = ldexp(1.0, -f->mass);
     real *source[4];
@@ -108,7 +108,7 @@ static void take_chunk(const struct walk_part *p, int64_t first, int count, cons
     }
 }
 
-HOST_DEVICE struct pair_i body_of(const struct walk_work *work, const struct frame *f, int row)
+HOST_DEVICE struct pair_i body_of(const struct walk_work *work, const struct walk_units *f, int row)
 {
     const real *x = (const real *)(const void *)work->row[0];
     const real *y = (const real *)(const void *)work->row[1];
@@ -137,8 +137,8 @@ static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
 
 /* Adds a pair in double, unless it is a zero-distance pair. r^2 of other pairs may underflow to
  * zero: without softening the force is then infinite. */
-static void close_pair(const struct walk_group *g, int64_t i, int row, int k, const struct frame *f,
-                       struct walk_work *work)
+static void close_pair(const struct walk_group *g, int64_t i, int row, int k,
+                       const struct walk_units *f, struct walk_work *work)
 {
     double r[3], acc[3];
     for (int c = 0; c < 3; c++) {
@@ -153,7 +153,7 @@ static void close_pair(const struct walk_group *g, int64_t i, int row, int k, co
 
 /* Sums a chunk on one vector of targets, some of which are close to an entry. */
 static void careful_chunk(const struct walk_group *g, int64_t first, int row, int rows, int count,
-                          const struct frame *f, struct walk_work *work)
+                          const struct walk_units *f, struct walk_work *work)
 {
     const struct pair_i i = body_of(work, f, row);
     const vec zero = v_set1(0);
@@ -174,7 +174,7 @@ static void careful_chunk(const struct walk_group *g, int64_t first, int row, in
 
 /* Sums a chunk on one or two vectors of targets. */
 HOST_DEVICE void chunk_on(const int vectors, const struct walk_group *g, int64_t first, int row,
-                          int rows, int count, const struct frame *f, struct walk_work *work)
+                          int rows, int count, const struct walk_units *f, struct walk_work *work)
 {
     struct pair_i i[2];
     const vec zero = v_set1(0);
@@ -208,7 +208,7 @@ static double in_callers_units(double sum, int exponent)
     return is_finite(sum) ? ldexp(sum, exponent) : INFINITY;
 }
 
-static void finish(const struct walk_group *g, int64_t first, int count, const struct frame *f,
+static void finish(const struct walk_group *g, int64_t first, int count, const struct walk_units *f,
                    struct walk_work *work)
 {
     for (int i = 0; i < count; i++) {
@@ -224,16 +224,16 @@ static void finish(const struct walk_group *g, int64_t first, int count, const s
 static enum walk_error tile(const struct walks *w, const struct walk_group *g, int64_t first,
                             int count, struct walk_work *work)
 {
-    struct frame f;
-    const enum walk_error error = find_frame(w, g, first, count, &f);
+    struct walk_units f;
+    const enum walk_error error = find_units(w, g, first, count, &f);
     if (error) return error;
     take_rows(g->x + first, count, &f, work);
     memset(work->sum, 0, sizeof work->sum);
-    for (int p = 0; p < WALK_PARTS; p++) {
-        const struct walk_part *part = &g->part[p];
-        for (int64_t e = 0; e < part->n; e += WALK_CHUNK) {
-            const int n = part->n - e < WALK_CHUNK ? (int)(part->n - e) : WALK_CHUNK;
-            take_chunk(part, e, n, &f, work);
+    for (int p = 0; p < WALK_LISTS; p++) {
+        const struct walk_list *list = &g->list[p];
+        for (int64_t e = 0; e < list->n; e += WALK_CHUNK) {
+            const int n = list->n - e < WALK_CHUNK ? (int)(list->n - e) : WALK_CHUNK;
+            take_chunk(list, e, n, &f, work);
             for (int row = 0; row < count; row += 2 * VL) {
                 if (count - row > VL)
                     chunk_on(2, g, first, row, count - row, n, &f, work);

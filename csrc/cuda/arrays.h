@@ -38,16 +38,19 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
 int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct g6x_evolution *e,
                        void *stream, int *found, struct error *err);
 
-/* ---- turn.c: integrations of few particles. Kernel turn ends a block and finds the next one; then
- * the sum of the next block is launched. The host waits for kernel turn alone, and updates its j
- * memory. */
-int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h, void *stream);
+/* ---- fused_step.c: integrations of few particles. Kernel fused_step ends a block and finds the
+ * next one; then the sum of the next block is launched. The host waits for kernel fused_step alone,
+ * and updates its j memory. */
+int cuda_fused_step_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h,
+                        void *stream);
 /* Prepares the device that sums the fine rows of n particles. */
-int cuda_turn_prepare(struct cuda *fine, int n, struct error *err);
+int cuda_fused_step_prepare(struct cuda *fine, int n, struct error *err);
 /* `fine`: that device, or NULL: no rows are fine. */
-int cuda_turn_run(struct cuda *c, struct cuda *fine, struct jmemory *j, const struct g6x_hermite *h,
-                  struct device_turn *turn, struct error *err);
-int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct error *err);
+int cuda_fused_step_run(struct cuda *c, struct cuda *fine, struct jmemory *j,
+                        const struct g6x_hermite *h, struct device_fused_step *step,
+                        struct error *err);
+int cuda_fused_step_sum(struct cuda *c, const struct upload *u, int ni, double eps2,
+                        struct error *err);
 
 /* ---- walks.c: see core/walks.h */
 int cuda_walks_sum(struct cuda *c, struct walks *w, struct error *err);

@@ -180,16 +180,17 @@ OF_FIRST(wait_for, cuda_device_wait_for_caller(c, stream, err), void *stream)
 OF_FIRST(from_host, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err), void *to,
          const void *from, size_t bytes)
 
-static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
+static int can_fuse_step(void *state, struct jmemory *memory, const struct g6x_hermite *h,
+                         void *stream)
 {
     struct by_row *b = state;
     struct error quiet = {.quiet = 1};
     struct cuda *c = enter(first(b), &quiet);
-    if (!c || !leave(c, cuda_turn_can(c, memory, h, stream))) return 0;
+    if (!c || !leave(c, cuda_fused_step_can(c, memory, h, stream))) return 0;
     if (b->options.precision != MODE_AUTO) return 1;
     if (by_row_have(b, ROWS_FINE, &quiet)) return 0;
     c = enter(b->state[ROWS_FINE], &quiet);
-    return c && !leave(c, cuda_turn_prepare(c, h->n, &quiet));
+    return c && !leave(c, cuda_fused_step_prepare(c, h->n, &quiet));
 }
 
 /* The device of the fine rows, or NULL. */
@@ -199,10 +200,10 @@ static struct cuda *fine_device(const struct by_row *b)
     return m && b->options.precision == MODE_AUTO ? m->device[0] : NULL;
 }
 
-OF_FIRST(turn, cuda_turn_run(c, fine_device(state), memory, h, t, err), struct jmemory *memory,
-         const struct g6x_hermite *h, struct device_turn *t)
+OF_FIRST(fused_step, cuda_fused_step_run(c, fine_device(state), memory, h, t, err),
+         struct jmemory *memory, const struct g6x_hermite *h, struct device_fused_step *t)
 
-static int sum_turn(void *state, int ni, int fine, double eps2, struct error *err)
+static int sum_fused_step(void *state, int ni, int fine, double eps2, struct error *err)
 {
     struct by_row *b = state;
     const int rows[ROW_KINDS] = {ni, fine};
@@ -213,7 +214,7 @@ static int sum_turn(void *state, int ni, int fine, double eps2, struct error *er
         struct cuda_multi_device *m = b->state[kind];
         if (code) break;
         m->sharing = 0;
-        code = cuda_turn_sum(m->device[0], &m->upload, rows[kind], eps2, err);
+        code = cuda_fused_step_sum(m->device[0], &m->upload, rows[kind], eps2, err);
     }
     return code;
 }
@@ -244,9 +245,9 @@ static const struct device_arrays ARRAYS = {
     .wait = wait_for,
     .to_host = to_host,
     .from_host = from_host,
-    .can_turn = can_turn,
-    .turn = turn,
-    .sum_turn = sum_turn,
+    .can_fuse_step = can_fuse_step,
+    .fused_step = fused_step,
+    .sum_fused_step = sum_fused_step,
     .next = next,
     .predict = predict,
     .correct = correct,

@@ -28,11 +28,11 @@
         KERNEL(PREDICTED, predicted), KERNEL(NEXT_TIME, next_time),                                \
         KERNEL(NEXT_COUNT, next_count), KERNEL(NEXT_LIST, next_list),                              \
         KERNEL(HERMITE_PREDICT, hermite_predict), KERNEL(HERMITE_CORRECT, hermite_correct),        \
-        KERNEL(HERMITE_WATCH, hermite_watch), KERNEL(TURN, turn), KERNEL(WALKS, walks),            \
-        KERNEL(STORE_PART, store_part), KERNEL(MERGE_PARTS, merge_parts), KERNEL(FEW, few),        \
-        KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk),              \
-        KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain),        \
-        KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),                                \
+        KERNEL(HERMITE_WATCH, hermite_watch), KERNEL(FUSED_STEP, fused_step),                      \
+        KERNEL(WALKS, walks), KERNEL(STORE_PART, store_part), KERNEL(MERGE_PARTS, merge_parts),    \
+        KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some),                          \
+        KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk),    \
+        KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),      \
         KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
         KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
         KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
@@ -134,12 +134,12 @@ struct cuda {
     struct cuda_memory list_pinned, list_targets, listed, list_count;
     struct neighbour_memory lists;
 
-    /* hermite.c, turn.c */
+    /* hermite.c, fused_step.c */
     struct cuda_memory next, rows_of_j;
-    struct cuda_memory turn_fine; /* where the fine rows of a block are among these */
-    struct cuda_memory fine_rows; /* pinned: which rows of a block are fine */
-    unsigned long long turns;     /* launches of kernel turn */
-    double turn_eps2;             /* softening of the sums between them */
+    struct cuda_memory fused_fine;  /* where the fine rows of a block are among these */
+    struct cuda_memory fine_rows;   /* pinned: which rows of a block are fine */
+    unsigned long long fused_steps; /* launches of kernel fused_step */
+    double turn_eps2;               /* softening of the sums between them */
 
     /* walks.c */
     struct cuda_pending pending[WALK_FLIGHTS];

@@ -31,7 +31,7 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     code = cuda_sum_reserve_targets(c, targets->ni, err);
     if (!code) code = cuda_results_reserve(c, targets->ni, err);
     if (targets->on_device && !targets->x)
-        c->guess = 0; /* kernel turn has stored the i particles */
+        c->guess = 0; /* kernel fused_step has stored the i particles */
     else if (!code && targets->on_device)
         code = cuda_sum_load_targets(c, err);
     if (!code && !c->nj) {

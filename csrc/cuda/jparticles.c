@@ -301,15 +301,15 @@ struct cuda_arrivals cuda_jparticles_arrivals(const struct cuda *c)
     return a;
 }
 
-struct cuda_frame cuda_jparticles_frame(const struct cuda *c)
+struct cuda_units cuda_jparticles_units(const struct cuda *c)
 {
     const struct scale *s = &c->scale;
-    struct cuda_frame frame = {.x_unit = scale_power_of_two(length_shift(s, c->mode)),
+    struct cuda_units units = {.x_unit = scale_power_of_two(length_shift(s, c->mode)),
                                .v_unit = scale_power_of_two(velocity_shift(s)),
                                .m_unit = scale_power_of_two(mass_shift(s))};
-    memcpy(frame.origin, s->origin, sizeof frame.origin);
-    memcpy(frame.drift, s->drift, sizeof frame.drift);
-    return frame;
+    memcpy(units.origin, s->origin, sizeof units.origin);
+    memcpy(units.drift, s->drift, sizeof units.drift);
+    return units;
 }
 
 void cuda_jparticles_has_predicted(struct cuda *c)
@@ -341,7 +341,7 @@ int cuda_jparticles_predict(struct cuda *c, struct error *err)
     struct cuda_predict_job job = {.store = cuda_jparticles_store(c),
                                    .sources = cuda_jparticles_sources(c),
                                    .time = c->time,
-                                   .frame = cuda_jparticles_frame(c),
+                                   .units = cuda_jparticles_units(c),
                                    .nj = (int32_t)c->nj,
                                    .snap = c->snap,
                                    .first_block = (int32_t)c->first_block,

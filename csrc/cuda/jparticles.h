@@ -22,7 +22,7 @@ int cuda_jparticles_flush(struct cuda *c, struct error *err);
 struct cuda_store cuda_jparticles_store(const struct cuda *c);
 struct cuda_sources cuda_jparticles_sources(const struct cuda *c);
 /* Origin and units of the kernels' numbers. */
-struct cuda_frame cuda_jparticles_frame(const struct cuda *c);
+struct cuda_units cuda_jparticles_units(const struct cuda *c);
 
 /* Sets the blocks of addresses to predict and sum. */
 void cuda_jparticles_set_blocks(struct cuda *c, int64_t first, int64_t end);

@@ -50,7 +50,7 @@ static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err
     unsigned long long count = 0;
     struct cuda_list_job job = {
         .sources = cuda_jparticles_sources(c),
-        .frame = cuda_jparticles_frame(c),
+        .units = cuda_jparticles_units(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
         .capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed)),

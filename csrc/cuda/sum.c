@@ -173,7 +173,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, i
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
         .sources = cuda_jparticles_sources(c),
-        .frame = cuda_jparticles_frame(c),
+        .units = cuda_jparticles_units(c),
         .store = cuda_jparticles_store(c),
         .time = c->time,
         .snap = c->snap,

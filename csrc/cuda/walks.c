@@ -33,7 +33,7 @@ static int64_t tiles_of(int64_t ni) { return ceil_div(ni, CUDA_WALK_ROWS); }
 
 static int64_t entries_of(const struct walk_group *g)
 {
-    return g->ni ? g->part[0].n + g->part[1].n : 0;
+    return g->ni ? g->list[0].n + g->list[1].n : 0;
 }
 
 /* [count + 1]: the numbers before each walk, then the totals. NULL: out of memory. */
@@ -151,11 +151,11 @@ static void pack_walk(const struct piece *p, int64_t walk)
     if (!g->ni) return;
     memcpy((double (*)[3])place(p, 0) + target, g->x, (size_t)g->ni * sizeof *g->x);
     pack_tiles(g, target, entry, (struct cuda_walk_tile *)place(p, l.tile_at) + tile);
-    for (int q = 0; q < WALK_PARTS; entry += g->part[q++].n) {
-        const struct walk_part *part = &g->part[q];
+    for (int q = 0; q < WALK_LISTS; entry += g->list[q++].n) {
+        const struct walk_list *list = &g->list[q];
         if (!p->w->common_x)
-            pack_bodies(part->x, part->m, part->n, (double (*)[4])place(p, l.entry_at) + entry);
-        else if (!pack_numbers(part->list, part->n, p->w->common,
+            pack_bodies(list->x, list->m, list->n, (double (*)[4])place(p, l.entry_at) + entry);
+        else if (!pack_numbers(list->list, list->n, p->w->common,
                                (int32_t *)place(p, l.entry_at) + entry))
             walks_note(&p->w->bad_number, walk);
     }

@@ -331,7 +331,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return code ? code : clamped;
 }
 
-static const struct session_hermite_parts HOST = {
+static const struct session_hermite_operations HOST = {
     .pairs_at_once = (int64_t)1 << 31, /* about a second of one core's work */
     .most_rows = 65536,
     .next = next,
@@ -345,14 +345,14 @@ static const struct session_hermite_parts HOST = {
 
 /* Begins the next block, unless it ends after t_end. */
 static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                 const struct session_hermite_parts *parts, void *stream)
+                 const struct session_hermite_operations *ops, void *stream)
 {
-    const int ni = h->n ? parts->next(s, h, e, stream) : 0;
+    const int ni = h->n ? ops->next(s, h, e, stream) : 0;
     if (!h->n) e->next = INFINITY;
     if (ni <= 0 || e->next > e->t_end) return ni < 0 ? ni : 0;
     e->ni = ni;
     e->row = e->pass = e->stage = 0;
-    return parts->predict(s, h, e, stream);
+    return ops->predict(s, h, e, stream);
 }
 
 /* Stages of a block: merging comes first. */
@@ -367,13 +367,13 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
 
 /* The sum on some rows by shares: first the caller gathers the parts, then they are merged. */
 static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                      const struct session_hermite_parts *parts, int count, void *stream)
+                      const struct session_hermite_operations *ops, int count, void *stream)
 {
     if (e->stage == MERGED) {
         e->stage = 0;
-        return parts->merge(s, h, e, e->row, count, stream);
+        return ops->merge(s, h, e, e->row, count, stream);
     }
-    const int code = parts->sum_share(s, h, e, e->row, count, stream);
+    const int code = ops->sum_share(s, h, e, e->row, count, stream);
     if (code) return code;
     e->stage = MERGED;
     return G6X_HERMITE_MERGE;
@@ -381,21 +381,21 @@ static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x
 
 /* Computes the forces on the next rows of the block. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                 const struct session_hermite_parts *parts, void *stream)
+                 const struct session_hermite_operations *ops, void *stream)
 {
     const double began = clock_seconds();
     const int nj = summed(h);
-    const int shared = parts->sum_share && session_hermite_is_shared(h, e->ni);
-    const int most = shared && h->part_rows < parts->most_rows ? h->part_rows : parts->most_rows;
-    const int64_t fitting = parts->pairs_at_once / (nj ? nj : 1), rows = fitting > most ? most
-                                                                         : fitting < LEAST_ROWS
-                                                                             ? LEAST_ROWS
-                                                                             : fitting;
+    const int shared = ops->sum_share && session_hermite_is_shared(h, e->ni);
+    const int most = shared && h->part_rows < ops->most_rows ? h->part_rows : ops->most_rows;
+    const int64_t fitting = ops->pairs_at_once / (nj ? nj : 1), rows = fitting > most ? most
+                                                                       : fitting < LEAST_ROWS
+                                                                           ? LEAST_ROWS
+                                                                           : fitting;
     const int count = (int)(e->ni - e->row < rows ? e->ni - e->row : rows);
     s->time = e->next;
     s->time_bad = 0;
-    const int code = shared ? sum_shared(s, h, e, parts, count, stream)
-                            : parts->sum(s, h, e, e->row, count, stream);
+    const int code =
+        shared ? sum_shared(s, h, e, ops, count, stream) : ops->sum(s, h, e, e->row, count, stream);
     if (!code) e->row += count;
     e->force_seconds += clock_seconds() - began;
     return code;
@@ -413,7 +413,7 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
 
 /* Ends a pass, when all its forces are computed, unless the caller is to look at them before. */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                    const struct session_hermite_parts *parts, void *stream)
+                    const struct session_hermite_operations *ops, void *stream)
 {
     const int moves = e->pass + 1 == e->passes;
     if (h->words && e->stage < MERGED) {
@@ -426,11 +426,11 @@ static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_e
     }
     if (moves && e->stage < WATCHED && session_hermite_watches(e)) {
         e->stage = WATCHED;
-        const int found = parts->watch(s, h, e, stream);
+        const int found = ops->watch(s, h, e, stream);
         if (found) return found < 0 ? found : G6X_HERMITE_WATCHED;
     }
     e->stage = 0;
-    const int clamped = parts->end(s, h, e, moves, stream);
+    const int clamped = ops->end(s, h, e, moves, stream);
     e->row = 0;
     e->pass++;
     if (clamped >= 0 && moves) session_hermite_count(e, clamped);
@@ -444,7 +444,7 @@ int session_hermite_is_over(const struct g6x_evolution *e, long long last)
 }
 
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                         const struct session_hermite_parts *parts, void *stream)
+                         const struct session_hermite_operations *ops, void *stream)
 {
     int code = 0;
     const double until = e->seconds > 0.0 ? clock_seconds() + e->seconds : INFINITY;
@@ -454,13 +454,13 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
     fpenv_enter(&host);
     s->call.made = 0; /* its results are overwritten */
     while (!code) {
-        code = e->ni || !parts->run ? BLOCK_BY_PARTS : parts->run(s, h, e, stream, until, last);
-        if (code != BLOCK_BY_PARTS) break;
+        code = e->ni || !ops->run ? BLOCK_BY_OPERATIONS : ops->run(s, h, e, stream, until, last);
+        if (code != BLOCK_BY_OPERATIONS) break;
         code = G6X_HERMITE_DONE;
-        if (!e->ni) code = begin(s, h, e, parts, stream);
+        if (!e->ni) code = begin(s, h, e, ops, stream);
         if (code || !e->ni) break;
-        if (e->row < e->ni) code = go_on(s, h, e, parts, stream);
-        if (!code && e->row == e->ni) code = end_pass(s, h, e, parts, stream);
+        if (e->row < e->ni) code = go_on(s, h, e, ops, stream);
+        if (!code && e->row == e->ni) code = end_pass(s, h, e, ops, stream);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
     }

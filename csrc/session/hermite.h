@@ -9,17 +9,17 @@ struct g6x_hermite;
 struct g6x_evolution;
 
 /* What `run` below returns where the next block needs the other operations. */
-enum { BLOCK_BY_PARTS = 1 << 16 };
+enum { BLOCK_BY_OPERATIONS = 1 << 16 };
 
 /* The operations on a block, for particles on the host or on the device. */
-struct session_hermite_parts {
+struct session_hermite_operations {
     /* Pairs per force call, but at least LEAST_ROWS rows. Between two calls the caller may handle
      * signals. */
     int64_t pairs_at_once;
     /* Rows per force call at most. */
     int most_rows;
     /* Computes as many blocks as possible in a faster way; NULL if there is none. G6X_HERMITE_DONE
-     * or _UNFINISHED, BLOCK_BY_PARTS, or a code. */
+     * or _UNFINISHED, BLOCK_BY_OPERATIONS, or a code. */
     int (*run)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                void *stream, double until, long long last);
     /* Writes the next block to h->address and its time to e->next. Returns its number of particles,
@@ -48,7 +48,7 @@ struct session_hermite_parts {
 /* See g6x_hermite_evolve: an outcome of g6lib.h, or an error code. */
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                         const struct session_hermite_parts *parts, void *stream);
+                         const struct session_hermite_operations *ops, void *stream);
 /* Whether the sum on a block of ni particles is shared: h->part. */
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 /* The particles that act: j particles 0 .. n - 1. */

@@ -109,8 +109,9 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
 
 /* ---- block after block ------------------------------------------------------------------- */
 
-/* After a block that arrays->turn cannot compute, this many blocks are computed by parts. */
-enum { BY_PARTS = 16 };
+/* After a block that arrays->fused_step cannot compute, this many blocks are computed by the
+ * operations. */
+enum { BY_OPERATIONS = 16 };
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                 void *stream)
@@ -191,10 +192,10 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return correct(s, h, e->ni, e->next, what, stream);
 }
 
-/* Submits the sum on the block found by arrays->turn. BLOCK_BY_PARTS: its fine rows were found for
- * another drift than the j particles have now. */
-static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                    const struct device_turn *turn)
+/* Submits the sum on the block found by arrays->fused_step. BLOCK_BY_OPERATIONS: its fine rows were
+ * found for another drift than the j particles have now. */
+static int sum_fused_step(struct session *s, const struct g6x_hermite *h,
+                          const struct g6x_evolution *e, const struct device_fused_step *step)
 {
     s->time = e->next;
     s->time_bad = 0;
@@ -203,15 +204,16 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     s->call.made = 0;
     session_force_freeze(s, nj);
     const struct hermite_noise noise = session_hermite_noise(s, h);
-    if (memcmp(&noise, &turn->noise, sizeof noise) != 0) return BLOCK_BY_PARTS;
-    s->call.fine = turn->fine;
+    if (memcmp(&noise, &step->noise, sizeof noise) != 0) return BLOCK_BY_OPERATIONS;
+    s->call.fine = step->fine;
     const int code = session_force_upload(s, nj);
     s->calls++;
     s->rows += e->ni;
     s->rows_asked += e->ni;
-    s->rows_fine += turn->fine;
+    s->rows_fine += step->fine;
     return code ? code
-                : s->backend->arrays->sum_turn(s->state, e->ni, turn->fine, e->eps2, &s->error);
+                : s->backend->arrays->sum_fused_step(s->state, e->ni, step->fine, e->eps2,
+                                                     &s->error);
 }
 
 static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -220,46 +222,46 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     const struct device_arrays *arrays = s->backend->arrays;
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || e->pause || session_hermite_watches(e) || s->options.verify > 0.0 ||
-        !s->options.jerk || session_hermite_is_shared(h, h->n) || s->by_parts-- > 0)
-        return BLOCK_BY_PARTS;
-    s->by_parts = 0;
+        !s->options.jerk || session_hermite_is_shared(h, h->n) || s->by_operations-- > 0)
+        return BLOCK_BY_OPERATIONS;
+    s->by_operations = 0;
     s->call.made = 0; /* its i particles and results are overwritten */
     const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
     if (bad) return bad;
-    if (!arrays->can_turn(s->state, &s->j, h, stream)) return BLOCK_BY_PARTS;
+    if (!arrays->can_fuse_step(s->state, &s->j, h, stream)) return BLOCK_BY_OPERATIONS;
     double began = 0.0; /* start of the submitted sum */
     for (int ni = 0;;) {
-        struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
+        struct device_fused_step step = {.ni = ni, .time = e->next, .eps2 = e->eps2};
         struct field field;
         if (ni && session_hermite_field(s, h, e->next, &field)) return s->error.code;
-        if (ni) turn.field = &field;
-        turn.noise = session_hermite_noise(s, h);
-        const int code = arrays->turn(s->state, &s->j, h, &turn, &s->error);
+        if (ni) step.field = &field;
+        step.noise = session_hermite_noise(s, h);
+        const int code = arrays->fused_step(s->state, &s->j, h, &step, &s->error);
         const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
         if (zero_distances) session_force_warn(s, zero_distances);
         e->ni = ni;
         if (ni) e->force_seconds += clock_seconds() - began;
-        if (!code && turn.invalid >= 0) return session_hermite_unfit(s, turn.invalid);
+        if (!code && step.invalid >= 0) return session_hermite_unfit(s, step.invalid);
         if (code) return leave_to_caller(s, code);
-        if (!turn.incomplete && ni) session_hermite_count(e, turn.clamped);
+        if (!step.incomplete && ni) session_hermite_count(e, step.clamped);
         e->ni = 0;
-        if (turn.incomplete || !turn.next_ni) { /* close pairs, or another unusual case */
-            s->by_parts = BY_PARTS;
-            return BLOCK_BY_PARTS;
+        if (step.incomplete || !step.next_ni) { /* close pairs, or another unusual case */
+            s->by_operations = BY_OPERATIONS;
+            return BLOCK_BY_OPERATIONS;
         }
-        e->next = turn.next;
+        e->next = step.next;
         if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return G6X_HERMITE_DONE;
         if (ni && clock_seconds() > until) return G6X_HERMITE_UNFINISHED;
-        e->ni = ni = turn.next_ni;
+        e->ni = ni = step.next_ni;
         began = clock_seconds();
-        const int failed = sum_turn(s, h, e, &turn);
+        const int failed = sum_fused_step(s, h, e, &step);
         e->ni = 0;
-        if (failed == BLOCK_BY_PARTS) return failed;
+        if (failed == BLOCK_BY_OPERATIONS) return failed;
         if (failed) return leave_to_caller(s, failed);
     }
 }
 
-static const struct session_hermite_parts DEVICE = {
+static const struct session_hermite_operations DEVICE = {
     .pairs_at_once = (int64_t)1 << 37, /* a fraction of a second */
     .most_rows = 1 << 20,
     .run = run,

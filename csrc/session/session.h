@@ -134,9 +134,10 @@ struct session {
     struct options options;
     const struct backend *backend;
     void *state;
-    int undecided; /* whether `auto` may still choose a backend: CHOICE_* or 0 (choice.h) */
-    int64_t rows;  /* i particles of all force calls */
-    int by_parts;  /* blocks to compute by parts before the next try of arrays->turn */
+    int undecided;     /* whether `auto` may still choose a backend: CHOICE_* or 0 (choice.h) */
+    int64_t rows;      /* i particles of all force calls */
+    int by_operations; /* blocks to compute by operations before the next try of arrays->fused_step
+                        */
     struct jmemory j;
     /* All j particles of an integration of which this session sums a share: these have the scale.
      * NULL: `j` has all. */

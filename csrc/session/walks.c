@@ -65,7 +65,7 @@ static void choose(struct session *s, const struct walks *w)
     int64_t pairs = 0;
     if (s->undecided != CHOICE_OPEN || !w->ni) return;
     for (int64_t k = 0; k < w->count; k++)
-        pairs += w->group[k].ni * (w->group[k].part[0].n + w->group[k].part[1].n);
+        pairs += w->group[k].ni * (w->group[k].list[0].n + w->group[k].list[1].n);
     session_choice_make(s, w->ni, pairs / w->ni, w->ni);
 }
 

@@ -38,7 +38,7 @@ struct cuda_sent {
 };
 
 /* Origin, drift and units that convert the caller's numbers to scaled ones: scale.h. */
-struct cuda_frame {
+struct cuda_units {
     double origin[3], drift[3], x_unit, v_unit, m_unit;
 };
 
@@ -100,7 +100,7 @@ struct cuda_arrivals {
 struct cuda_predict_job {
     struct cuda_store store;
     struct cuda_sources sources;
-    struct cuda_frame frame;
+    struct cuda_units units;
     double time;
     int32_t nj, snap, first_block, unused;
     struct cuda_arrivals arrivals;
@@ -120,7 +120,7 @@ enum { CUDA_RUN = 32, CUDA_RUN_DOUBLE = CUDA_GROUP };
  * to `step`. */
 struct cuda_sum_job {
     struct cuda_sources sources;
-    struct cuda_frame frame;
+    struct cuda_units units;
     struct cuda_store store; /* the same j particles, for close pairs */
     double time;
     int32_t snap;
@@ -192,7 +192,7 @@ enum { CUDA_LIST_ROWS = 64 };
 /* Kernel neighbours: finds pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {
     struct cuda_sources sources;
-    struct cuda_frame frame;
+    struct cuda_units units;
     int32_t nj, rows;
     int64_t capacity;
     const struct cuda_list_target *targets; /* [rows] */
@@ -212,12 +212,12 @@ struct cuda_notes {
     int32_t clamped;               /* number of particles that need a step below dt_min */
     int32_t count;                 /* particles of the next block */
     double time;                   /* end of the steps of the next block */
-    int32_t incomplete;            /* kernel turn: whether sums are missing */
+    int32_t incomplete;            /* kernel fused_step: whether sums are missing */
     int32_t fine;                  /* and rows of the next block that are fine */
     int32_t acting;                /* rows of the block that are j particles: the first ones */
     int32_t watched, unknown;      /* kernel hermite_watch: whether a row is close or has left, and
                                     * whether a neighbour is no particle */
-    unsigned long long step;       /* kernel turn: number of the completed launch */
+    unsigned long long step;       /* kernel fused_step: number of the completed launch */
 };
 
 /* Kernel read_targets: reads i particles, all or those of some rows of the arrays. Records one with
@@ -336,12 +336,12 @@ struct cuda_hermite_job {
     double *close, *left;
 };
 
-enum { CUDA_TURN_MOST = 8192 }; /* most particles of an integration */
-/* Kernel turn, one CUDA block: ends a block whose sums are complete, as hermite_correct and collect
- * do; finds the next block, as the three kernels above do; predicts it and makes i particles of it.
- * If sums are missing, it writes only the notes. If x or v of a particle is not finite, the block
- * is moved but not written as j particles. */
-struct cuda_turn_job {
+enum { CUDA_FUSED_STEP_MOST = 8192 }; /* most particles of an integration */
+/* Kernel fused_step, one CUDA block: ends a block whose sums are complete, as hermite_correct and
+ * collect do; finds the next block, as the three kernels above do; predicts it and makes i
+ * particles of it. If sums are missing, it writes only the notes. If x or v of a particle is not
+ * finite, the block is moved but not written as j particles. */
+struct cuda_fused_step_job {
     struct hermite_state state;
     struct hermite_rule rule;
     double common, time;    /* common step or 0; end of the block */

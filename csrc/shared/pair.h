@@ -54,12 +54,12 @@ HOST_DEVICE vec pair_distance2(const struct pair_sep *r, vec eps2)
 enum { PAIR_FORCE = 0, PAIR_JERK = 1 };
 
 /* The factors of a pair: m / s, m / s^3, and a third of what the jerk has by (r.v) r, 1 / s^2. */
-HOST_DEVICE void pair_factors(const int term, vec m, vec y, vec *pot, vec *acc, vec *turn)
+HOST_DEVICE void pair_factors(const int term, vec m, vec y, vec *pot, vec *acc, vec *inverse2)
 {
     (void)term;
     *pot = v_mul(m, y);
-    *turn = v_mul(y, y);
-    *acc = v_mul(*pot, *turn);
+    *inverse2 = v_mul(y, y);
+    *acc = v_mul(*pot, *inverse2);
 }
 
 /* Adds one pair; y = 1/s. m is separate from j so that a caller can mask it: m = 0 with any finite
@@ -67,8 +67,8 @@ HOST_DEVICE void pair_factors(const int term, vec m, vec y, vec *pot, vec *acc, 
 HOST_DEVICE void pair_add(const int term, const struct pair_i *i, const struct pair_j *j, vec m,
                           vec y, const struct pair_sep *r, struct pair_sum *sum)
 {
-    vec pot, acc, turn;
-    pair_factors(term, m, y, &pot, &acc, &turn);
+    vec pot, acc, inverse2;
+    pair_factors(term, m, y, &pot, &acc, &inverse2);
     sum->pot = v_add(sum->pot, pot);
     sum->ax = v_fnma(acc, r->x, sum->ax);
     sum->ay = v_fnma(acc, r->y, sum->ay);
@@ -78,7 +78,7 @@ HOST_DEVICE void pair_add(const int term, const struct pair_i *i, const struct p
         const vec vy = v_sub(i->vy, j->vy);
         const vec vz = v_sub(i->vz, j->vz);
         const vec rv = v_fma(r->z, vz, v_fma(r->y, vy, v_mul(r->x, vx)));
-        const vec b = v_mul(v_mul(rv, v_set1(3.0)), turn);
+        const vec b = v_mul(v_mul(rv, v_set1(3.0)), inverse2);
         sum->jx = v_fnma(acc, v_fnma(b, r->x, vx), sum->jx);
         sum->jy = v_fnma(acc, v_fnma(b, r->y, vy), sum->jy);
         sum->jz = v_fnma(acc, v_fnma(b, r->z, vz), sum->jz);

@@ -22,7 +22,7 @@ struct tree_cell {
 /* Bodies of a cell, as a part of a tree tells them: of very many, fewer, so that numbers of
  * particles and these together are in range; the cell then counts as heavier than it is. */
 enum { TREE_PART_BODIES = 1 << 24 };
-HOST_DEVICE int32_t tree_part_bodies(const struct tree_cell *c)
+HOST_DEVICE int32_t subtree_bodies(const struct tree_cell *c)
 {
     return c->end - c->first < TREE_PART_BODIES ? c->end - c->first : TREE_PART_BODIES;
 }

@@ -1,9 +1,9 @@
 /* tree_share.h - what ranks exchange of their trees. All trees have one box, that of the particles
- * of all ranks. A rank sends each other one a part of its tree: all cells that the other's targets
- * may look at, and the particles of leaves that may act one by one (the locally essential tree of
- * Warren and Salmon 1992, Supercomputing '92, 570). The others' targets are known by regions: boxes
- * of some of them. What no target of a region looks into comes without what is in it, as a leaf
- * without particles; such a leaf always acts as a whole. Also compiled for GPUs. */
+ * of all ranks. A rank sends each other one a subtree of its tree: all cells that the other's
+ * targets may look at, and the particles of leaves that may act one by one (the locally essential
+ * tree of Warren and Salmon 1992, Supercomputing '92, 570). The others' targets are known by
+ * regions: boxes of some of them. What no target of a region looks into comes without what is in
+ * it, as a leaf without particles; such a leaf always acts as a whole. Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_SHARE_H
 #define GRAPE6_TREE_SHARE_H
 
@@ -24,12 +24,12 @@ struct tree_region {
     double low[3], high[3], least_acc;
 };
 
-/* A part of a tree is these numbers, then, for its cells, struct tree_cell, tree_cell_multipole and
- * tree_cell_centre (as the method wants it) and, if `moving`, tree_motion; then, for its
+/* A subtree of a tree is these numbers, then, for its cells, struct tree_cell, tree_cell_multipole
+ * and tree_cell_centre (as the method wants it) and, if `moving`, tree_motion; then, for its
  * particles, four floats x y z m, four xl yl zl 0 and, if `moving`, four vx vy vz 0. Children and
- * particles are numbered in the part; cell 0 is the root. Of cells without their particles `first`
- * and `end` say how many these are (tree_part_bodies), of leaves `child_end`. */
-struct tree_part_header {
+ * particles are numbered in the subtree; cell 0 is the root. Of cells without their particles
+ * `first` and `end` say how many these are (subtree_bodies), of leaves `child_end`. */
+struct subtree_header {
     int64_t cells, particles, moving, bytes; /* bytes: of all, with this */
 };
 

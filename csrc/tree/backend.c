@@ -19,7 +19,7 @@
 #include "tree/kernel.h"
 #include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
-#include "tree/parts.h"
+#include "tree/pieces.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
 
@@ -137,14 +137,14 @@ static int may_be_crowded(const struct tree_box *box, const struct sources *s)
     return pairs > n / 8;
 }
 
-/* A tree on a device is built with its first sum; the device has none of several parts. */
+/* A tree on a device is built with its first sum; the device has none of several pieces. */
 static int prepare_on_device(struct octree *t, const struct tree_input *in, struct error *err)
 {
-    tree_parts_free(t->tree.parts);
-    t->tree.parts = NULL;
+    tree_pieces_free(t->tree.pieces);
+    t->tree.pieces = NULL;
     tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
     const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_state_build_here(t, err) : 0;
-    t->in_parts = t->tree.parts != NULL;
+    t->in_pieces = t->tree.pieces != NULL;
     return code;
 }
 
@@ -195,17 +195,17 @@ static int is_softening_kept(const struct tree_box *box, double eps2)
     return eps2 == 0.0 || ldexp(eps2, -2 * box->length) > LEAST_EPS2;
 }
 
-/* Parts of a tree are summed in double where a target or a softening is too large. */
+/* Pieces of a tree are summed in double where a target or a softening is too large. */
 static int is_served(const struct octree *t, int i)
 {
     const struct tree_box *box = &t->tree.box;
-    const struct tree_parts *parts = t->tree.parts;
+    const struct tree_pieces *pieces = t->tree.pieces;
     const double eps2 = t->targets.eps2[i];
     int served = 1;
-    if (parts) {
-        for (int k = 0; k < parts->count; k++)
+    if (pieces) {
+        for (int k = 0; k < pieces->count; k++)
             served &=
-                !parts->part[k].tree.cells || is_softening_kept(&parts->part[k].tree.box, eps2);
+                !pieces->piece[k].tree.cells || is_softening_kept(&pieces->piece[k].tree.box, eps2);
         return served;
     }
     for (int k = 0; k < 3; k++)

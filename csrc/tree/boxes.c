@@ -4,27 +4,27 @@
 #include <stddef.h>
 
 #include "g6lib.h"
-#include "tree/parts.h"
+#include "tree/pieces.h"
 #include "tree/sum.h"
 
 void tree_boxes_free(struct tree *t)
 {
-    tree_parts_free(t->parts);
+    tree_pieces_free(t->pieces);
     tree_build_free(t);
 }
 
 int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
                      int threads, struct error *err)
 {
-    tree_parts_free(t->parts);
-    t->parts = NULL;
+    tree_pieces_free(t->pieces);
+    t->pieces = NULL;
     int code = tree_build_one(t, in, whole, threads);
-    const int resolved = code || !in->n || tree_parts_is_resolved(t, in);
+    const int resolved = code || !in->n || tree_pieces_is_resolved(t, in);
     if (!resolved && whole)
         return error_set(err, G6X_E_RANGE,
                          "the box of all ranks' particles does not resolve those of this tree: "
                          "some stand too close together");
-    if (!resolved) code = tree_parts_make(t, in);
+    if (!resolved) code = tree_pieces_make(t, in);
     if (code)
         return error_set(err, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);
@@ -39,7 +39,7 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
     if (!targets->n) return 0;
     if (out->jerk && (!t->points.vx || (targets->x && !targets->v)))
         return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
-    if ((t->parts ? tree_parts_sum : tree_sum_one)(t, s, targets, out, counts))
+    if ((t->pieces ? tree_pieces_sum : tree_sum_one)(t, s, targets, out, counts))
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets",
                          (long long)targets->n);

@@ -1,4 +1,4 @@
-/* boxes.h - trees of particles that one box resolves, or several: see tree/parts.h. */
+/* boxes.h - trees of particles that one box resolves, or several: see tree/pieces.h. */
 #pragma once
 
 #include "tree/tree.h"

@@ -131,7 +131,7 @@ static void search_nearest(void *context, int64_t first, int64_t end)
             t->number[k] = -1;
 }
 
-static void keep_nearest(void *context, int64_t first, int64_t end)
+static void addresses_of_nearest(void *context, int64_t first, int64_t end)
 {
     struct octree *t = context;
     const struct sources *s = &t->sources;
@@ -151,7 +151,7 @@ static int find_nearest(struct octree *t, struct error *err)
     if (!code && !done && t->plain) code = tree_state_build_here(t, err);
     if (code) return code;
     if (!done) threads_each(t->tree.threads, t->plain, 64, search_nearest, t);
-    threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_nearest, t);
+    threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, addresses_of_nearest, t);
     return 0;
 }
 

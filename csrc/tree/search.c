@@ -6,16 +6,17 @@
 
 #include "tree/tree.h"
 #include "shared/tree_hilbert.h"
-#include "tree/parts.h"
+#include "tree/pieces.h"
 
 enum { STACK = 8 * (TREE_LEVELS + 3) }; /* a level adds 7 cells at most */
 
-/* What is searched: the particles of a tree, or of a part of one, in which several have a place. */
+/* What is searched: the particles of a tree, or of a piece of one, in which several have a place.
+ */
 struct among {
     const struct tree *tree;
     const double (*x)[3];
-    const struct tree_parts *parts; /* NULL: x are the particles */
-    const struct tree_part *part;
+    const struct tree_pieces *pieces; /* NULL: x are the particles */
+    const struct tree_piece *piece;
     int32_t skip;
     struct tree_around around;
 };
@@ -24,10 +25,10 @@ struct among {
 static const int32_t *particles_at(const struct among *a, const int32_t *n, int32_t *count)
 {
     *count = 1;
-    if (!a->parts) return n;
-    const int32_t first = a->parts->first[a->part->place[*n]];
-    *count = a->parts->first[a->part->place[*n] + 1] - first;
-    return a->parts->particle + first;
+    if (!a->pieces) return n;
+    const int32_t first = a->pieces->first[a->piece->site[*n]];
+    *count = a->pieces->first[a->piece->site[*n] + 1] - first;
+    return a->pieces->particle + first;
 }
 
 /* ---- all within a radius ------------------------------------------------------------------- */
@@ -74,24 +75,24 @@ static int64_t find_within(const struct among *a, double h2, struct tree_heap *l
     return count;
 }
 
-/* Of a part without a tree. */
+/* Of a piece without a tree. */
 static int64_t look_within(const struct among *a, double h2, struct tree_heap *list,
                            int64_t capacity)
 {
     int64_t count = 0;
-    for (int32_t k = 0; k < a->part->n; k++)
+    for (int32_t k = 0; k < a->piece->n; k++)
         if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, capacity);
     return count;
 }
 
-static struct among among_part(const struct among *all, const struct tree_part *part,
-                               const double at[3])
+static struct among among_piece(const struct among *all, const struct tree_piece *piece,
+                                const double at[3])
 {
     struct among a = *all;
-    a.part = part;
-    a.tree = &part->tree;
-    a.x = (const double (*)[3])part->x;
-    a.around = tree_around_place(&part->tree.box, at);
+    a.piece = piece;
+    a.tree = &piece->tree;
+    a.x = (const double (*)[3])piece->x;
+    a.around = tree_around_place(&piece->tree.box, at);
     return a;
 }
 
@@ -100,14 +101,14 @@ int64_t tree_search_within(const struct tree *t, const double (*x)[3], const dou
 {
     const struct among all = {.tree = t,
                               .x = x,
-                              .parts = t->parts,
+                              .pieces = t->pieces,
                               .skip = skip,
                               .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {found, NULL, 0};
     int64_t count = 0;
-    if (!t->parts) count = find_within(&all, h2, &list, capacity);
-    for (int k = 0; t->parts && k < t->parts->count; k++) {
-        const struct among a = among_part(&all, &t->parts->part[k], at);
+    if (!t->pieces) count = find_within(&all, h2, &list, capacity);
+    for (int k = 0; t->pieces && k < t->pieces->count; k++) {
+        const struct among a = among_piece(&all, &t->pieces->piece[k], at);
         count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, capacity);
     }
     tree_put_in_order(&list);
@@ -134,7 +135,7 @@ static int push_children(const struct tree *t, const struct tree_around *around,
 
 /* Of particles at one place, which have ascending numbers, no more than k can be among the first.
  */
-static void keep_nearest(const struct among *a, int32_t n, struct tree_heap *list, int k)
+static void keep_if_near(const struct among *a, int32_t n, struct tree_heap *list, int k)
 {
     const double r2 = tree_distance2(&a->around, a->x[n]);
     int32_t count;
@@ -160,7 +161,7 @@ static void find_nearest(const struct among *a, struct tree_heap *list, int k)
             left = push_children(t, &a->around, c, stack, distance, left);
             continue;
         }
-        for (int32_t p = c->first; p < c->end; p++) keep_nearest(a, t->points.order[p], list, k);
+        for (int32_t p = c->first; p < c->end; p++) keep_if_near(a, t->points.order[p], list, k);
     }
 }
 
@@ -169,16 +170,16 @@ int tree_search_nearest(const struct tree *t, const double (*x)[3], const double
 {
     const struct among all = {.tree = t,
                               .x = x,
-                              .parts = t->parts,
+                              .pieces = t->pieces,
                               .skip = skip,
                               .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {number, r2, 0};
     if (k <= 0) return 0;
-    if (!t->parts) find_nearest(&all, &list, k);
-    for (int p = 0; t->parts && p < t->parts->count; p++) {
-        const struct among a = among_part(&all, &t->parts->part[p], at);
+    if (!t->pieces) find_nearest(&all, &list, k);
+    for (int p = 0; t->pieces && p < t->pieces->count; p++) {
+        const struct among a = among_piece(&all, &t->pieces->piece[p], at);
         if (a.tree->cells) find_nearest(&a, &list, k);
-        for (int32_t n = 0; !a.tree->cells && n < a.part->n; n++) keep_nearest(&a, n, &list, k);
+        for (int32_t n = 0; !a.tree->cells && n < a.piece->n; n++) keep_if_near(&a, n, &list, k);
     }
     tree_put_in_order(&list);
     return (int)list.count;

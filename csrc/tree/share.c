@@ -1,4 +1,4 @@
-/* share.c - parts of trees, from one rank to another: see shared/tree_share.h. */
+/* share.c - subtrees of trees, from one rank to another: see shared/tree_share.h. */
 #include "tree/share.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static void mark_for(void *context, int64_t first, int64_t end)
 /* ---- packing ----------------------------------------------------------------------------------
  */
 
-/* Where the pieces of a part are. */
+/* Where the pieces of a subtree are. */
 struct layout {
     struct tree_cell *cell;
     struct tree_cell_multipole *far;
@@ -48,10 +48,10 @@ struct layout {
     int64_t bytes;
 };
 
-static struct layout layout_of(void *part, int64_t cells, int64_t particles, int moving)
+static struct layout layout_of(void *subtree, int64_t cells, int64_t particles, int moving)
 {
-    char *const begin = part;
-    char *at = begin + sizeof(struct tree_part_header);
+    char *const begin = subtree;
+    char *at = begin + sizeof(struct subtree_header);
     struct layout l = {0};
     l.cell = (void *)at, at += cells * (int64_t)sizeof *l.cell;
     l.far = (void *)at, at += cells * (int64_t)sizeof *l.far;
@@ -64,8 +64,8 @@ static struct layout layout_of(void *part, int64_t cells, int64_t particles, int
     return l;
 }
 
-/* The cells of a part, by their numbers in the tree, and what becomes of them. Their order, that of
- * the tree, keeps siblings together. */
+/* The cells of a subtree, by their numbers in the tree, and what becomes of them. Their order, that
+ * of the tree, keeps siblings together. */
 static int64_t take_cells(const struct tree *t, const unsigned char *opened, int32_t *number,
                           struct tree_cell *as, int64_t *particles)
 {
@@ -73,7 +73,7 @@ static int64_t take_cells(const struct tree *t, const unsigned char *opened, int
     number[0] = 0;
     for (int32_t k = 0; k < n; k++) {
         const struct tree_cell *c = &t->cell[number[k]];
-        const int32_t bodies = tree_part_bodies(c);
+        const int32_t bodies = subtree_bodies(c);
         as[k] = (struct tree_cell){0, 0, -1, bodies};
         if (!opened[number[k]]) continue;
         if (c->child >= 0) {
@@ -104,20 +104,20 @@ static void put_particles(const struct tree_points *p, int32_t from, int32_t to,
     }
 }
 
-static struct tree_part_header *packed(const struct marking *m)
+static struct subtree_header *packed(const struct marking *m)
 {
     const struct tree *t = m->job.tree;
     const int moving = t->motion != NULL;
-    struct tree_part_header *part = NULL;
+    struct subtree_header *subtree = NULL;
     int32_t *number = memory_zeroed((size_t)t->cells * sizeof *number);
     struct tree_cell *as = memory_zeroed((size_t)t->cells * sizeof *as);
     if (number && as) {
         int64_t particles = 0;
         const int64_t cells = take_cells(t, m->opened, number, as, &particles);
-        part = memory_zeroed((size_t)layout_of(NULL, cells, particles, moving).bytes);
-        if (part) {
-            const struct layout l = layout_of(part, cells, particles, moving);
-            *part = (struct tree_part_header){cells, particles, moving, l.bytes};
+        subtree = memory_zeroed((size_t)layout_of(NULL, cells, particles, moving).bytes);
+        if (subtree) {
+            const struct layout l = layout_of(subtree, cells, particles, moving);
+            *subtree = (struct subtree_header){cells, particles, moving, l.bytes};
             memcpy(l.cell, as, (size_t)cells * sizeof *as);
             for (int64_t k = 0; k < cells; k++) {
                 const struct tree_cell *c = &t->cell[number[k]];
@@ -131,15 +131,15 @@ static struct tree_part_header *packed(const struct marking *m)
     }
     memory_free(number);
     memory_free(as);
-    return part;
+    return subtree;
 }
 
-struct tree_part_header *tree_share_part(const struct tree *t, const struct tree_setting *s,
-                                         double eps2, int64_t regions,
-                                         const struct tree_region *region)
+struct subtree_header *tree_share_subtree(const struct tree *t, const struct tree_setting *s,
+                                          double eps2, int64_t regions,
+                                          const struct tree_region *region)
 {
     if (!t->cells || !regions) {
-        struct tree_part_header *none = memory_zeroed(sizeof *none);
+        struct subtree_header *none = memory_zeroed(sizeof *none);
         if (none) none->bytes = sizeof *none;
         return none;
     }
@@ -157,16 +157,16 @@ struct tree_part_header *tree_share_part(const struct tree *t, const struct tree
     }
     m.missing |= !m.opened;
     if (!m.missing) threads_each(t->threads, regions, 4, mark_for, &m);
-    struct tree_part_header *part = m.missing ? NULL : packed(&m);
+    struct subtree_header *subtree = m.missing ? NULL : packed(&m);
     memory_free(place);
     memory_free(m.opened);
-    return part;
+    return subtree;
 }
 
 /* ---- joining ----------------------------------------------------------------------------------
  */
 
-static int is_part(const struct tree_part_header *h, int moving)
+static int is_subtree(const struct subtree_header *h, int moving)
 {
     return h->cells >= 0 && h->particles >= 0 && (!h->cells || h->moving == moving) &&
            h->bytes == layout_of(NULL, h->cells, h->particles, h->cells && moving).bytes;
@@ -222,8 +222,8 @@ static void copy_own(const struct tree *t, struct tree *j)
     threads_each(t->threads, sizeof copy / sizeof *copy, 1, do_copies, copy);
 }
 
-/* A part whose cells come from `cell` on, its particles from `at` on. */
-static void add_part(struct tree *j, const struct tree_part_header *h, int32_t cell, int32_t at)
+/* A subtree whose cells come from `cell` on, its particles from `at` on. */
+static void add_subtree(struct tree *j, const struct subtree_header *h, int32_t cell, int32_t at)
 {
     const struct layout l = layout_of((void *)(uintptr_t)h, h->cells, h->particles, (int)h->moving);
     struct tree_points *p = &j->points;
@@ -247,17 +247,17 @@ static void add_part(struct tree *j, const struct tree_part_header *h, int32_t c
     }
 }
 
-int tree_share_join(const struct tree *t, int parts, const void *const part[], struct tree *joined,
-                    struct error *err)
+int tree_share_join(const struct tree *t, int subtrees, const void *const subtree[],
+                    struct tree *joined, struct error *err)
 {
     struct tree j = *t;
     int64_t cells = t->cells, particles = t->points.n + 2 * TREE_GROUP;
     int moving = t->motion != NULL;
-    for (int k = 0; k < parts; k++) {
-        const struct tree_part_header *h = part[k];
+    for (int k = 0; k < subtrees; k++) {
+        const struct subtree_header *h = subtree[k];
         moving |= !t->cells && h->moving;
-        if (!is_part(h, moving))
-            return error_set(err, G6X_E_ARGUMENT, "part %d is none of a tree like this one", k);
+        if (!is_subtree(h, moving))
+            return error_set(err, G6X_E_ARGUMENT, "subtree %d is none of a tree like this one", k);
         cells += h->cells;
         particles += h->particles;
     }
@@ -266,20 +266,20 @@ int tree_share_join(const struct tree *t, int parts, const void *const part[], s
     j.points.x = j.points.vx = NULL;
     j.cell = NULL, j.far = NULL, j.place = NULL, j.motion = NULL;
     j.roots = 0;
-    j.root = memory_zeroed(((size_t)parts + 1) * sizeof *j.root);
+    j.root = memory_zeroed(((size_t)subtrees + 1) * sizeof *j.root);
     j.cells = (int32_t)cells;
     *joined = j;
     if (!j.root || reserve(joined, cells, particles, moving)) {
         tree_share_free(joined);
-        return error_set(err, G6X_E_MEMORY, "out of memory for parts of other ranks' trees");
+        return error_set(err, G6X_E_MEMORY, "out of memory for subtrees of other ranks' trees");
     }
     copy_own(t, joined);
     int32_t cell = t->cells, at = (int32_t)t->points.n + 2 * TREE_GROUP;
-    for (int k = 0; k < parts; k++) {
-        const struct tree_part_header *h = part[k];
+    for (int k = 0; k < subtrees; k++) {
+        const struct subtree_header *h = subtree[k];
         if (!h->cells) continue;
         if (cell) joined->root[joined->roots++] = cell; /* cell 0 is one anyway */
-        add_part(joined, h, cell, at);
+        add_subtree(joined, h, cell, at);
         cell += (int32_t)h->cells, at += (int32_t)h->particles;
     }
     joined->far[cells] = (struct tree_cell_multipole){.x = 4.0f}; /* as in tree/build.c */

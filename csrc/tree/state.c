@@ -27,7 +27,7 @@ int tree_state_by_device(struct octree *t, struct tree_request *request, int *do
 {
     const struct sources *s = &t->sources;
     *done = 0;
-    if (!t->on_device || t->in_parts) return 0;
+    if (!t->on_device || t->in_pieces) return 0;
     request->sources = s->n;
     request->x = &s->x[0][0];
     request->v = s->v ? &s->v[0][0] : NULL;
@@ -36,7 +36,7 @@ int tree_state_by_device(struct octree *t, struct tree_request *request, int *do
     const int code = cuda_backend_tree(t->direct, request, err);
     if (code) return code;
     t->fresh = 0;
-    t->in_parts = request->unresolved;
-    *done = !t->in_parts;
+    t->in_pieces = request->unresolved;
+    *done = !t->in_pieces;
     return 0;
 }

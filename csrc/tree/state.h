@@ -19,7 +19,7 @@ struct octree {
     const struct worth *worth;
     struct tree tree; /* on a device, only its box may be known: */
     int on_device, searchable;
-    int in_parts; /* the device cannot sum it */
+    int in_pieces; /* the device cannot sum it */
     struct sources sources;
     int fresh;     /* the device does not have them yet */
     int current;   /* the tree is that of the j particles as they were uploaded last */

@@ -4,7 +4,7 @@
  * Building: keys along a Hilbert curve, sort, cells level by level, moments from the leaves up.
  * Forces: targets in groups of 32 along the curve, 16 of them to a level-1 group, 8 of those to a
  * level-2 group; a traversal for each group of each level decides which cells act on it as
- * expansions, and what is left to its parts; in the end leaves act particle by particle.
+ * expansions, and what is left to its pieces; in the end leaves act particle by particle.
  */
 #pragma once
 
@@ -38,8 +38,8 @@ struct tree {
     struct tree_cell_centre *place;
     struct tree_motion *motion; /* of cells; NULL: velocities are not known */
     int threads;
-    struct tree_parts
-        *parts; /* of particles that one box does not resolve (tree/parts.h), or NULL */
+    struct tree_pieces
+        *pieces; /* of particles that one box does not resolve (tree/pieces.h), or NULL */
 };
 
 /* Where the cells of a level end. */

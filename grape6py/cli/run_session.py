@@ -21,7 +21,7 @@ import tqdm
 
 from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
-from grape6py.cli import convert, launched, run_file, run_models, run_outside
+from grape6py.cli import convert, launched, run_fields, run_file, run_models
 from grape6py.errors import ArgumentError, Grape6Error, printable
 from grape6py.files import formats
 from grape6py.files.runs import moments, reader
@@ -249,7 +249,7 @@ class _Integration:
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
-        self._say(run_outside.shown_settings(cluster.settings))
+        self._say(run_fields.shown_settings(cluster.settings))
         if changes := cluster._about.get("changes"):
             self._say(f"changed {changes}")
         if self._units is not None:
@@ -276,7 +276,7 @@ class _Integration:
                 end,
                 lambda _: self._output(self._writers),
                 every=self._about["dt_out"],
-                events=run_outside.events_of(self._options),
+                events=run_fields.events_of(self._options),
                 progress=self._is_first and not self._options.json,
             )
         signals.received = self._signal()
@@ -285,7 +285,7 @@ class _Integration:
         if stopped and signals.received is not None:
             cause, status = signal.Signals(signals.received).name, 128 + signals.received
         elif stopped and stopped_by is not None:
-            cause, status = run_outside.shown_event(stopped_by), run_outside.STOPPED_BY_EVENT
+            cause, status = run_fields.shown_event(stopped_by), run_fields.STOPPED_BY_EVENT
         if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
             try:
                 if not self._writers:
@@ -335,10 +335,10 @@ class _Integration:
                 self._shown.offer(cluster.time, self._moment)
             self._write_texts()
         for event in cluster.events[self._events_shown :]:
-            self._say("  " + run_outside.shown_event(event))
+            self._say("  " + run_fields.shown_event(event))
         self._events_shown = len(cluster.events)
         self._say(_line(self._history[-1], _clock.seconds() - self._began))
-        for line in [] if binaries is None else run_outside.shown_binaries(binaries):
+        for line in [] if binaries is None else run_fields.shown_binaries(binaries):
             self._say(line)
         self._output_time += _clock.seconds() - began
         self._output_forces += cluster.force_seconds - forces
@@ -444,7 +444,7 @@ def _begun(
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
-    given |= run_outside.settings_of(options, found.units)
+    given |= run_fields.settings_of(options, found.units)
     given |= {"ids": found.ids, "comm": ranks.comm}
     return kind(*found, eps=eps, **given | _given(options, ["backend"]))
 

@@ -178,8 +178,8 @@ class Integration(Changes):
         if "escape" in extra:
             watch.farther, *centre = map(float, extra["escape"])
             watch.centre = centre[0], centre[1], centre[2]
-        if outside is not None and outside.frame is not None and "frame" in extra:
-            outside.frame.go_on(extra["frame"])
+        if outside is not None and outside.orbit_frame is not None and "frame" in extra:
+            outside.orbit_frame.go_on(extra["frame"])
 
     def copy(self) -> Self:
         """Another integration of the same bodies, which goes on with the same bits.

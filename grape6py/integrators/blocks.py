@@ -387,13 +387,13 @@ class Blocks:
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:
         """Energy of bodies in the field where the frame is at rest, and that depends on places."""
-        if self.external is None or self.external.frame is not None:
+        if self.external is None or self.external.orbit_frame is not None:
             return 0.0
         return math.fsum(mass * self.external.potential(time, pos, vel))
 
     def energy_of_work(self, time: float) -> float:
         """Where the frame moves: minus the work of the field so far."""
-        if self.external is None or self.external.frame is None:
+        if self.external is None or self.external.orbit_frame is None:
             return 0.0
         self.at(time)
         return -self._work

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Numbers,
         Untyped,
     )
-    from grape6py.integrators.frame import Frame
+    from grape6py.integrators.orbit_frame import OrbitFrame
 
 AnyField: TypeAlias = "analytic.Field | Callable[[float, Untyped, Untyped], Untyped]"
 
@@ -44,7 +44,7 @@ class External:
     c : struct g6x_field *
         What the library adds by itself; NULL if the field is a function.
     function : callable or None
-    frame : Frame or None
+    frame : OrbitFrame or None
     is_calling : bool
         Whether the function is being called.
     """
@@ -60,14 +60,14 @@ class External:
             self.function = field
         self.c = self._struct
         self.is_calling = False  # the function
-        self.frame: Frame | None = None
+        self.orbit_frame: OrbitFrame | None = None
         self._epoch = 0.0
         if origin is not None:
-            from grape6py.integrators.frame import Frame
+            from grape6py.integrators.orbit_frame import OrbitFrame
 
             if rotates:
                 raise ArgumentError("coordinates rotate or move on an orbit: give one of the two")
-            self.frame = Frame(self, *origin)
+            self.orbit_frame = OrbitFrame(self, *origin)
 
     def alone(self) -> External:
         """The field in coordinates at rest."""
@@ -86,16 +86,16 @@ class External:
 
     def reach(self, now: float, until: float = -math.inf, at_least: float = 0.0) -> float:
         """Make the orbit known from a time on, for as long `at_least`, up to the time returned."""
-        if self.frame is None:
+        if self.orbit_frame is None:
             return math.inf
-        reached = self.frame.reach(now, until, at_least)
+        reached = self.orbit_frame.reach(now, until, at_least)
         if self._struct != ffi.NULL:
-            self.frame.point(self._struct)
+            self.orbit_frame.point(self._struct)
         return reached
 
     def origin(self, time: float) -> CData:
         """double[4][3]: position, velocity, acceleration and jerk of the frame's origin."""
-        frame: Untyped = self.frame
+        frame: Untyped = self.orbit_frame
         frame.reach(time)
         return frame.at(time)
 
@@ -115,7 +115,7 @@ class External:
             from grape6py.cuda.tree import device_tree
             from grape6py.fields import device
 
-            origin = None if self.frame is None else self.origin(time)
+            origin = None if self.orbit_frame is None else self.origin(time)
             gpu = device_tree.gpu_of(pos.device.id)
             device.add(gpu, self._struct, origin, pos, vel, acc, jerk, None)
         else:
@@ -139,7 +139,7 @@ class External:
     ) -> tuple[list[DeviceArray], Floats | None]:
         """What the function gives, checked; and the frame's origin."""
         origin = None
-        if self.frame is not None:
+        if self.orbit_frame is not None:
             origin = np.array([list(row) for row in self.origin(time)])
             pos, vel = pos + xp.asarray(origin[0]), vel + xp.asarray(origin[1])
         else:
@@ -188,7 +188,7 @@ class External:
             if origin is not None:
                 centre = np.zeros((1, 3))
                 pot = pot - self._called(time, centre, centre, np)[0][2][0]
-        if self.frame is not None:
+        if self.orbit_frame is not None:
             velocity = np.array(list(self.origin(time)[1]))
             pot = pot + (vel * velocity).sum(axis=1)
         return np.asarray(pot)
@@ -206,8 +206,8 @@ class External:
             if isinstance(self._field, analytic.Field)
             else _name(self._field)
         }
-        if self.frame is not None:
-            found["orbit"] = json.dumps([list(row) for row in self.frame.start])
+        if self.orbit_frame is not None:
+            found["orbit"] = json.dumps([list(row) for row in self.orbit_frame.start])
         return found
 
 

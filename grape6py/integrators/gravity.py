@@ -256,7 +256,7 @@ class Trees(_Gravity):
             if _are_few(self._walk, n, on_device=True):
                 of_tree, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
             tree = DeviceTree(*self.device, of_host=True)
-            with contextlib.suppress(Unresolved), device_tree.turn:
+            with contextlib.suppress(Unresolved), device_tree.lock:
                 tree.build(None, of.pos, of.mass, None)
                 return self._warned_of(tree.sum(of_tree, on))
         if _are_few(self._walk, n):

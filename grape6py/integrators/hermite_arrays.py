@@ -94,7 +94,7 @@ class HostArrays:
         others = np.maximum(math.fsum(mass) - mass, 0.0)
         self.rounding = np.zeros(self.n)
         np.divide(noise[0], others, out=self.rounding, where=others > 0)
-        shapes = STATE if external is None or external.frame is None else STATE | WORK
+        shapes = STATE if external is None or external.orbit_frame is None else STATE | WORK
         block = _BLOCK if external is None else _BLOCK | _OUTSIDE
         with self.using():
             self.own, self.block = (

@@ -224,8 +224,8 @@ class Quantities(Closed):
             found["watched_until"], found["watched_ids"] = blocks.watch.as_arrays()
         if blocks.watch.farther:
             found["escape"] = np.array([blocks.watch.farther, *blocks.watch.centre])
-        if blocks.external is not None and blocks.external.frame is not None:
-            found["frame"] = blocks.external.frame.node_at(self.time)
+        if blocks.external is not None and blocks.external.orbit_frame is not None:
+            found["frame"] = blocks.external.orbit_frame.node_at(self.time)
         return found
 
     def _largest_id(self) -> int:
@@ -242,7 +242,7 @@ class Quantities(Closed):
         Two arrays of shape (3,), which are zero without an `orbit`.
         """
         external = self._blocks.external
-        if external is None or external.frame is None:
+        if external is None or external.orbit_frame is None:
             return np.zeros(3), np.zeros(3)
         with self._lock:
             pos, vel, *_ = (np.array(list(row)) for row in external.origin(self.time))

@@ -14,7 +14,7 @@ import numpy as np
 
 from grape6py import diagnostics
 from grape6py.bound_pairs import binaries
-from grape6py.integrators.frame import turning_times
+from grape6py.integrators.orbit_frame import turning_times
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats
@@ -44,7 +44,7 @@ def time_scale(
         radius = _radius(m, pos[others] - pos[heavy], vel[others] - vel[heavy], eps)
         times[others] = radius * np.sqrt(radius / m)
     if outside is not None and len(mass):
-        start = np.zeros((2, 3)) if outside.frame is None else outside.frame.start
+        start = np.zeros((2, 3)) if outside.orbit_frame is None else outside.orbit_frame.start
         in_field = turning_times(outside.alone(), pos + start[0], vel + start[1])
         times = np.fmin(times, in_field)
     times = times[np.isfinite(times) & (times > 0)]

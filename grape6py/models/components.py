@@ -129,7 +129,7 @@ class Sphere:
         """Of each coordinate, by the spherical and isotropic Jeans equation."""
         x = radius / self._scale
         density = np.where(x <= self._cut, 1 / (x * (1 + x) ** 3), 0)
-        pressure = _outside(density * inside / radius**2, radius)
+        pressure = _integral_outward(density * inside / radius**2, radius)
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
 
 
@@ -172,7 +172,7 @@ def _depth(radius: Floats, inside: Floats) -> Floats:
     return depth
 
 
-def _outside(slope: Floats, radius: Floats) -> Floats:
+def _integral_outward(slope: Floats, radius: Floats) -> Floats:
     """Integral of `slope` from each radius to the last."""
     parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
     return np.append(np.cumsum(parts[::-1])[::-1], 0)

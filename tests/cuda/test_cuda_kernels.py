@@ -32,7 +32,7 @@ SINGLE = [build for build in BUILDS if build[0] != "double"]
 STACK = 96
 # Those that evaluate a field call a function, which takes vectors by address: so many bytes, for
 # bodies in a field alone.
-IN_A_FIELD, FIELD_STACK = ("hermite_correct", "turn"), 512
+IN_A_FIELD, FIELD_STACK = ("hermite_correct", "fused_step"), 512
 
 # What makes bits.
 ARITHMETIC = re.compile(r"^(?:[FD](?:ADD|MUL|FMA)|MUFU|F2F|F2I|I2F)[\w.]*", re.MULTILINE)

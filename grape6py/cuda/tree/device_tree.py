@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
 # of lists in the GPU.
-turn = threading.RLock()
+lock = threading.RLock()
 
 
 class DeviceTree(OwnTree):
@@ -57,7 +57,7 @@ class DeviceTree(OwnTree):
         kind = DevicePlace if there else ThroughDevice
         place = kind(None, self._cupy, self._number, "the tree lies on")
         makes = not self._copies and self.is_open
-        with turn, place, explained(self._cupy):
+        with lock, place, explained(self._cupy):
             stream = self._cupy.cuda.get_current_stream()
             if self._made:
                 stream.wait_event(self._made)
@@ -122,14 +122,14 @@ class DeviceTree(OwnTree):
 
     def particles(self) -> list[DeviceArray]:
         """Positions, masses, and velocities or None, as they were given."""
-        with turn, self._cupy.cuda.Device(self._number):
+        with lock, self._cupy.cuda.Device(self._number):
             return [
                 self._cupy.asnumpy(array) if self.of_host and array is not None else array
                 for array in self._copies
             ]
 
     def close(self) -> None:
-        with turn:
+        with lock:
             self.is_open, self._tree, self._copies, self._replica = False, None, [], None
 
     def forces(

@@ -31,7 +31,7 @@ CELLS = {
 }
 PARTICLES = {"high": 16, "low": 16, "velocity": 16}
 MOVING = "motion", "velocity"
-HEADER = ffi.sizeof("struct tree_part_header")
+HEADER = ffi.sizeof("struct subtree_header")
 MOST = 2**31 - 65  # cells, or particles, that have numbers
 
 
@@ -81,7 +81,7 @@ def packed(tree: TreeCells) -> DeviceArray:
     """The bytes of a part: of the cells that are `opened`, and those in them."""
     xp, count = tree.xp, tree.cells
     tree.set(in_part=xp.zeros(count, np.int32), in_leaf=xp.zeros(count, np.int32))
-    tree.launch("tree_part_cells", count, 256)
+    tree.launch("subtree_cells", count, 256)
     sums = [xp.cumsum(tree.arrays[name], dtype=np.int32) for name in ("in_part", "in_leaf")]
     ends = tree.gpu.read(xp.concatenate([each[-1:] for each in sums]))
     cells, particles = np.frombuffer(ends, np.int32).tolist()
@@ -132,7 +132,7 @@ def _part_of(tree: TreeCells, number: int, given: AnyArray) -> Part:
     is_host = isinstance(given, np.ndarray)
     head = given[:HEADER].tobytes() if is_host else tree.gpu.read(given[:HEADER])
     if len(head) == HEADER:
-        header = ffi.from_buffer("struct tree_part_header *", head)
+        header = ffi.from_buffer("struct subtree_header *", head)
         cells, particles, moving = header.cells, header.particles, bool(header.moving)
         is_whole = header.bytes == len(given) == _bytes_of(cells, particles, moving)
         if is_whole and (moving or not tree.fields.v or not cells):

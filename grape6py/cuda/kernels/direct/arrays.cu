@@ -81,7 +81,7 @@ DEVICE_FN void predict_slot(const struct cuda_store &store, int64_t a, double ti
 }
 
 /* Writes a vector; NaN if it is not requested or one component does not fit a double. */
-DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool requested)
+DEVICE_FN bool store_vector(double *to, const double *sum, int64_t stride, bool requested)
 {
     const double a[3] = {sum[0], sum[stride], sum[2 * stride]};
     const bool fits = are_numbers(a);
@@ -113,8 +113,8 @@ KERNEL(write_forces, struct cuda_write_forces_job, 256, 1)
     }
     const size_t at = 3 * (size_t)to;
     const double *sum = job.sum + row, pot = sum[SUM_POT * job.stride];
-    bool fits = give_vector(job.acc + at, sum, job.stride, true);
-    fits &= give_vector(job.jerk + at, sum + SUM_JX * job.stride, job.stride, job.has_jerk);
+    bool fits = store_vector(job.acc + at, sum, job.stride, true);
+    fits &= store_vector(job.jerk + at, sum + SUM_JX * job.stride, job.stride, job.has_jerk);
     fits &= is_number(pot);
     job.pot[to] = is_number(pot) ? 0.0 - pot : quiet_nan();
     if (!fits) atomicMin(&job.notes->out_of_range, to);

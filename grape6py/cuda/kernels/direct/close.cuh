@@ -41,13 +41,13 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
         double xp, vp;
         predict_component(job.time - p.body.time, job.snap ? k18[k] : 0.0, p.body.j6[k],
                           p.body.a2[k], p.body.v[k], p.body.x[k], &xp, &vp);
-        x[k] = __dmul_rn(__dsub_rn(i.x[k], xp), job.frame.x_unit);
-        v[k] = __dmul_rn(__dsub_rn(i.v[k], vp), job.frame.v_unit);
+        x[k] = __dmul_rn(__dsub_rn(i.x[k], xp), job.units.x_unit);
+        v[k] = __dmul_rn(__dsub_rn(i.v[k], vp), job.units.v_unit);
     }
     /* the differences, as an i particle relative to a j particle at zero */
     const struct in_double::pair_i at = {
         x[0], x[1], x[2], 0,    0,
-        0,    v[0], v[1], v[2], __dmul_rn(__dmul_rn(i.eps2, job.frame.x_unit), job.frame.x_unit)};
+        0,    v[0], v[1], v[2], __dmul_rn(__dmul_rn(i.eps2, job.units.x_unit), job.units.x_unit)};
     const struct in_double::pair_j zero = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const struct in_double::pair_sep r = in_double::pair_separation(0, &at, &zero);
     const double r2 = in_double::pair_distance2(&r, 0.0);
@@ -58,7 +58,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
     else if (s2 == 0.0)
         found->zero_distances++;
     else
-        in_double::pair_add(PAIR_JERK, &at, &zero, __dmul_rn(p.body.mass, job.frame.m_unit),
+        in_double::pair_add(PAIR_JERK, &at, &zero, __dmul_rn(p.body.mass, job.units.m_unit),
                             in_double::rsqrt_refine(s2, rsqrt_estimate(s2)), &r, &found->sum);
     if (r2 < found->r2 || (r2 == found->r2 && address < found->address)) {
         found->r2 = r2;

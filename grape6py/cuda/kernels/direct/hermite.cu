@@ -218,10 +218,11 @@ KERNEL(hermite_watch, struct cuda_hermite_job, 256, 1)
         job.notes->watched = 1;
 }
 
-/* ---- kernel turn: a whole block step, for few particles --------------------------------- */
+/* ---- kernel fused_step: a whole block step, for few particles ---------------------------------
+ */
 
-DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], double jerk[3],
-                       double *pot)
+DEVICE_FN void sums_of(const struct cuda_fused_step_job &job, int row, double acc[3],
+                       double jerk[3], double *pot)
 {
     const int fine = job.fine ? job.fine[row] : -1, which = fine >= 0;
     const double *sum = job.sum[which] + (which ? fine : row);
@@ -234,7 +235,7 @@ DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], 
 }
 
 /* Whether all sums of the block are complete and finite. Called by 256 threads. */
-DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
+DEVICE_FN bool is_complete(const struct cuda_fused_step_job &job)
 {
     __shared__ int odd;
     if (threadIdx.x == 0)
@@ -250,7 +251,7 @@ DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
 }
 
 /* Moves the particles of the block, in the field; false if one would become NaN or infinite. */
-DEVICE_FN bool move_block(const struct cuda_turn_job &job)
+DEVICE_FN bool move_block(const struct cuda_fused_step_job &job)
 {
     __shared__ int clamped, invalid;
     if (threadIdx.x == 0) clamped = 0, invalid = CUDA_NO_ROW;
@@ -285,7 +286,7 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
 }
 
 /* Writes the block as j particles, to their slots and to the host. */
-DEVICE_FN void write_block(const struct cuda_turn_job &job)
+DEVICE_FN void write_block(const struct cuda_fused_step_job &job)
 {
     const double none[3] = {0.0, 0.0, 0.0};
     if (threadIdx.x == 0) job.notes->acting = 0;
@@ -333,7 +334,7 @@ DEVICE_FN int place_among(bool chosen, int *count)
 
 /* Writes the particles whose steps end first, ascending, to job.address. Returns their number; 0 if
  * one of these steps has no length, or any step has no finite end. */
-DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
+DEVICE_FN int find_next(const struct cuda_fused_step_job &job, double *time)
 {
     __shared__ double shared[256];
     __shared__ int stuck;
@@ -362,7 +363,7 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
 
 /* Numbers the fine rows of the next block, and writes them once more as i particles for the sums in
  * double. Returns how many there are. */
-DEVICE_FN int place_fine(const struct cuda_turn_job &job, int count, double time)
+DEVICE_FN int place_fine(const struct cuda_fused_step_job &job, int count, double time)
 {
     const int t = (int)threadIdx.x;
     int placed = 0;
@@ -378,7 +379,7 @@ DEVICE_FN int place_fine(const struct cuda_turn_job &job, int count, double time
 }
 
 /* Predicts the next block, and writes it as i particles; false if one is not finite. */
-DEVICE_FN bool predict_block(const struct cuda_turn_job &job, int count, double time)
+DEVICE_FN bool predict_block(const struct cuda_fused_step_job &job, int count, double time)
 {
     __shared__ int odd;
     if (threadIdx.x == 0) odd = 0;
@@ -401,7 +402,7 @@ DEVICE_FN bool predict_block(const struct cuda_turn_job &job, int count, double 
     return !odd;
 }
 
-KERNEL(turn, struct cuda_turn_job, 256, 1)
+KERNEL(fused_step, struct cuda_fused_step_job, 256, 1)
 {
     struct cuda_notes *notes = job.notes;
     bool complete = is_complete(job);

@@ -28,10 +28,10 @@ DEVICE_FN double separation2(const struct pair_i *i, const struct pair_j *j)
 DEVICE_FN void split_target(const struct cuda_list_job &job, int row, struct pair_i *i)
 {
     const double *x = job.targets[row].x;
-    const struct cuda_frame &frame = job.frame;
-    split_position((x[0] - frame.origin[0]) * frame.x_unit, &i->x, &i->xl);
-    split_position((x[1] - frame.origin[1]) * frame.x_unit, &i->y, &i->yl);
-    split_position((x[2] - frame.origin[2]) * frame.x_unit, &i->z, &i->zl);
+    const struct cuda_units &units = job.units;
+    split_position((x[0] - units.origin[0]) * units.x_unit, &i->x, &i->xl);
+    split_position((x[1] - units.origin[1]) * units.x_unit, &i->y, &i->yl);
+    split_position((x[2] - units.origin[2]) * units.x_unit, &i->z, &i->zl);
 }
 
 DEVICE_FN bool is_everybody(double h2) { return h2 > 0x1.fffffffffffffp1023; }
@@ -46,7 +46,7 @@ struct alignas(4 * sizeof(real)) list_row {
  * allows for the missing low halves of i and j in three directions: less than twice their sum. */
 DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, real low)
 {
-    const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
+    const double unit = job.units.x_unit, h2 = job.targets[row].h2;
     const double limit = h2 * unit * unit, eps2 = job.targets[row].eps2 * unit * unit;
     const double reach2 = limit - eps2 + limit * 0x1p-18;
     struct pair_i i = {};
@@ -65,7 +65,7 @@ DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, 
  * particles whose positions do not fit the kernels' numbers. */
 DEVICE_CALL bool is_neighbour(const struct cuda_list_job &job, int row, int address)
 {
-    const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
+    const double unit = job.units.x_unit, h2 = job.targets[row].h2;
     if (address >= job.nj) return false;
     const struct pair_j j = load_source((const real *)job.sources.pairs, address);
     if (j.x == v_set1(FAR_AWAY) && j.m == 0) return false;

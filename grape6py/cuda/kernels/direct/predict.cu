@@ -85,7 +85,7 @@ DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struc
     real x[3] = {v_set1(FAR_AWAY), 0, 0}, lo[3] = {0, 0, 0}, v[3] = {0, 0, 0}, m = 0;
     if (a < job.nj && p->state == SLOT_SET) {
         const double dt = job.time - p->time;
-        const double scaled_m = p->mass * job.frame.m_unit;
+        const double scaled_m = p->mass * job.units.m_unit;
         real far = 0, fast = 0;
         m = (real)scaled_m;
 #if !DOUBLE_MODE /* a mass that would underflow sends its block to the exact sum */
@@ -96,8 +96,8 @@ DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struc
             double xp, vp;
             predict_component(dt, job.snap ? k18[k] : 0.0, p->j6[k], p->a2[k], p->v[k], p->x[k],
                               &xp, &vp);
-            split_position((xp - job.frame.origin[k]) * job.frame.x_unit, &x[k], &lo[k]);
-            v[k] = (real)((vp - job.frame.drift[k]) * job.frame.v_unit);
+            split_position((xp - job.units.origin[k]) * job.units.x_unit, &x[k], &lo[k]);
+            v[k] = (real)((vp - job.units.drift[k]) * job.units.v_unit);
             far = larger_bits(far, x[k]);
             fast = larger_bits(fast, v[k]);
         }

@@ -76,17 +76,17 @@ struct target {
     real close; /* r^2 of pairs below this needs double */
 };
 
-DEVICE_FN struct target make_target(const struct cuda_target &from, const struct cuda_frame &frame)
+DEVICE_FN struct target make_target(const struct cuda_target &from, const struct cuda_units &units)
 {
     struct target t;
     double x[3], v[3], far = 0.0, fast = 0.0;
     for (int k = 0; k < 3; k++) {
-        x[k] = (from.x[k] - frame.origin[k]) * frame.x_unit;
-        v[k] = (from.v[k] - frame.drift[k]) * frame.v_unit;
+        x[k] = (from.x[k] - units.origin[k]) * units.x_unit;
+        v[k] = (from.v[k] - units.drift[k]) * units.v_unit;
         far = fmax(far, fabs(x[k]));
         fast = fmax(fast, fabs(v[k]));
     }
-    const double eps2 = from.eps2 * frame.x_unit * frame.x_unit;
+    const double eps2 = from.eps2 * units.x_unit * units.x_unit;
     split_position(x[0], &t.i.x, &t.i.xl);
     split_position(x[1], &t.i.y, &t.i.yl);
     split_position(x[2], &t.i.z, &t.i.zl);
@@ -112,7 +112,7 @@ DEVICE_FN struct cuda_target target_of(const struct cuda_sum_job &job,
 DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
                                     const struct cuda_packed_targets *in_job, int row)
 {
-    return make_target(target_of(job, in_job, row), job.frame);
+    return make_target(target_of(job, in_job, row), job.units);
 }
 
 DEVICE_FN bool may_hold(struct cuda_span span, int32_t label)

@@ -7,7 +7,7 @@
 enum { WALK_THREADS = CUDA_WALK_THREADS, WALK_CHUNK = WALK_THREADS };
 
 /* As in cpu/walks_kernel.c. */
-struct walk_frame {
+struct walk_units {
     int length, mass;
     double unit, mass_unit, eps2;
     real close;
@@ -45,9 +45,9 @@ DEVICE_FN const double2 *walk_body(const struct cuda_walks_job &job,
     return (const double2 *)job.bodies + 2 * (job.list ? (int64_t)job.list[at] : at);
 }
 
-/* Sets the frame, in shared memory to save registers; returns whether all entries are finite. */
+/* Sets the units, in shared memory to save registers; returns whether all entries are finite. */
 DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                          struct walk_frame *f)
+                          struct walk_units *f)
 {
     __shared__ int of_reach[2], of_mass[2];
     int reach = max(high_word(tile.radius), high_word(sqrt(job.eps2))), mass = 0;
@@ -76,8 +76,8 @@ DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_wa
     return max(reach, mass) < HIGH_OF_INFINITY;
 }
 
-DEVICE_FN struct walk_source walk_source_of(const struct cuda_walk_tile &tile,
-                                            const struct walk_frame &f, double2 xy, double2 zm)
+DEVICE_FN struct walk_source scaled_source(const struct cuda_walk_tile &tile,
+                                           const struct walk_units &f, double2 xy, double2 zm)
 {
     struct walk_source s;
     s.x = (real)((xy.x - tile.centre[0]) * f.unit);
@@ -103,7 +103,7 @@ DEVICE_FN struct pair_sum no_walk_pairs(void)
 
 /* Adds a pair in double to the results of target `row`, as in cpu/walks_kernel.c. */
 DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                              const struct walk_frame &f, int row, int64_t entry)
+                              const struct walk_units &f, int row, int64_t entry)
 {
     const double2 *body = walk_body(job, tile, entry), xy = body[0], zm = body[1];
     const double *x = job.targets + 3 * (int64_t)row;
@@ -117,7 +117,7 @@ DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cud
 /* Sums a chunk on a target that has close pairs with it. */
 DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
                                         const struct cuda_walk_tile &tile,
-                                        const struct walk_frame &f, const struct pair_i &i,
+                                        const struct walk_units &f, const struct pair_i &i,
                                         const struct walk_source *source, int row, int64_t first)
 {
     struct pair_sum sum = no_walk_pairs();
@@ -137,7 +137,7 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
 /* Sums a chunk on all targets of a thread. WATCHED: some pairs may be close. */
 template <int N, bool WATCHED>
 DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                            const struct walk_frame &f, const struct pair_i i[N],
+                            const struct walk_units &f, const struct pair_i i[N],
                             const struct walk_source *source, int64_t first, walk_totals total)
 {
     const int thread = (int)threadIdx.x;
@@ -173,7 +173,7 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
 
 template <int N>
 DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                         const struct walk_frame &f, const struct pair_i i[N],
+                         const struct walk_units &f, const struct pair_i i[N],
                          const struct walk_source *source, int64_t first, bool watched,
                          walk_totals total)
 {
@@ -185,7 +185,7 @@ DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_wal
 
 /* Sets the position of a target; returns whether it is finite. */
 DEVICE_FN bool walk_target(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                           const struct walk_frame &f, int row, struct pair_i *i)
+                           const struct walk_units &f, int row, struct pair_i *i)
 {
     const double *x = job.targets + 3 * (int64_t)(tile.target + min(row, tile.targets - 1));
     const int most = max(high_word(x[0]), max(high_word(x[1]), high_word(x[2])));
@@ -198,7 +198,7 @@ DEVICE_FN bool walk_target(const struct cuda_walks_job &job, const struct cuda_w
 }
 
 DEVICE_FN void store_walk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                          const struct walk_frame &f, int row, bool fine, bool good,
+                          const struct walk_units &f, int row, bool fine, bool good,
                           const real sum[4])
 {
     for (int c = 0; c < 4; c++) {
@@ -216,7 +216,7 @@ DEVICE_FN void store_walk(const struct cuda_walks_job &job, const struct cuda_wa
 
 template <int N>
 DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                       struct walk_source *source, walk_totals total, struct walk_frame &f)
+                       struct walk_source *source, walk_totals total, struct walk_units &f)
 {
     __shared__ bool watched[WALK_THREADS / 32];
     const int thread = (int)threadIdx.x, warp = thread / 32;
@@ -235,7 +235,7 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     double2 xy = {0.0, 0.0}, zm = {0.0, 0.0};
     for (int64_t first = -WALK_CHUNK; fine && first < tile.entries; first += WALK_CHUNK) {
         const int64_t next = first + WALK_CHUNK + thread; /* loaded while this chunk is summed */
-        struct walk_source mine = walk_source_of(tile, f, xy, zm);
+        struct walk_source mine = scaled_source(tile, f, xy, zm);
         if (first + thread >= tile.entries) /* far padding */
             mine.x = (real)0x1p30, mine.y = mine.z = mine.m = 0;
         const real r2 = v_fma(mine.z, mine.z, v_fma(mine.y, mine.y, v_mul(mine.x, mine.x)));
@@ -267,12 +267,12 @@ KERNEL(walks, struct cuda_walks_job, WALK_THREADS, DOUBLE_MODE ? 4 : 10)
 {
     __shared__ struct walk_source source[WALK_CHUNK];
     __shared__ walk_totals total;
-    __shared__ struct walk_frame frame;
+    __shared__ struct walk_units units;
     const struct cuda_walk_tile &tile = job.tiles[blockIdx.x]; /* a reference, to save registers */
     switch ((tile.targets + WALK_THREADS - 1) / WALK_THREADS) {
-    case 1: walk_on<1>(job, tile, source, total, frame); break;
-    case 2: walk_on<2>(job, tile, source, total, frame); break;
-    case 3: walk_on<3>(job, tile, source, total, frame); break;
-    default: walk_on<4>(job, tile, source, total, frame);
+    case 1: walk_on<1>(job, tile, source, total, units); break;
+    case 2: walk_on<2>(job, tile, source, total, units); break;
+    case 3: walk_on<3>(job, tile, source, total, units); break;
+    default: walk_on<4>(job, tile, source, total, units);
     }
 }

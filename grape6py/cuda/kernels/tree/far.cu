@@ -91,7 +91,8 @@ DEVICE_FN void expand_by_block(const struct tree_device_job &job, const struct t
 template <int ORDER> DEVICE_FN void expand_large(const struct tree_device_job &job, const int level)
 {
     const struct tree_level_job &out = job.level[level];
-    const int t = (int)threadIdx.x, slot = (int)blockIdx.x, id = first_large(job, level) + slot;
+    const int t = (int)threadIdx.x, slot = (int)blockIdx.x,
+              id = first_group_of_level(job, level) + slot;
     const struct tree_group g = out.group[id];
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS];
@@ -145,7 +146,7 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     if (!job.from_root) {
         const int level1 = g.first / IN_LEVEL1;
         const float *wide =
-            job.level[1].local + LOCAL_TERMS * (int64_t)(level1 - first_large(job, 1));
+            job.level[1].local + LOCAL_TERMS * (int64_t)(level1 - first_group_of_level(job, 1));
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
         local_on<ORDER>(&job.level[1].group[level1], local, high, low, &sum);

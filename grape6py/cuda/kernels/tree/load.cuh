@@ -42,7 +42,7 @@ DEVICE_FN int small_group(const struct tree_device_job &job, int slot)
 }
 
 /* The first level-2 or level-1 group of those whose lists there are. */
-DEVICE_FN int first_large(const struct tree_device_job &job, int level)
+DEVICE_FN int first_group_of_level(const struct tree_device_job &job, int level)
 {
     return job.first_level2 * (level ? (int)TREE_LEVEL2 : 1);
 }

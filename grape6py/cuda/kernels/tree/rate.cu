@@ -40,7 +40,8 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job
 {
     __shared__ float part[4][ORDER * ORDER];
     const struct tree_level_job &out = job.level[level];
-    const int t = (int)threadIdx.x, slot = (int)blockIdx.x, id = first_large(job, level) + slot;
+    const int t = (int)threadIdx.x, slot = (int)blockIdx.x,
+              id = first_group_of_level(job, level) + slot;
     const struct tree_group g = out.group[id];
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS], rate[TREE_TERMS];
@@ -93,7 +94,7 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
     if (!job.from_root) {
         const int level1 = g.first / IN_LEVEL1;
         const struct tree_level_job &wide = job.level[1];
-        const int64_t at = level1 - first_large(job, 1);
+        const int64_t at = level1 - first_group_of_level(job, 1);
         const float *wide_local = wide.local + LOCAL_TERMS * at,
                     *wide_rate = wide.rate + RATE_TERMS * at;
         TREE_UNROLL

@@ -78,7 +78,7 @@ KERNEL(tree_mark, struct tree_device_job, 128, 8)
 
 /* Which cells are in a part: the root, and those in cells that are opened; and how many particles
  * are in those that are opened leaves. */
-KERNEL(tree_part_cells, struct tree_device_job, 256, 1)
+KERNEL(subtree_cells, struct tree_device_job, 256, 1)
 {
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.status->cells) return;
@@ -101,7 +101,7 @@ KERNEL(tree_pack, struct tree_device_job, 256, 1)
     const int64_t cells = job.in_part[all - 1], particles = job.in_leaf[all - 1];
     const bool moving = job.v != 0;
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
-    struct tree_part_header *header = (struct tree_part_header *)job.part;
+    struct subtree_header *header = (struct subtree_header *)job.part;
     struct tree_cell *cell = (struct tree_cell *)(header + 1);
     struct tree_cell_multipole *far = (struct tree_cell_multipole *)(cell + cells);
     struct tree_cell_centre *place = (struct tree_cell_centre *)(far + cells);
@@ -113,7 +113,7 @@ KERNEL(tree_pack, struct tree_device_job, 256, 1)
         header->bytes = (char *)end - (char *)header;
     }
     const struct tree_cell c = job.cell[k];
-    struct tree_cell as = {0, 0, -1, tree_part_bodies(&c)};
+    struct tree_cell as = {0, 0, -1, subtree_bodies(&c)};
     if (job.opened[k] && c.child >= 0) {
         as.end = as.child_end;
         as.child = job.in_part[c.child] - 1;

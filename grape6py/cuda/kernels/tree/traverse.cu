@@ -293,7 +293,7 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
     const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
     const struct tree_group g =
-        out.group[large ? first_large(job, level) + slot : small_group(job, slot)];
+        out.group[large ? first_group_of_level(job, level) + slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const bool by_weight = tree_goes_by_weight(&o);
@@ -311,7 +311,7 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         meet<WARPS>();
     } else {
         const int parent =
-            g.first / (level == 1 ? IN_LEVEL2 : IN_LEVEL1) - first_large(job, level - 1);
+            g.first / (level == 1 ? IN_LEVEL2 : IN_LEVEL1) - first_group_of_level(job, level - 1);
         const struct tree_level_job &above = job.level[level - 1];
         from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
                above.room[0] + above.room[1];

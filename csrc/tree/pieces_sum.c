@@ -1,17 +1,17 @@
-/* parts_sum.c - forces of a tree in parts: see tree/parts.h. A target takes a part from afar
- * as a point with a dipole, in double; a part of a few particles pair by pair, in double; and else
- * by the part's tree. */
+/* pieces_sum.c - forces of a tree in pieces: see tree/pieces.h. A target takes a piece from afar
+ * as a point with a dipole, in double; a piece of a few particles pair by pair, in double; and else
+ * by the piece's tree. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "g6lib.h"
 #include "util/memory.h"
-#include "tree/parts.h"
+#include "tree/pieces.h"
 #include "tree/sum.h"
 #include "util/threads.h"
 
-/* Of a part's radius: at this distance its quadrupole is 2^-36 of its force. */
+/* Of a piece's radius: at this distance its quadrupole is 2^-36 of its force. */
 #define AFAR 0x1p18
 
 enum { TARGETS_AT_ONCE = 512 };
@@ -22,8 +22,8 @@ struct point {
 };
 
 struct act {
-    const struct tree_parts *parts;
-    const struct tree_part *part;
+    const struct tree_pieces *pieces;
+    const struct tree_piece *piece;
     struct tree_targets targets; /* x is never NULL */
     const struct tree_forces *out;
     unsigned char *near; /* [targets]: the tree is left to act */
@@ -37,12 +37,12 @@ static int32_t self_of(const struct act *a, int64_t i)
     return a->own ? (int32_t)i : a->targets.self ? a->targets.self[i] : -1;
 }
 
-/* Its place among those of the part, or -1. */
-static int32_t place_in_part(const struct act *a, int32_t self)
+/* Its site among those of the piece, or -1. */
+static int32_t site_in_piece(const struct act *a, int32_t self)
 {
-    const struct tree_parts *p = a->parts;
-    if (self < 0 || p->part_of[p->place_of[self]] != a->number) return -1;
-    return p->number_in_part[p->place_of[self]];
+    const struct tree_pieces *p = a->pieces;
+    if (self < 0 || p->piece_of[p->site_of[self]] != a->number) return -1;
+    return p->number_in_piece[p->site_of[self]];
 }
 
 /* w - 3 (u.w) u */
@@ -52,7 +52,7 @@ static void add_turned(const double u[3], const double w[3], double by, double t
     for (int d = 0; d < 3; d++) to[d] += (w[d] - along * u[d]) * by;
 }
 
-/* Adds the force of a point at x on target i; 0 if they are at one place without softening. */
+/* Adds the force of a point at x on target i; 0 if they are at one site without softening. */
 static int add_point(struct act *a, int64_t i, const double x[3], const struct point *p)
 {
     const double *at = a->targets.x[i], *v = a->targets.v ? a->targets.v[i] : NULL;
@@ -82,38 +82,38 @@ static int add_point(struct act *a, int64_t i, const double x[3], const struct p
     return 1;
 }
 
-/* A place, without one of its particles (or -1); how many are left. */
-static int32_t place_without(const struct act *a, int32_t k, int32_t without, struct point *p)
+/* A site, without one of its particles (or -1); how many are left. */
+static int32_t site_without(const struct act *a, int32_t k, int32_t without, struct point *p)
 {
-    const struct tree_parts *parts = a->parts;
-    const int32_t place = a->part->place[k];
-    *p = (struct point){.m = a->part->m[k]};
-    for (int d = 0; d < 3 && a->part->v; d++) p->momentum[d] = p->m * a->part->v[k][d];
-    if (without < 0) return parts->first[place + 1] - parts->first[place];
-    const double m = parts->m[without];
+    const struct tree_pieces *pieces = a->pieces;
+    const int32_t site = a->piece->site[k];
+    *p = (struct point){.m = a->piece->m[k]};
+    for (int d = 0; d < 3 && a->piece->v; d++) p->momentum[d] = p->m * a->piece->v[k][d];
+    if (without < 0) return pieces->first[site + 1] - pieces->first[site];
+    const double m = pieces->m[without];
     p->m -= m;
-    for (int d = 0; d < 3 && parts->v; d++) p->momentum[d] -= m * parts->v[without][d];
-    return parts->first[place + 1] - parts->first[place] - 1;
+    for (int d = 0; d < 3 && pieces->v; d++) p->momentum[d] -= m * pieces->v[without][d];
+    return pieces->first[site + 1] - pieces->first[site] - 1;
 }
 
 static int is_afar(const struct act *a, int64_t i)
 {
     double size = sqrt(a->targets.eps2[i]);
-    for (int d = 0; d < 3; d++) size = fmax(size, fabs(a->part->centre[d] - a->targets.x[i][d]));
-    return size > AFAR * a->part->radius;
+    for (int d = 0; d < 3; d++) size = fmax(size, fabs(a->piece->centre[d] - a->targets.x[i][d]));
+    return size > AFAR * a->piece->radius;
 }
 
 static void act_from_afar(struct act *a, int64_t i, int32_t without)
 {
-    const struct tree_part *part = a->part;
-    struct point p = {.m = part->mass};
-    memcpy(p.dipole, part->dipole, sizeof p.dipole);
-    memcpy(p.momentum, part->momentum, sizeof p.momentum);
-    (void)add_point(a, i, part->centre, &p);
+    const struct tree_piece *piece = a->piece;
+    struct point p = {.m = piece->mass};
+    memcpy(p.dipole, piece->dipole, sizeof p.dipole);
+    memcpy(p.momentum, piece->momentum, sizeof p.momentum);
+    (void)add_point(a, i, piece->centre, &p);
     if (without < 0) return;
-    p = (struct point){.m = -a->parts->m[without]};
-    for (int d = 0; d < 3 && a->parts->v; d++) p.momentum[d] = p.m * a->parts->v[without][d];
-    (void)add_point(a, i, a->parts->x[without], &p);
+    p = (struct point){.m = -a->pieces->m[without]};
+    for (int d = 0; d < 3 && a->pieces->v; d++) p.momentum[d] = p.m * a->pieces->v[without][d];
+    (void)add_point(a, i, a->pieces->x[without], &p);
 }
 
 static void act_on(void *context, int64_t first, int64_t end)
@@ -121,26 +121,26 @@ static void act_on(void *context, int64_t first, int64_t end)
     struct act *a = context;
     int64_t zero_distances = 0;
     for (int64_t i = first; i < end; i++) {
-        const int32_t self = self_of(a, i), own = place_in_part(a, self);
+        const int32_t self = self_of(a, i), own = site_in_piece(a, self);
         struct point p;
         a->near[i] = 0;
         if (is_afar(a, i)) {
             act_from_afar(a, i, own >= 0 ? self : -1);
             continue;
         }
-        const int by_tree = a->near[i] = a->part->n > TREE_LEAF;
-        /* A tree leaves out the target's place: who else is there is added to it. */
-        const int32_t start = by_tree ? (own < 0 ? a->part->n : own) : 0;
-        const int32_t stop = by_tree && own >= 0 ? own + 1 : a->part->n;
+        const int by_tree = a->near[i] = a->piece->n > TREE_LEAF;
+        /* A tree leaves out the target's site: who else is there is added to it. */
+        const int32_t start = by_tree ? (own < 0 ? a->piece->n : own) : 0;
+        const int32_t stop = by_tree && own >= 0 ? own + 1 : a->piece->n;
         for (int32_t k = start; k < stop; k++) {
-            const int32_t left = place_without(a, k, k == own ? self : -1, &p);
-            if (left && !add_point(a, i, a->part->x[k], &p)) zero_distances += left;
+            const int32_t left = site_without(a, k, k == own ? self : -1, &p);
+            if (left && !add_point(a, i, a->piece->x[k], &p)) zero_distances += left;
         }
     }
     atomic_fetch_add(&a->zero_distances, zero_distances);
 }
 
-/* The targets that the part's tree acts on, and what it gives. */
+/* The targets that the piece's tree acts on, and what it gives. */
 struct near {
     int64_t n, *target;
     double (*x)[3], (*v)[3], *eps2, *last_acc;
@@ -173,7 +173,7 @@ static int gather_near(const struct act *a, struct near *near)
     near->last_acc = in->last_acc ? near->eps2 + n : NULL;
     for (int64_t i = 0, k = 0; i < in->n; i++) {
         if (!a->near[i]) continue;
-        near->self[k] = place_in_part(a, self_of(a, i));
+        near->self[k] = site_in_piece(a, self_of(a, i));
         memcpy(near->x[k], in->x[i], sizeof near->x[k]);
         if (in->v) memcpy(near->v[k], in->v[i], sizeof near->v[k]);
         near->eps2[k] = in->eps2[i];
@@ -187,7 +187,7 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
                        struct tree_counts *counts)
 {
     struct near near = {0};
-    struct tree tree = a->part->tree;
+    struct tree tree = a->piece->tree;
     tree.threads = t->threads;
     int code = gather_near(a, &near);
     const struct tree_targets in = {near.n,
@@ -209,12 +209,12 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
     return code;
 }
 
-int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
-                   const struct tree_targets *targets, const struct tree_forces *out,
-                   struct tree_counts *counts)
+int tree_pieces_sum(const struct tree *t, const struct tree_setting *s,
+                    const struct tree_targets *targets, const struct tree_forces *out,
+                    struct tree_counts *counts)
 {
-    const struct tree_parts *p = t->parts;
-    struct act a = {.parts = p, .targets = *targets, .own = !targets->x, .out = out};
+    const struct tree_pieces *p = t->pieces;
+    struct act a = {.pieces = p, .targets = *targets, .own = !targets->x, .out = out};
     const size_t n = (size_t)targets->n;
     int code = 0;
     if (a.own) a.targets.x = (const double (*)[3])p->x, a.targets.v = (const double (*)[3])p->v;
@@ -226,7 +226,7 @@ int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
     if (out->jerk) memset(out->jerk, none, n * sizeof *out->jerk);
     for (a.number = 0; a.number < p->count && !code; a.number++) {
         struct tree_counts of_part = {0};
-        a.part = &p->part[a.number];
+        a.piece = &p->piece[a.number];
         threads_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
         if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, &of_part);
         counts->pairs += of_part.pairs;

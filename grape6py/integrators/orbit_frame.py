@@ -32,7 +32,7 @@ _AHEAD = 64  # nodes that are made at once
 _COLUMNS = 14  # of a node: time, 4 x 3 derivatives, and the next step
 
 
-class Frame:
+class OrbitFrame:
     """The path of the origin from a place and a velocity at time 0.
 
     Attributes
