@@ -1,5 +1,7 @@
 # make run       sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test      sets everything up and runs the tests; PYTEST_ARGS="-k name" runs some
+# make test-quick  those of a minute, for who edits
+# make test-all  what make test leaves out: more cases, sanitizers, other processors, MPI, builds
 # make lint      checks form and types, and looks for mistakes: what CI checks before the tests
 # make format    writes the form that make lint checks
 # make docs      builds the documents as a site, in build/site, and the pictures of their gallery
@@ -22,7 +24,7 @@ CLUSTER := run uniform --virial-ratio 0 --n 1024 --eps 0.05 --t-end 6 --out out/
 # Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test coverage fuzz release format lint docs clean
+.PHONY: help run test test-quick test-all coverage fuzz release format lint docs clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -35,8 +37,12 @@ run: $(VENV)/installed
 	echo "$$program $(SNAPSHOT)"; $$program $(SNAPSHOT)
 	@echo "grape6 $(CLUSTER)"; $(BIN)/grape6 $(CLUSTER)
 
-test: $(VENV)/tested
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) $(PYTEST_ARGS)
+# tests/support/tiers.py says which cases these are.
+test: TIER := test
+test-quick: TIER := quick
+test-all: TIER := rest
+test test-quick test-all: $(VENV)/tested
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) --tier $(TIER) $(PYTEST_ARGS)
 
 coverage: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/covered.py

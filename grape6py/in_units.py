@@ -56,7 +56,7 @@ _RESULTS: dict[str, Untyped] = {
 }  # fmt: skip
 
 
-def bare(value: Untyped) -> Untyped:
+def without_units(value: Untyped) -> Untyped:
     """The object of plain numbers in an InUnits, or what it is."""
     return value.__dict__["_bare"] if type(value) is InUnits else value
 
@@ -107,7 +107,7 @@ def _in_numbers(
         if field.units is None and not is_said:
             raise UnitError("field has no units: make it with units=Units(...)")
         given = given | {"field": field.in_units(converter.units)}
-    numbers = functools.partial(converter.numbers, bare=is_said)
+    numbers = functools.partial(converter.numbers, unitless=is_said)
     found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
     return converter, {"G": converter.units.G} | found if takes_g else found
 

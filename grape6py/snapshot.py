@@ -332,7 +332,7 @@ def _content(
         is_said, units = units is not None, converter.units
         dimensions = "mass", "length", "velocity", "time"
         mass, pos, vel, time = (
-            converter.numbers(name, value, dimension, bare=is_said)
+            converter.numbers(name, value, dimension, unitless=is_said)
             for (name, value), dimension in zip(given.items(), dimensions, strict=True)
         )
     mass, pos = validate.reals("mass", mass), validate.reals("pos", pos)

@@ -195,9 +195,9 @@ static int set_one(struct session *s, int halves, int address, const double *x, 
     if (halves & GRAPE5_POSITIONS) memcpy(place, x, sizeof place);
     if (halves & GRAPE5_MASSES) m = *mass;
     const int code = jmemory_set(j, address, address, 0.0, m, NULL, NULL, NULL, NULL, place);
-    const int sound = (!(halves & GRAPE5_POSITIONS) || all_finite(place, 3)) &&
-                      (!(halves & GRAPE5_MASSES) || is_finite(m));
-    if (!code || (code == G6X_E_J_NAN && sound)) return 0;
+    const int finite = (!(halves & GRAPE5_POSITIONS) || all_finite(place, 3)) &&
+                       (!(halves & GRAPE5_MASSES) || is_finite(m));
+    if (!code || (code == G6X_E_J_NAN && finite)) return 0;
     return session_grape5_bad_write(s, code, address, j->capacity);
 }
 

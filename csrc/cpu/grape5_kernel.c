@@ -374,8 +374,9 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
     return bad_mass | (vmask_bits(v_lt(most, v_set1(ACC_REACH))) ^ all);
 }
 
-static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, struct acc_low *low,
-                                               const double *m, int place, struct acc_odd *odd)
+static __attribute__((noinline)) void note_unpacked(struct acc_chunk *chunk, struct acc_low *low,
+                                                    const double *m, int place,
+                                                    struct acc_unpacked *unpacked)
 {
     for (int k = 0; k < CHUNK; k++) {
         const float size = fabsf(chunk->m[k]);
@@ -385,25 +386,26 @@ static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, struct a
         if (fits) continue;
         send_away(chunk, low, k);
         if (m[k] == 0.0) continue;
-        odd->place[odd->count++] = (int16_t)(place + k);
+        unpacked->place[unpacked->count++] = (int16_t)(place + k);
     }
 }
 
 static void pack(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
-                 int whole, struct acc_chunk *chunk, struct acc_low *low, struct acc_odd *odd)
+                 int whole, struct acc_chunk *chunk, struct acc_low *low,
+                 struct acc_unpacked *unpacked)
 {
-    odd->count = 0;
+    unpacked->count = 0;
     for (int64_t a = first; a < end; a += CHUNK, chunk++, low++) {
         double x[CHUNK][3], m[CHUNK];
         const int here = end - a < CHUNK ? (int)(end - a) : CHUNK;
         if (whole && here == CHUNK) {
             if (pack_chunk(p->x + a, p->m + a, f, chunk, low))
-                note_odd(chunk, low, p->m + a, (int)(a - first), odd);
+                note_unpacked(chunk, low, p->m + a, (int)(a - first), unpacked);
             continue;
         }
         const unsigned missing = take_there(p, a, here, f->origin, x, m);
         if (pack_chunk((const double (*)[3])x, m, f, chunk, low))
-            note_odd(chunk, low, m, (int)(a - first), odd);
+            note_unpacked(chunk, low, m, (int)(a - first), unpacked);
         for (int k = 0; k < CHUNK; k++)
             if (missing >> k & 1) send_away(chunk, low, k);
     }

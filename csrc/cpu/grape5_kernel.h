@@ -54,7 +54,7 @@ struct acc_low {
 
 /* Offsets in a block of points that do not fit integers or single precision masses. They are not
  * packed. */
-struct acc_odd {
+struct acc_unpacked {
     int16_t count, place[BLOCK];
 };
 
@@ -77,7 +77,8 @@ struct grape5_kernel {
     /* Packs points first .. end - 1 of a block into chunks; `chunk` is that of the first. Points
      * with a NaN mass (none if `whole`), and the rest of the last group, become empty. */
     void (*pack)(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
-                 int whole, struct acc_chunk *chunk, struct acc_low *low, struct acc_odd *odd);
+                 int whole, struct acc_chunk *chunk, struct acc_low *low,
+                 struct acc_unpacked *unpacked);
     /* Sums `chunks` chunks, a multiple of ACC_GROUP, on a target that fits, in scaled units. The
      * caller multiplies the sums by correction(). Reads half a group beyond the end. */
     void (*block)(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,

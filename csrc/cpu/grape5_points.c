@@ -20,7 +20,7 @@ enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
      MEMORY_ARRAY((p)->m, n),                                                                      \
      MEMORY_ARRAY((p)->chunk, (n) / CHUNK + PADDING),                                              \
      MEMORY_ARRAY((p)->low, (n) / CHUNK + PADDING),                                                \
-     MEMORY_ARRAY((p)->odd, (n) / BLOCK),                                                          \
+     MEMORY_ARRAY((p)->unpacked, (n) / BLOCK),                                                     \
      MEMORY_ARRAY((p)->stale, (n) / BLOCK),                                                        \
      {0}}
 
@@ -36,7 +36,7 @@ void cpu_grape5_points_free(struct grape5_points *p)
 static void mark(struct grape5_points *p, int64_t first, int64_t end, uint64_t what)
 {
     for (int64_t a = first; a < end; a++) p->m[a] = p->x[a][0] = from_bits(what);
-    if (first < end && first < p->sound) p->sound = first;
+    if (first < end && first < p->finite) p->finite = first;
     for (int64_t b = first / BLOCK; first < end && b <= (end - 1) / BLOCK; b++) p->stale[b] = 1;
 }
 
@@ -106,15 +106,15 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
     const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
     for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
-    /* If a copy stops early, p->sound is not yet changed: the loop below writes all points again.
+    /* If a copy stops early, p->finite is not yet changed: the loop below writes all points again.
      */
-    if ((halves == GRAPE5_BOTH ? address <= p->sound : address + n <= p->sound) &&
+    if ((halves == GRAPE5_BOTH ? address <= p->finite : address + n <= p->finite) &&
         (!mass || p->kernel->copy(p->m + address, mass, n)) &&
         (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {
-        if (address + n > p->sound) p->sound = address + n;
+        if (address + n > p->finite) p->finite = address + n;
         return code;
     }
-    if (p->sound > address) p->sound = address;
+    if (p->finite > address) p->finite = address;
     for (int64_t k = 0; k < n; k++)
         if (!set_one(p, halves, address + k, from ? from[k] : NULL, mass ? mass + k : NULL) &&
             code != G6X_E_J_NAN) {
@@ -129,14 +129,14 @@ int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was
     const int64_t end = n < p->capacity ? n : p->capacity;
     int in_order = 1; /* no empty address yet */
     *was_lost = 0;
-    for (int64_t a = p->sound; a < end; a++) {
+    for (int64_t a = p->finite; a < end; a++) {
         const int empty = bits_of(p->m[a]) == EMPTY;
         in_order &= !empty;
         if (!empty && (!is_finite(p->m[a]) || !is_finite(p->x[a][0]))) {
             *was_lost = bits_of(p->m[a]) == LOST;
             return a;
         }
-        if (in_order) p->sound = a + 1;
+        if (in_order) p->finite = a + 1;
     }
     *was_lost = 1;
     int64_t first = n;
@@ -166,7 +166,7 @@ static int exponent_of_most(const double *a, int n)
  * units. */
 static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 {
-    while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;
+    while (end > p->finite && bits_of(p->m[end - 1]) == EMPTY) end--;
     return end;
 }
 
@@ -203,8 +203,8 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
 {
     const struct acc_points points = {(const double (*)[3])p->x, p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
-    p->kernel->pack(&points, &p->units, first, end, end <= p->sound, p->chunk + first / CHUNK,
-                    p->low + first / CHUNK, &p->odd[b]);
+    p->kernel->pack(&points, &p->units, first, end, end <= p->finite, p->chunk + first / CHUNK,
+                    p->low + first / CHUNK, &p->unpacked[b]);
     p->stale[b] = 0;
 }
 

@@ -14,15 +14,15 @@ struct grape5_points {
     int64_t capacity; /* a multiple of BLOCK */
     double (*x)[3];
     double *m;
-    int64_t sound;               /* all points below this address are finite */
+    int64_t finite;              /* all points below this address are finite */
     struct lost lost[MOST_LOST]; /* addresses beyond the capacity */
     int nlost;
 
     struct acc_chunk *chunk;
     struct acc_low *low;
-    struct acc_odd *odd;  /* per block */
-    unsigned char *stale; /* per block: must be packed again */
-    int64_t packed;       /* number of points packed last */
+    struct acc_unpacked *unpacked; /* per block */
+    unsigned char *stale;          /* per block: must be packed again */
+    int64_t packed;                /* number of points packed last */
     struct acc_units units;
     struct scale scale; /* from which the units is made */
     const struct grape5_kernel *kernel;

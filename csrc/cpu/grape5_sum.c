@@ -81,7 +81,7 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
 {
     const struct grape5_points *p = w->p;
     const struct acc_points points = {(const double (*)[3])p->x, p->m};
-    const struct acc_odd *odd = &p->odd[b];
+    const struct acc_unpacked *unpacked = &p->unpacked[b];
     const int64_t first = b * BLOCK, left = w->n - first;
     const int n = left < BLOCK ? (int)left : BLOCK;
     struct acc_close close, extreme;
@@ -93,7 +93,7 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
         p->kernel->block(p->chunk + first / CHUNK, p->low + first / CHUNK,
                          (chunks + group) & ~group, t, sum, &close);
         for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
-        for (int k = 0; k < odd->count; k++) close.place[close.count++] = odd->place[k];
+        for (int k = 0; k < unpacked->count; k++) close.place[close.count++] = unpacked->place[k];
     }
     if (!t->fits || close.count)
         p->kernel->pairs(&points, &p->units, first, t->fits ? close.place : NULL,

@@ -129,23 +129,23 @@ static int32_t *mirror_many(struct jmemory *j, const struct cuda_sent *sent, int
     return m.written;
 }
 
-static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound,
+static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int finite,
                         int threads)
 {
     int code = 0;
-    int32_t *written = sound && count >= MANY ? mirror_many(j, sent, count, threads) : NULL;
+    int32_t *written = finite && count >= MANY ? mirror_many(j, sent, count, threads) : NULL;
     for (int k = 0; k < count && !code; k++) {
         const struct jparticle *p = &sent[k].body;
         if (written && written[k] >= 0) {
             jmemory_rewritten(j, written[k]);
             continue;
         }
-        if (sound && k + AHEAD < count) {
+        if (finite && k + AHEAD < count) {
             __builtin_prefetch(&j->body[sent[k + AHEAD].address], 1);
             __builtin_prefetch(j->body[sent[k + AHEAD].address].a2, 1);
             __builtin_prefetch(&j->note[sent[k + AHEAD].address], 1);
         }
-        if (!sound || !jmemory_move(j, sent[k].address, p))
+        if (!finite || !jmemory_move(j, sent[k].address, p))
             code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
                                p->a2, p->v, p->x);
     }

@@ -26,12 +26,12 @@
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
  * a tree (docs/environment.md). */
-struct worth {
+struct thresholds {
     int64_t particles, pairs, targets, pairs_so_far;
 };
-static const struct worth ON_CPU = {TREE_FEW, 1 << 22, 1024, 0};
-static const struct worth ON_DEVICE = {TREE_FEW, 1 << 28, 0, (int64_t)1 << 33};
-static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
+static const struct thresholds ON_CPU = {TREE_FEW, 1 << 22, 1024, 0};
+static const struct thresholds ON_DEVICE = {TREE_FEW, 1 << 28, 0, (int64_t)1 << 33};
+static const struct thresholds ALWAYS = {0}; /* for tests, which have small sets */
 
 /* Targets that a tree in single precision serves: no farther from it and with no larger softening
  * than this, in its size, and a softening that does not vanish there. */
@@ -52,7 +52,7 @@ static void octree_close(void *state)
 {
     struct octree *t = state;
     if (!t) return;
-    t->behind->close(t->direct);
+    t->direct_backend->close(t->direct);
     tree_boxes_free(&t->tree);
     tree_sources_free(&t->sources);
     free_targets(t);
@@ -60,15 +60,15 @@ static void octree_close(void *state)
     memory_free(t);
 }
 
-static int open_before(const struct backend *behind, const struct options *o, int choice,
+static int open_before(const struct backend *direct_backend, const struct options *o, int choice,
                        void **state, struct error *err)
 {
     struct octree *t = memory_zeroed(sizeof *t);
     if (!t) return error_set(err, G6X_E_MEMORY, "out of memory at open");
-    t->behind = behind;
-    t->on_device = behind == &cuda_backend;
-    t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_device ? &ON_DEVICE : &ON_CPU;
-    const int code = t->behind->open(o, choice, &t->direct, err);
+    t->direct_backend = direct_backend;
+    t->on_device = direct_backend == &cuda_backend;
+    t->thresholds = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_device ? &ON_DEVICE : &ON_CPU;
+    const int code = t->direct_backend->open(o, choice, &t->direct, err);
     if (code)
         memory_free(t);
     else
@@ -116,7 +116,7 @@ static int octree_set_j(void *state, const struct upload *u, struct error *err)
     if (t->on_device) /* which notes by itself what has changed */
         memset(u->memory->stale[0], 0,
                (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale[0]);
-    return t->behind->set_j(t->direct, u, err);
+    return t->direct_backend->set_j(t->direct, u, err);
 }
 
 /* Whether a tree in one box may have leaves with very many particles, judged by the cells of some:
@@ -160,7 +160,7 @@ static int build(struct octree *t, struct error *err)
     const struct tree_input in = tree_sources_input(s);
     t->current = 1;
     t->useful = t->searchable = 0;
-    if (s->n <= t->worth->particles || !s->finite) return 0;
+    if (s->n <= t->thresholds->particles || !s->finite) return 0;
     code = t->on_device ? prepare_on_device(t, &in, err) : tree_state_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
@@ -244,11 +244,11 @@ static void take_targets(void *context, int64_t first, int64_t end)
 static void sort_out(struct octree *t)
 {
     const int ni = t->targets.ni;
-    int odd = ni;
+    int last = ni;
     t->plain = 0;
     jmemory_map(t->memory);
     threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
-    for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --odd : t->plain++] = i;
+    for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --last : t->plain++] = i;
     threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
 }
 
@@ -257,16 +257,16 @@ static int octree_submit(void *state, const struct targets *targets, struct erro
     struct octree *t = state;
     int code = 0;
     t->by_tree = 0;
-    if (t->nj > t->worth->particles && t->nj * targets->ni > t->worth->pairs &&
+    if (t->nj > t->thresholds->particles && t->nj * targets->ni > t->thresholds->pairs &&
         t->options.theta > 0.0) {
         t->asked += targets->ni;
-        if (!t->current && t->asked > t->worth->targets &&
-            t->nj * t->asked > t->worth->pairs_so_far)
+        if (!t->current && t->asked > t->thresholds->targets &&
+            t->nj * t->asked > t->thresholds->pairs_so_far)
             code = build(t, err);
         t->by_tree = t->current && t->useful;
     }
     if (code) return code;
-    if (!t->by_tree) return t->behind->submit(t->direct, targets, err);
+    if (!t->by_tree) return t->direct_backend->submit(t->direct, targets, err);
     code = reserve(t, targets->ni, err);
     if (code) return code;
     t->targets = *targets;
@@ -280,7 +280,7 @@ static int octree_submit(void *state, const struct targets *targets, struct erro
 static int64_t octree_zero_distances(void *state)
 {
     struct octree *t = state;
-    const int64_t n = t->zero_distances + t->behind->zero_distances(t->direct);
+    const int64_t n = t->zero_distances + t->direct_backend->zero_distances(t->direct);
     t->zero_distances = 0;
     return n;
 }
@@ -289,7 +289,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
 {
     const struct octree *t = state;
     char text[DEVICE_TEXT + 64], device[DEVICE_TEXT + 32];
-    if (t->on_device) t->behind->describe(t->direct, o, device, sizeof device);
+    if (t->on_device) t->direct_backend->describe(t->direct, o, device, sizeof device);
     (void)snprintf(text, sizeof text, t->on_device ? "cuda-tree %s" : "cpu-tree %s",
                    t->on_device ? device + strlen("cuda ") : simd_dispatch_name(o->isa));
     error_copy(text, buffer, length);

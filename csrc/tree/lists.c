@@ -113,7 +113,7 @@ int tree_lists_find(void *state, int first, int count, const double *h2,
 {
     struct octree *t = state;
     struct neighbour_memory *m = &t->lists;
-    if (!t->by_tree) return t->behind->neighbours(t->direct, first, count, h2, lists, err);
+    if (!t->by_tree) return t->direct_backend->neighbours(t->direct, first, count, h2, lists, err);
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)count + 1))
         return tree_state_no_memory(err, "neighbour lists", count);
     struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL, 0};

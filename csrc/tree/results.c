@@ -102,17 +102,17 @@ static int sum_by_tree(struct octree *t, unsigned want, struct error *err)
 static int sum_directly(struct octree *t, unsigned want, struct error *err)
 {
     const int first = t->plain, n = t->targets.ni - first;
-    const struct targets odd = {.ni = n,
-                                .index = t->index + first,
-                                .x = (const double (*)[3])(t->x + first),
-                                .v = (const double (*)[3])(t->v + first),
-                                .eps2 = t->eps2 + first};
+    const struct targets direct = {.ni = n,
+                                   .index = t->index + first,
+                                   .x = (const double (*)[3])(t->x + first),
+                                   .v = (const double (*)[3])(t->v + first),
+                                   .eps2 = t->eps2 + first};
     const struct partial_row *rows;
     struct results r;
     if (!n) return 0;
-    int code = t->behind->submit(t->direct, &odd, err);
-    if (!code) code = t->behind->collect(t->direct, want, n, &r, err);
-    if (!code) code = t->behind->partials(t->direct, &rows, err);
+    int code = t->direct_backend->submit(t->direct, &direct, err);
+    if (!code) code = t->direct_backend->collect(t->direct, want, n, &r, err);
+    if (!code) code = t->direct_backend->partials(t->direct, &rows, err);
     for (int k = 0; k < n && !code; k++) {
         keep_row(t, first + k, &rows[k]);
         t->nearest_address[t->row[first + k]] = r.nearest[k];
@@ -159,7 +159,7 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
                         struct error *err)
 {
     struct octree *t = state;
-    if (!t->by_tree) return t->behind->collect(t->direct, want, count, results, err);
+    if (!t->by_tree) return t->direct_backend->collect(t->direct, want, count, results, err);
     const unsigned missing = want & ~t->done;
     int code = 0;
     if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, err);
@@ -177,7 +177,7 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
 int tree_results_partials(void *state, const struct partial_row **rows, struct error *err)
 {
     struct octree *t = state;
-    if (!t->by_tree) return t->behind->partials(t->direct, rows, err);
+    if (!t->by_tree) return t->direct_backend->partials(t->direct, rows, err);
     *rows = t->rows_of_i;
     return 0;
 }

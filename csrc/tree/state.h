@@ -10,13 +10,13 @@
 
 enum { TARGETS_AT_ONCE = 1024 }; /* that a thread takes */
 
-struct worth;
+struct thresholds;
 struct tree_request;
 
 struct octree {
-    const struct backend *behind; /* the direct sum, */
-    void *direct;                 /* and its state */
-    const struct worth *worth;
+    const struct backend *direct_backend; /* the direct sum, */
+    void *direct;                         /* and its state */
+    const struct thresholds *thresholds;
     struct tree tree; /* on a device, only its box may be known: */
     int on_device, searchable;
     int in_pieces; /* the device cannot sum it */

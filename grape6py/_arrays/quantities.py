@@ -193,14 +193,14 @@ class Converter:
         self.shown = units.names | dict(shown or {})
 
     def numbers(
-        self, name: str, value: Untyped, dimension: str | None, *, bare: bool = False
+        self, name: str, value: Untyped, dimension: str | None, *, unitless: bool = False
     ) -> Untyped:
         """A quantity, or a tuple of bodies that are such, as numbers; what is none, as it is.
 
-        Unless it may be `bare`, a number with a dimension needs a unit: a UnitError.
+        Unless it may be `unitless`, a number with a dimension needs a unit: a UnitError.
         """
         fields = FIELDS.get(type(value).__name__)
-        numbers = functools.partial(self.numbers, bare=bare)
+        numbers = functools.partial(self.numbers, unitless=unitless)
         if fields is not None and isinstance(value, tuple):
             return value._replace(  # type: ignore[attr-defined]
                 **{k: numbers(f"{name}.{k}", getattr(value, k), d) for k, d in fields.items()}
@@ -211,9 +211,9 @@ class Converter:
             pair = zip(("orbit[0]", "orbit[1]"), value, ("length", "velocity"), strict=True)
             return np.concatenate([np.ravel(numbers(*of)) for of in pair])
         if not holds_quantity(value):
-            if name == "orbit" and not bare and _needs_unit(value):
+            if name == "orbit" and not unitless and _needs_unit(value):
                 raise UnitError("orbit has no units: give (position, velocity)")
-            if dimension is not None and not bare and _needs_unit(value):
+            if dimension is not None and not unitless and _needs_unit(value):
                 unit = self._unit(dimension)[1]
                 raise UnitError(f"{name} has no unit: multiply it by one of {dimension}, as {unit}")
             return value

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if files < 1:
         raise ArgumentError(f"--files {files}: at least one")
     units = None if options.units is None else Units.from_text(options.units)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Grape6Warning)
         given = {name: getattr(options, name) for name in ("set", *LACKING)}
         found = snapshot.read_snapshot(options.source, options.which, format=options.given, **given)
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
                 written = [str(options.target)]
                 pieces = snapshot.encoded(found, format_, *written)
                 numbered.write_one(options.target, pieces, format_, keep)
-    lines = [f"grape6: {warning.message}" for warning in said] + kept
+    lines = [f"grape6: {warning.message}" for warning in caught] + kept
     lost = " ".join(format_.lost(found))
     named = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
     also = [words for what, words in named.items() if getattr(found, what) is not None]

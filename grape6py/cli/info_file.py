@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Print it."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Grape6Warning)
         about = _about(options)
-    for warning in said:
+    for warning in caught:
         print(f"grape6: {warning.message}", file=sys.stderr)
     if options.json:
         print(json.dumps(about, indent=2))

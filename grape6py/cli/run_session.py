@@ -216,7 +216,9 @@ class _Integration:
         options: Attributes = {"backend": o.backend or "auto", "threads": o.threads}
         options |= {"comm": self._ranks.comm} | _given(o, _CHANGED)
         restored = restore(o.start, **options)
-        self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
+        self.cluster = in_units.without_units(
+            restored
+        )  # of files saved from Python with quantities
         about, records = reader.history(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]

@@ -55,7 +55,7 @@ def test_the_history_of_a_file_is_that_of_the_conserved_energy(case, here):
     """With the work of fields, and without what changes have added."""
     cluster, true = begun(case), []
     archive.save("a.h5", cluster)
-    bare = in_units.bare(cluster)
+    bare = in_units.without_units(cluster)
     initial = bare.energy().total
     for _ in moved(cluster):
         conserved = bare.energy().total - bare.energy_change

@@ -47,13 +47,15 @@ class SessionTree:
         targets = array(job.at, n, 3), array(job.velocity, n, 3), array(job.self, n)
         out = array(job.acc, n, 3), array(job.pot, n), array(job.jerk, n, 3)
         for softening in np.unique(eps2):
-            alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
-            some = Targets(*(self._put(None if a is None else a[alike]) for a in targets))
+            of_equal_eps2 = (
+                slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
+            )
+            some = Targets(*(self._put(None if a is None else a[of_equal_eps2]) for a in targets))
             setting = Setting(job.theta, job.order, float(softening))
             *found, counts = tree.forces(setting, some)
             for to, values in zip(out, found, strict=True):
                 if to is not None:
-                    to[alike] = self._gpu.take(values)
+                    to[of_equal_eps2] = self._gpu.take(values)
             job.zero_distances += counts.zero_distances
 
     def _search(self, tree: Octree, job: CData, array: ArrayOf) -> None:

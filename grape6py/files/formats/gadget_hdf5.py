@@ -117,16 +117,24 @@ def _expansion(
     source: Source, file: HDF5, time: float | None, units: Sequence[str]
 ) -> Expansion | None:
     """That of the universe, by what any of the codes says, and in units of their names."""
-    said = {
+    parameters = {
         key: hdf5.scalar(attributes[key])
         for attributes in (hdf5.attributes(source, file, place) for place in _PLACES)
         for key in _EXPANDING
         if key in attributes
     }
-    of_run = [said[key] for key in ("ComovingIntegrationOn", "Cosmological run") if key in said]
-    omega = max(said.get("Omega0", 0.0), said.get("Omega_Matter", 0.0))
-    h = said.get("HubbleParam", 1.0) if units is _UNITS else 1.0  # GIZMO's units have it in them
-    found = parts.expansion(source, time, said.get("Redshift"), omega, h, max(of_run, default=None))
+    of_run = [
+        parameters[key]
+        for key in ("ComovingIntegrationOn", "Cosmological run")
+        if key in parameters
+    ]
+    omega = max(parameters.get("Omega0", 0.0), parameters.get("Omega_Matter", 0.0))
+    h = (
+        parameters.get("HubbleParam", 1.0) if units is _UNITS else 1.0
+    )  # GIZMO's units have it in them
+    found = parts.expansion(
+        source, time, parameters.get("Redshift"), omega, h, max(of_run, default=None)
+    )
     if found is not None and units is _SWIFT:  # whose velocities are peculiar ones
         found = found._replace(velocity=1.0)
     return found

@@ -294,7 +294,7 @@ def expansion(
     redshift: float | None,
     omega: float,
     h: float,
-    said: float | None = None,
+    is_stated: float | None = None,
 ) -> Expansion | None:
     """That of a snapshot, with Gadget's factors; None if space does not expand.
 
@@ -303,9 +303,9 @@ def expansion(
     """
     z = redshift or 0.0
     is_scale_factor = time is None or abs(time * (1 + z) - 1) < 1e-5
-    if said is None:
-        said = (omega > 0 or z != 0) and (is_scale_factor or (omega > 0 and z != 0))
-    if not said:
+    if is_stated is None:
+        is_stated = (omega > 0 or z != 0) and (is_scale_factor or (omega > 0 and z != 0))
+    if not is_stated:
         return None
     a = (time or 0.0) if redshift is None else 1 / (1 + z) if z > -1 else 0.0
     if not (0 < a < np.inf and 0 < h < np.inf):

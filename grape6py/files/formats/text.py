@@ -193,8 +193,10 @@ def _units(
         if not any(found.values()):
             return None
         if not all(found.values()):
-            bare = [dimension for dimension, text in found.items() if not text]
-            raise ArgumentError(f"no unit of {' and '.join(bare)}: give all columns one, or none")
+            missing = [dimension for dimension, text in found.items() if not text]
+            raise ArgumentError(
+                f"no unit of {' and '.join(missing)}: give all columns one, or none"
+            )
         return Units(found["mass"], found["length"], velocity=found.get("velocity"))
     except ArgumentError as error:
         raise SnapshotError(f"{source.name}:{line}: {error}") from None

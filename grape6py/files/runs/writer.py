@@ -188,7 +188,7 @@ class Writer:
         converter = in_units.converter_of(cluster)
         if converter is not None:
             about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
-            cluster = in_units.bare(cluster)
+            cluster = in_units.without_units(cluster)
             binaries = converter.numbers("binaries", binaries, None)
         for name, values in {} if binaries is None else binaries._asdict().items():
             validate.numbers(f"binaries.{name}", values)
@@ -383,6 +383,6 @@ def save(
     RankError
         If another rank has failed.
     """
-    ranks = in_units.bare(cluster)._ranks
+    ranks = in_units.without_units(cluster)._ranks
     with ranks.agreement("save()"), Writer(path, ranks, overwrite=overwrite) as writer:
         writer.save(cluster, about=about, component=component, binaries=binaries)
