@@ -2,7 +2,6 @@
 
 import functools
 import importlib.util
-import re
 
 import pytest
 
@@ -57,8 +56,3 @@ def test_it_is_of_fourth_order(board, capsys, monkeypatch):
         board.main(2, 2)
         errors.append(abs(last_line(capsys)[-1]))
     assert errors[1] < errors[0] / 64
-
-
-def test_the_page_shows_the_program():
-    page = (capi.ROOT / "docs/board.md").read_text()
-    assert re.search(r"```python board.py\n(.*?)```\n", page, re.DOTALL)[1] == PROGRAM.read_text()

@@ -189,7 +189,7 @@ def test_shell_snippets_run(block, tmp_path):
     run_in_shell(block, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/integrating.md", "docs/science.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/integrating.md"])
 def test_the_snippets_that_write_runs_go_one_after_the_other_and_again(name, tmp_path):
     """In one folder, as someone does who tries them all."""
     for block in [b for b in BLOCKS if b.document == ROOT / name and ".h5" in b.text] * 2:
