@@ -1,173 +1,352 @@
-"""Clusters of astropy's quantities: what one asks of them, and changes."""
+"""What takes quantities of astropy gives what it gives of plain numbers, in quantities.
 
-import copy
+One table has all calls that take quantities: the tests go by it, and by the calls' signatures.
+"""
+
 import inspect
-import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from astropy import constants
 from astropy import units as u
 
-import grape6py
-from grape6py import Grape6, Hermite, Leapfrog, Tree, Units, plummer, two_body, with_binaries
-from grape6py.errors import Grape6Error, ReadOnlyError
+import grape6py as g6
+from grape6py import (
+    Grape6,
+    Hermite,
+    Leapfrog,
+    Tree,
+    Units,
+    diagnostics,
+    events,
+    fields,
+    plummer,
+    reference,
+)
+from grape6py.errors import ArgumentError
 from in_quantities import (
-    ARRAYS,
-    ENERGY,
+    ERRORS,
     EXACT,
     GALACTIC,
     HENON,
     KINDS,
     KMS,
-    NEWTON,
-    OF_G,
-    all_by_hand,
+    PLACES,
+    as_given,
     assert_alike,
     assert_same,
     both,
     by_hand,
-    has_the_bits,
+    in_henon,
     is_close,
     is_in,
     made,
     stars,
 )
-from runs import here  # noqa: F401 (fixture)
+
+BODIES = stars()
+PAIR = {key: BODIES[key] for key in ("mass", "pos")}
+ACC, JERK, POT = KMS / u.Myr, KMS / u.Myr**2, KMS**2
+FIELDS = {
+    "point_mass": {"mass": 1e10 * u.Msun},
+    "plummer": {"mass": 2e40 * u.kg, "scale": 0.3 * u.kpc},
+    "miyamoto_nagai": {"mass": 5e10 * u.Msun, "a": 3 * u.kpc, "b": 280 * u.pc},
+    "nfw": {"mass": 1e11 * u.Msun, "scale": 16 * u.kpc},
+    "logarithmic": {"speed": 2.2e5 * u.m / u.s, "core": 0.1 * u.kpc, "flattening": 0.8},
+    "power_law_cutoff": {"mass": 5e9 * u.Msun, "exponent": 1.8, "cutoff": 1.9 * u.kpc},
+    "rotation": {"omega": 30 * KMS / u.kpc},
+    "mwpotential2014": {"radius": 8.1 * u.kpc, "speed": 230 * KMS},
+}  # fmt: skip
+ORBIT = [8.0, 0, 0.1] * u.kpc, [10.0, 220, 5] * KMS
+
+
+def field(how, *names, units=HENON):
+    options = {} if how is by_hand else {"units": units}
+    first, *more = (getattr(fields, name)(**how(FIELDS[name]), **options) for name in names)
+    return sum(more, first)
+
+
+def attraction(t, pos, vel):
+    """Of 1e10 solar masses, in units of which 5e4 are one."""
+    return (-2e5 * pos / np.linalg.norm(pos, axis=1)[:, None] ** 3,)
+
+
+def session(how, **more):
+    grape = Grape6(precision="double", **in_henon(how))
+    grape.set_particles(**how(BODIES | more))
+    return grape
+
+
+def tree_of(name):
+    return lambda how: getattr(Tree(**how(BODIES)), name)
+
+
+def cluster_of(name):
+    return lambda how: getattr(made(how=how), name)
+
+
+def grape_of(name, **more):
+    return lambda how: getattr(session(how, **more), name)
+
+
+def the(function):
+    return lambda how: function
+
+
+ROWS = np.random.default_rng(1).normal(size=(30, 3))
+DERIVATIVES = {"acc": ROWS * ACC, "jerk": ROWS[::-1] * JERK, "snap": ROWS * KMS / u.Myr**3}
+SEPARATION = [100, 1000] * u.AU
+WALKS = {"i_start": [0, 3, 9], "pos": BODIES["pos"][:9], "j_start": [0, 10, 20],
+         "source_pos": BODIES["pos"][:20], "source_mass": BODIES["mass"][:20]}  # fmt: skip
+ROW = {"mass": 1e31 * u.kg, "pos": [0.1, 0, 0] * u.kpc, "vel": [0, 7e3, 0] * u.m / u.s}
+BOUND = {"mass": 1e4 * u.Msun, "pos": [8, 0, 0] * u.kpc, "vel": [0, 73.3, 0] * KMS,
+         "time": 1 * u.Myr}  # fmt: skip
+TIGHT = g6.with_binaries(plummer(20, 1, units=HENON), 0.5, 1, separation=(10, 100) * u.AU)
+OPTIONS = [{"eps": 0.1 * u.pc, "theta": 0.5}, {"eps": 1e4 * u.AU, "method": "bh"},
+           {"targets": np.eye(3) * u.kpc, "vel": np.eye(3) * u.m / u.s, "theta": 0.3},
+           {"targets": BODIES["pos"][:4], "self_index": [0, 1, 2, 3]},
+           {"last_acc": np.ones(30) * u.pc / u.Myr**2, "bound": 1e-3}]  # fmt: skip
+IN = {"units": HENON}
+
+# By a name: what is called, its arguments, the units of what it gives (of fields of tuples by
+# their names), and the error of that.
+CALLS = {
+    **{f"{cls.__name__} {kind}": (the(cls), BODIES | options, None, ERRORS.get(kind, 1e-9))
+       for kind, (cls, options) in KINDS.items()},
+    "Hermite of twice G": (the(Hermite), BODIES | {"G": 2 * constants.G, "dt": 1 * u.kyr} | EXACT),
+    "Hermite of pairs": (lambda how: Hermite(**how(TIGHT._asdict())).binaries, {}, None, 1e-8),
+    "Hermite on an orbit": (
+        lambda how: partial(Hermite, field=field(how, "nfw", "plummer")),
+        BODIES | {"orbit": ORBIT, "dt": 1 * u.kyr} | EXACT),
+    "radii": (cluster_of("lagrangian_radii"),
+              {"fractions": [50, 100] * u.percent, "centre": [2000, 1000, -1000] * u.mpc}, u.pc),
+    **{f"Hermite.{name}": (cluster_of(name), given) for name, given in {
+        "evolve": {"t": 1 * u.kyr}, "add": ROW, "kick": {"ids": 0, "vel": ROW["vel"]},
+        "set_mass": {"ids": 0, "mass": ROW["mass"]}, "merge": {"ids": [0, 1]},
+        "remove": {"ids": 0}}.items()},
+    **{f"accelerations{name}": (the(g6.accelerations), of | {"precision": "double"}, unit)
+       for name, of, unit in [
+           ("", PAIR | {"eps": 2e3 * u.AU}, ACC), (" pot", PAIR | {"potential": True}, (ACC, POT)),
+           (" all", BODIES | {"jerk": True, "potential": True}, (ACC, JERK, POT))]},
+    **{f"Tree.forces {k}": (tree_of("forces"), given, None, 1e-4)
+       for k, given in enumerate(OPTIONS)},
+    "Tree without vel": (lambda how: Tree(**how(PAIR)).forces, {}, None, 1e-4),
+    "Tree.bound": (tree_of("bound"), {"accuracy": 1e-3, "eps": 0.1 * u.pc}, None, 1e-6),
+    "Tree.nearest": (tree_of("nearest"), {"k": 2, "targets": np.eye(3) * u.kpc}),
+    "Tree.neighbours": (tree_of("neighbours"), {"radius": np.linspace(0, 2, 30) * u.pc}),
+    "Tree.neighbours csr": (tree_of("neighbours"), {
+        "radius": 3e5 * u.AU, "targets": np.eye(3) * u.pc, "csr": True}),
+    "Grape6.forces": (grape_of("forces"), {"eps": 0.1 * u.pc, "nn": True}, None, 1e-6),
+    "Grape6.forces h": (grape_of("forces"), {"h": 0.5 * u.pc, "eps": 0.0 * u.pc}),
+    "Grape6.forces of predicted": (
+        grape_of("forces", time=5 * u.kyr, **DERIVATIVES),
+        {"pos": np.eye(3) * u.pc, "vel": np.eye(3) * KMS, "time": 0.1 * u.Myr}),
+    "Grape6.set_particles": (grape_of("set_particles"), BODIES | {"time": 5 * u.kyr}),
+    "Grape6.walks": (grape_of("walks"), WALKS | {"eps": 500 * u.AU}, (ACC, POT)),
+    **{f"fields.{name}": (the(getattr(fields, name)), given | IN)
+       for name, given in FIELDS.items()},
+    "a field": (lambda how: field(how, "miyamoto_nagai", "rotation"), PLACES | {"t": 0 * u.Myr}),
+    "tidal_radius": (lambda how: partial(g6.tidal_radius, field(how, "point_mass")), BOUND, u.kpc),
+    "tidal_radius of a function": (lambda how: partial(g6.tidal_radius, attraction),
+                                   BOUND | IN, u.pc, 1e-6),
+    "plummer": (the(plummer), {"n": 20, "seed": 1, "rescale": True} | IN),
+    "king": (the(g6.king), {"n": 20, "w0": 6 * u.one, "seed": 1} | IN),
+    "uniform": (the(g6.uniform), {"n": 20, "seed": 1, "virial_ratio": 20 * u.percent} | IN),
+    "fractal": (the(g6.fractal), {"n": 20, "seed": 1} | IN),
+    "stars": (the(g6.stars), {"mass": g6.kroupa(20, 1) * u.Msun, "model": plummer, "seed": 1} | IN),
+    **{f"with_binaries {k}": (the(g6.with_binaries), {
+        "particles": plummer(20, 1, **more), "fraction": 0.5, "seed": 1, "separation": given} | IN)
+       for k, (more, given) in enumerate([({}, SEPARATION), ({}, tuple(SEPARATION)),
+                                          (IN, list(SEPARATION)), (IN, 500 * u.AU)])},
+    "two_body": (the(g6.two_body), {"mass_ratio": 0.5, "semi_major_axis": 1e5 * u.AU} | IN),
+    **{f"merger {k}": (the(g6.merger), {
+        "first": plummer(9, 1, **more), "second": plummer(8, 2, **more),
+        "pericentre": 2.4 * u.pc, "separation": 1e6 * u.AU, "mass_ratio": 0.5} | IN)
+       for k, more in enumerate(({}, IN))},
+    "galaxy": (the(g6.galaxy), {
+        "n_disk": 10, "n_bulge": 5, "n_halo": 20, "seed": 1, "disk_height": 0.24 * u.pc,
+        "bulge_mass": 1.25e4 * u.Msun, "bulge_scale": 5e4 * u.AU, "halo_mass": 2.5e5 * u.Msun,
+        "halo_scale": 4.8 * u.pc, "black_hole": 5e3 * u.Msun} | IN),
+    "galaxy_merger": (the(g6.galaxy_merger), {
+        "n_halo": 20, "n_stars": 8, "seed": 1, "pericentre": 3 * u.pc, "separation": 40 * u.pc,
+        "black_hole": 10 * u.Msun} | IN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_in_quantities_gives_what_it_gives_of_numbers(name):
+    make, given, *more = CALLS[name]
+    assert_same(make(as_given)(**given), make(by_hand)(**by_hand(given)), *more)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_numbers_that_units_are_given_for_are_those_of_quantities(name):
+    make, given, *more = CALLS[name]
+    if "units" in inspect.signature(make(by_hand)).parameters:
+        plain = by_hand(given)
+        unit = u.pc if name == "tidal_radius" else None
+        more = [unit, *more[1:]] if unit else more
+        assert_same(make(by_hand)(**plain, units=HENON), make(by_hand)(**plain), *more)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_number_among_quantities_is_refused_by_its_name(name):
+    """What it would be in is nowhere said."""
+    make, given, *_ = CALLS[name]
+    for key, value in given.items() if "units" not in given else ():
+        if isinstance(value, u.Quantity) and value.unit != u.percent and np.any(value.value):
+            with pytest.raises((ArgumentError, TypeError), match=rf"^{key}\b"):
+                make(as_given)(**given | {key: by_hand(value)})
+
+
+# ---- no quantities -------------------------------------------------------------------------------
+
+PLAIN = {"mass": np.ones(3), "pos": np.eye(3), "vel": np.eye(3)}
+NUMBERS_ALONE = {
+    **{function: {} for function in (
+        diagnostics.potential, diagnostics.energy, diagnostics.momentum, reference.energy,
+        diagnostics.angular_momentum, diagnostics.centre_of_mass, diagnostics.density_centre,
+        diagnostics.lagrangian_radii, g6.binaries)},
+    reference.direct_sum: {"target_pos": np.eye(3)}, reference.predict: {"dt": 0.1},
+    events.Encounter: {"radius": 1}, events.Escape: {"radius": 1}, events.EnergyError: {"bound": 1},
+    events.WallTime: {"seconds": 1}, fields.from_galpy: {"potential": None},
+    g6.models.king_profile: {"w0": 6}, Grape6: {},
+    g6.kroupa: {"n": 9}, g6.salpeter: {"n": 9}, g6.maschberger: {"n": 9},
+}  # fmt: skip
+NOT_NUMBERS = """units comm ranks field model callback particles first second potential method
+    rows""".split()
+# NumPy drops the units of a list of vectors without a word.
+LISTS = [[np.ones(3) * u.K] * 3, [[1 * u.K] * 3] * 3, [[1.0, 0, 0], [0, 1.0, 0], np.ones(3) * u.K],
+         np.array([[1 * u.K] * 3] * 3, dtype=object)]  # fmt: skip
+REFUSING = {f"{name} {how.__name__}": (how, *row[:2]) for name, row in CALLS.items()
+            for how in (as_given, by_hand)}  # fmt: skip
+REFUSING |= {
+    function.__name__: (by_hand, the(function), more | {
+        key: value for key, value in PLAIN.items()
+        if key in inspect.signature(function).parameters and function is not Grape6})
+    for function, more in NUMBERS_ALONE.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_a_temperature_is_refused_by_the_name_of_every_argument(name):
+    how, make, given = REFUSING[name]
+    call, given = make(how), how(given)
+    for parameter in inspect.signature(call).parameters.values():
+        if parameter.name in NOT_NUMBERS or isinstance(parameter.default, bool):
+            continue
+        lists = LISTS if getattr(given.get(parameter.name), "ndim", 0) == 2 else LISTS[:1]
+        for value in (1 * u.K, np.ones(3) * u.K, np.eye(3) * u.K, *lists):
+            with pytest.raises(ArgumentError, match=rf"\b{parameter.name}\b"):
+                call(**given | {parameter.name: value})
+
+
+def test_no_public_function_of_units_is_missing_in_the_table():
+    listed = {getattr(make(by_hand), "__name__", "") for make, *_ in CALLS.values()}
+    for where in g6, fields:
+        for name in {*where.__all__} - {"limepy", "tidal_radius"}:
+            found = getattr(where, name)
+            if inspect.isfunction(found) and "units" in inspect.signature(found).parameters:
+                assert name in listed | {"write_snapshot"}
+
 
 # ---- integrations --------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_that_one_asks_of_bodies_has_its_unit(kind):
-    assert_alike(*both(kind))
+EVOLVED = [(kind, {}) for kind in KINDS] + [("tree", {"boundary": 2.5 * u.pc})]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_integration_in_quantities_is_that_in_plain_numbers(kind):
-    cluster, plain = both(kind)
+@pytest.mark.parametrize(("kind", "options"), EVOLVED)
+def test_an_integration_in_quantities_is_that_in_plain_numbers(kind, options):
+    cluster, plain = both(kind, **options)
     for t in (0.0205 * u.Myr, 50.5 * u.kyr, (0.1005 * u.Myr).to(u.s)):
         assert cluster.evolve(t) is None
         plain.evolve(by_hand(t))
         assert cluster.time.to_value(u.Myr) == pytest.approx(t.to_value(u.Myr), rel=1e-14)
-    assert_alike(cluster, plain)
-    assert cluster.steps == plain.steps
-    for one, other in ((cluster, plain), (cluster.energy(), plain.energy())):
-        ratios = [r() if callable(r) else r for r in (one.virial_ratio, other.virial_ratio)]
-        assert ratios[0] == pytest.approx(ratios[1], rel=1e-9)
+    assert_same(cluster, plain, error=ERRORS.get(kind, 1e-9))
+    assert (len(cluster) < 30) == ("boundary" in options)
 
 
-@pytest.mark.parametrize("options", [{"eta": 0.01}, {"passes": 2, "eta_start": 0.01}])
-def test_units_alone_say_what_plain_numbers_are(options):
-    """They have the bits of plain numbers with that constant, as quantities in these units have."""
-    numbers = all_by_hand(stars())
-    plain = Hermite(*numbers, eps=0.05, G=GALACTIC.G, **options)
+CHANGES = {
+    "add": ROW,
+    "add several": {"mass": [1, 2] * u.Msun, "pos": np.eye(3)[:2] * u.pc,
+                    "vel": np.eye(3)[:2] * KMS, "ids": [100, 200]},
+    "kick": {"ids": 3, "vel": [100, 0, 0] * u.m / u.s},
+    "kick places": {"ids": [1, 2], "pos": [[0, 0, 100], [0, 3, 0]] * u.AU},
+    "set_mass": {"ids": [1, 2], "mass": [1e33, 2e33] * u.kg},
+    "merge": {"ids": [3, 4]},
+    "move_to_centre_of_mass": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_take_quantities(kind, change):
+    cluster, plain = both(kind)
+    for each, how in ((cluster, as_given), (plain, by_hand)):
+        each.evolve(how(0.01 * u.Myr))
+        getattr(each, change.split()[0])(**how(CHANGES[change]))
+    names, error = ("particles()", "energy_change", "ids"), ERRORS.get(kind, 1e-8)
+    assert_alike(cluster, plain, names, error)
+    for each, how in ((cluster, as_given), (plain, by_hand)):
+        each.evolve(how(0.02 * u.Myr))
+    assert_alike(cluster, plain, names, error)
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {"eta": 0.01}), (Hermite, {"passes": 2, "eta_start": 0.01}),
+    (Leapfrog, {"dt": 1 / 64, "backend": "cpu-tree"}),
+])  # fmt: skip
+def test_quantities_have_the_bits_of_plain_numbers_in_their_units(kind, options):
+    """With the constant of these; and numbers with `units` have them as well."""
+    numbers = [array.value for array in BODIES.values()]
+    plain = kind(*numbers, eps=0.05, G=GALACTIC.G, **options)
     plain.evolve(0.125)
-    for bodies, eps, units in ((numbers, 0.05, GALACTIC), (stars(), 0.05 * u.pc, None)):
-        cluster = Hermite(*bodies, eps=eps, units=units, **options)
+    for bodies, eps, units in ((numbers, 0.05, GALACTIC), (BODIES.values(), 0.05 * u.pc, None)):
+        if "dt" in options and units is None:
+            options = options | {"dt": options["dt"] * u.pc / KMS}
+        cluster = kind(*bodies, eps=eps, units=units, **options)
         assert cluster.units == GALACTIC
-        assert by_hand(cluster.G) == pytest.approx(NEWTON, rel=1e-14)
         assert cluster.settings == plain.settings
         with pytest.raises(TypeError, match=r"t has no unit: .* of time, as Myr"):
             cluster.evolve(0.125)
-        cluster.evolve(0.125 * u.pc / u.km * u.s)
-        assert by_hand(cluster.time) == pytest.approx(0.125, rel=1e-15)
-        assert is_in(cluster.pos, u.pc)
-        assert np.array_equal(cluster.pos.value, plain.pos)
-        assert np.array_equal(cluster.vel.value, plain.vel)
+        cluster.evolve(0.125 * u.pc / KMS)
+        for name in ("pos", "vel"):
+            assert np.array_equal(getattr(cluster, name).value, getattr(plain, name))
 
 
 def test_units_and_quantities_go_together():
     """Which then are converted."""
-    mass, pos, vel = stars()
-    cluster = Hermite(mass.to(u.kg), pos.to(u.AU), vel.to(u.cm / u.s), eps=0.05 * u.pc, units=HENON)
+    mass, pos, vel = BODIES.values()
+    given = mass.to(u.kg), pos.to(u.AU), vel.to(u.cm / u.s)
+    cluster = Hermite(*given, eps=0.05 * u.pc, dt=1 * u.kyr, units=HENON, **EXACT)
     assert cluster.units == HENON
-    plain = Hermite(*all_by_hand(stars()), eps=0.05, G=NEWTON)
-    for name in ("mass", "pos", "vel", "acc", "jerk"):
-        assert_same(getattr(cluster, name), getattr(plain, name), ARRAYS[name], 1e-6)
+    plain = by_hand(BODIES | {"eps": 0.05 * u.pc, "dt": 1 * u.kyr})
+    assert_same(cluster, Hermite(**plain, **EXACT))
     assert cluster.settings["eps"] == pytest.approx(0.05 / 1.2, rel=1e-14)
     assert "G" not in cluster.settings
 
 
-BODIES_IN = [
-    (u.Msun, u.pc, KMS), (u.Msun, u.kpc, KMS), (u.kg, u.m, u.m / u.s), (u.g, u.cm, u.cm / u.s),
-    (u.Mjup, u.Rsun, KMS), (u.earthMass, u.AU, u.AU / u.yr), (u.Msun, u.AU, u.AU / u.day),
-    (u.Msun, u.Mpc, u.kpc / u.Gyr), (u.solMass, u.pc, u.pc / u.Myr),
-    (u.imperial.lb, u.lyr, u.km / u.hr),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("units", BODIES_IN)
+@pytest.mark.parametrize(("mass", "length", "speed", "time"), [
+    (u.Msun, u.pc, KMS, u.Myr), (u.Msun, u.kpc, KMS, u.Myr), (u.kg, u.m, u.m / u.s, u.s),
+    (u.g, u.cm, u.cm / u.s, u.s), (u.kg, u.km, KMS, u.s), (u.Mjup, u.Rsun, KMS, u.yr),
+    (u.earthMass, u.AU, u.AU / u.yr, u.yr), (u.Msun, u.AU, u.AU / u.day, u.yr),
+    (u.Msun, u.Mpc, u.kpc / u.Gyr, u.Myr), (u.solMass, u.pc, u.pc / u.Myr, u.Myr),
+    (u.imperial.lb, u.lyr, u.km / u.hr, u.Myr),
+])  # fmt: skip
 @pytest.mark.parametrize("kind", [Hermite, Leapfrog])
-def test_bodies_come_out_with_the_bits_with_which_they_went_in(units, kind):
+def test_bodies_come_out_with_the_bits_with_which_they_went_in(mass, length, speed, time, kind):
+    """And times in a unit that suits the lengths."""
     rng = np.random.default_rng(3)
-    given = rng.random(20), rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) * 1e-3
-    quantities = [array * unit for array, unit in zip(given, units, strict=True)]
-    options = {"dt": 1 * u.s} if kind is Leapfrog else {}
-    cluster = kind(*quantities, **options)
-    for name, wanted in zip(("mass", "pos", "vel"), quantities, strict=True):
+    given = g6.Particles(rng.random(20) * mass, rng.normal(size=(20, 3)) * length,
+                      rng.normal(size=(20, 3)) * 1e-3 * speed)  # fmt: skip
+    cluster = kind(*given, **({"dt": 1 * u.s} if kind is Leapfrog else {}))
+    for name, wanted in given._asdict().items():
         for found in (getattr(cluster, name), getattr(cluster.particles(), name)):
             assert is_in(found, wanted.unit)
             assert np.array_equal(found.value, wanted.value)
-
-
-@pytest.mark.parametrize(("length", "speed", "time"), [
-    (u.pc, KMS, u.Myr), (u.kpc, KMS, u.Myr), (u.AU, KMS, u.yr), (u.Rsun, KMS, u.yr),
-    (u.km, KMS, u.s), (u.m, u.m / u.s, u.s),
-])  # fmt: skip
-def test_times_are_in_a_unit_that_suits_the_lengths(length, speed, time):
-    cluster = Hermite([1.0, 1] * u.Msun, np.eye(3)[:2] * length, np.eye(3)[:2] * speed)
     assert is_in(cluster.time, time)
     assert is_in(cluster.step_sizes, time)
-
-
-def test_a_year_is_one_turn_of_a_body_at_one_astronomical_unit():
-    bodies = two_body(0.3, 1e-3, units=Units("Msun", "AU"))
-    cluster = Hermite(*bodies, dt=0.5 * u.day, passes=2, **EXACT)
-    total = -constants.G * bodies.mass[0] * bodies.mass[1] / (2 * u.AU)
-    assert cluster.energy().total.to_value(u.J) == pytest.approx(total.to_value(u.J), rel=1e-12)
-    period = 2 * np.pi * np.sqrt((1 * u.AU) ** 3 / (constants.G * bodies.mass.sum()))
-    assert period.to_value(u.yr) == pytest.approx(1, rel=1e-4)
-    cluster.evolve(period)
-    assert is_close(cluster.pos.to_value(u.AU), bodies.pos.to_value(u.AU), 1e-6)
-
-
-def test_a_constant_may_be_given_as_a_quantity():
-    twice = 2 * constants.G
-    cluster = Hermite(*stars(), eps=0.05 * u.pc, G=twice, **EXACT)
-    assert_same(cluster.G, 2 * NEWTON, OF_G, 1e-14)
-    assert is_close(by_hand(cluster.acc), 2 * by_hand(made().acc), 1e-12)
-
-
-def test_a_boundary_is_a_length():
-    inside = made("tree", boundary=2.5 * u.pc)
-    plain = both("tree", boundary=2.5 * u.pc)[1]
-    for each, t in ((inside, 0.02 * u.Myr), (plain, by_hand(0.02 * u.Myr))):
-        each.evolve(t)
-    assert 0 < len(inside) == len(plain) < 30
-
-
-def test_radii_about_a_centre_are_quantities():
-    cluster, plain = both()
-    for fractions in ([0.5], (0.1, 0.9), [50, 100] * u.percent):
-        numbers = fractions.to_value(u.one) if isinstance(fractions, u.Quantity) else fractions
-        found = cluster.lagrangian_radii(fractions, centre=[2000, 1000, -1000] * u.mpc)
-        wanted = plain.lagrangian_radii(numbers, [2, 1, -1])
-        assert_same(found, wanted, u.pc)
-
-
-def test_binaries_have_quantities():
-    pairs = with_binaries(plummer(20, 1, units=HENON), 0.5, 1, separation=(10, 100) * u.AU)
-    cluster = Hermite(*pairs)
-    found = cluster.binaries()
-    wanted = grape6py.binaries(*all_by_hand(pairs), G=NEWTON)
-    assert len(wanted.first) > 5
-    assert_same(found.semi_major_axis, wanted.semi_major_axis, u.pc, 1e-8)
-    for name in ("first", "second", "eccentricity", "hardness"):
-        array = getattr(found, name)
-        assert type(array) is np.ndarray
-        assert np.allclose(array, getattr(wanted, name), rtol=1e-8, atol=1e-8)
-    assert 9 < found.semi_major_axis.to_value(u.AU).min() < 100
 
 
 def test_few_bodies_are_taken():
@@ -178,12 +357,12 @@ def test_few_bodies_are_taken():
     nobody.evolve(1 * u.Myr)
     one = Hermite([1.0] * u.Msun, [[1.0, 0, 0]] * u.pc, [[0, 1.0, 0]] * KMS)
     one.evolve(1 * u.Myr)
-    assert is_close(by_hand(one.pos), [[1, by_hand(1 * u.Myr), 0]], 1e-12)
+    assert is_close(one.pos.value, [[1, (1 * u.Myr * KMS).to_value(u.pc), 0]], 1e-12)
 
 
 def test_quantities_of_single_precision_and_integers_are_taken():
-    mass, pos, vel = (array.astype(np.float32) for array in stars())
-    assert is_close(by_hand(Hermite(mass, pos, vel).pos), by_hand(pos), 1e-7)
+    single = [array.astype(np.float32) for array in BODIES.values()]
+    assert is_close(Hermite(*single).pos.value, BODIES["pos"].value, 1e-7)
     mass = u.Quantity([1, 2], u.Msun, dtype=int)
     pos = u.Quantity([[0, 0, 0], [1, 0, 0]], u.kpc, dtype=int)
     cluster = Hermite(mass, pos, np.zeros((2, 3)) * KMS, units=GALACTIC)
@@ -191,121 +370,114 @@ def test_quantities_of_single_precision_and_integers_are_taken():
     assert cluster.mass.value.tolist() == [1, 2]
 
 
-# ---- changes -------------------------------------------------------------------------------------
-
-
-CHANGES = {
-    "add": (("add",), {"mass": 1e31 * u.kg, "pos": [0.1, 0, 0] * u.kpc,
-                       "vel": [0, 7e3, 0] * u.m / u.s}),
-    "add several": (("add",), {"mass": [1, 2] * u.Msun, "pos": np.eye(3)[:2] * u.pc,
-                               "vel": np.eye(3)[:2] * KMS, "ids": [100, 200]}),
-    "add by place": (("add", 5 * u.Msun, [1, 2, 3] * u.pc, [0, 0, 0] * KMS), {}),
-    "kick": (("kick", 3), {"vel": [100, 0, 0] * u.m / u.s}),
-    "shift": (("kick", [1, 2]), {"pos": [[0, 0, 100], [0, 3, 0]] * u.AU}),
-    "set mass": (("set_mass", [1, 2]), {"mass": [1e33, 2e33] * u.kg}),
-    "merge": (("merge", [3, 4]), {}),
-    "move": (("move_to_centre_of_mass",), {}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_changes_take_quantities(kind, change):
-    (name, *arguments), options = CHANGES[change]
-    cluster, plain = both(kind)
-    cluster.evolve(0.01 * u.Myr)
-    plain.evolve(by_hand(0.01 * u.Myr))
-    found = getattr(cluster, name)(*arguments, **options)
-    wanted = getattr(plain, name)(*all_by_hand(arguments), **all_by_hand(options))
-    assert np.array_equal(found, wanted)  # ids, or None
-    assert not isinstance(found, u.Quantity)
-    assert_same(cluster.energy_change, plain.energy_change, ENERGY, 1e-8)
-    assert np.array_equal(cluster.ids, plain.ids)
-    cluster.evolve(0.02 * u.Myr)
-    plain.evolve(by_hand(0.02 * u.Myr))
-    for name in ("mass", "pos", "vel"):
-        assert_same(getattr(cluster, name), getattr(plain, name), ARRAYS[name])
-    assert len(cluster) == len(plain)
-
-
-def test_arrays_are_still_set_by_changes_alone():
-    cluster = made()
-    for name in ("mass", "pos", "vel"):
-        with pytest.raises(ReadOnlyError, match=name):
-            setattr(cluster, name, getattr(cluster, name))
-
-
-# ---- what the object is --------------------------------------------------------------------------
-
-
-def test_it_is_an_object_of_its_class():
-    cluster = made()
-    assert isinstance(cluster, Hermite)
-    assert not isinstance(cluster, Leapfrog)
-    assert isinstance(made("tree"), Leapfrog)
-    assert isinstance(Grape6(units=HENON), Grape6)
-    assert isinstance(Tree(stars()[1], stars()[0]), Tree)
-    assert len(cluster) == cluster.n == 30
-    assert {"pos", "vel", "evolve", "energy", "units"} <= set(dir(cluster))
-    assert "Hermite, 30 bodies" in repr(cluster)
-    assert "Msun pc km/s" in repr(cluster)
-    assert cluster.units == GALACTIC
-    assert not hasattr(cluster, "nothing")
-    with pytest.raises(AttributeError, match="nothing"):
-        cluster.nothing()
-    assert type(cluster.settings) is dict
-    assert cluster.ids.tolist() == list(range(30))
-    assert "every" in inspect.signature(cluster.evolve).parameters
-    for each in (cluster, Tree(*stars()[1::-1]), Grape6(), Grape6(units=HENON)):
-        assert each  # as without units
-
-
-def test_plain_numbers_make_plain_objects():
-    assert type(Hermite(*plummer(10, 1))) is Hermite
-    assert type(plummer(10, 1).pos) is np.ndarray
-    assert not hasattr(Hermite(*plummer(10, 1)), "units")
+# ---- fields --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_with_statement_closes_it(kind):
-    with made(kind) as cluster:
-        assert isinstance(cluster, KINDS[kind][0])
+@pytest.mark.parametrize("orbit", [
+    None, ORBIT, list(ORBIT), tuple(map(list, ORBIT)),
+], ids=["none", "tuple", "list", "lists"])  # fmt: skip
+def test_bodies_move_in_a_field_and_on_an_orbit(kind, orbit):
+    names = ("mwpotential2014",) if orbit else ("miyamoto_nagai", "rotation")
+    given = np.concatenate(by_hand(ORBIT)) if orbit else None
+    cluster = made(kind, field=field(as_given, *names), orbit=orbit)
+    plain = made(kind, by_hand, field=field(by_hand, *names), orbit=given)
+    for t in (0 * u.kyr, 20 * u.kyr):
+        cluster.evolve(t)
+        plain.evolve(by_hand(t))
+        assert_same(cluster, plain, error=ERRORS.get(kind, 1e-9))
+        if orbit:
+            assert_same(cluster.origin, tuple(plain.origin), (u.pc, KMS), 1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_in_other_units_than_the_bodies_is_converted(kind):
+    found = []
+    for text in "Msun pc km/s", "5e4 Msun 1.2 pc", "Msun kpc km/s", "Msun pc Myr":
+        total = field(as_given, *list(FIELDS)[1:-1], units=Units.from_text(text))
+        cluster = made(kind, field=total)
         cluster.evolve(4 * u.kyr)
-        assert is_in(cluster.pos, u.pc)
-    with pytest.raises(Grape6Error, match="closed"):
-        cluster.evolve(0.1 * u.Myr)
-    assert is_in(cluster.time, u.Myr)
+        found.append(cluster.pos.to_value(u.pc))
+    for pos in found[1:]:
+        assert np.allclose(pos, found[0], rtol=1e-11, atol=0)
 
 
-@pytest.mark.parametrize("way", [
-    copy.copy, copy.deepcopy, lambda c: c.copy(), lambda c: pickle.loads(pickle.dumps(c)),
+@pytest.mark.parametrize("units", [
+    GALACTIC, HENON, Units("1e10 Msun", "kpc", time="Gyr"), Units("kg", "m", time="s"),
+    Units("Msun", "AU"),
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", KINDS)
-def test_copies_keep_quantities_and_go_on_with_the_same_bits(kind, way):
-    cluster = made(kind)
-    cluster.evolve(10 * u.kyr)
-    other = way(cluster)
-    assert isinstance(other, KINDS[kind][0])
-    assert other.units == cluster.units
-    assert other is not cluster
-    assert has_the_bits(other, cluster)
-    other.evolve(20 * u.kyr)
-    assert not has_the_bits(other, cluster)
-    cluster.evolve(20 * u.kyr)
-    assert has_the_bits(other, cluster)
+def test_the_milky_way_has_its_circular_speed_in_all_units(units):
+    for given in ((), (8 * u.kpc, 220 * KMS)):
+        galaxy = fields.mwpotential2014(*given, units=units)
+        acc = galaxy(0.0, [[8, 0, 0]] * u.kpc, np.zeros((1, 3)) * KMS).acc[0, 0]
+        assert np.sqrt(-acc * 8 * u.kpc).to_value(KMS) == pytest.approx(220, rel=1e-12)
+
+
+def test_sums_of_fields_have_the_units_of_the_first():
+    one, other = (fields.point_mass(m * u.Msun, units=GALACTIC) for m in (1, 2))
+    total = one + other + fields.plummer(1 * u.Msun, 2 * u.pc, units=HENON)
+    assert total.units == GALACTIC
+    assert [term.values[0] for term in total.terms] == pytest.approx([1, 2, 1], rel=1e-14)
+    assert total.terms[-1].values[1] == pytest.approx(2, rel=1e-14)
+    assert one != fields.point_mass(1, units=HENON)
+
+
+def test_a_function_is_asked_in_plain_numbers_of_the_units():
+    asked = []
+
+    def function(t, pos, vel):
+        asked.append((t, pos, vel))
+        return np.ones_like(pos) * [1.0, 0, 0], np.zeros_like(pos), -pos[:, 0]
+
+    cluster = Hermite([0.0] * u.Msun, [[1, 2, 3]] * u.kpc, [[0, 0, 1]] * KMS, field=function,
+                      units=GALACTIC)  # fmt: skip
+    assert all(type(part) in (float, np.ndarray) for call in asked for part in call)
+    assert is_close(asked[0][1], [[1000, 2000, 3000]], 1e-15)
+    assert is_close((cluster.acc * u.pc).to_value(KMS**2), [[1.0, 0, 0]], 1e-14)
+
+
+# ---- callbacks and events ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("end", "every", "count"), [
+    (0.2 * u.Myr, 40 * u.kyr, 5), (0.1 * u.Myr, 0.01 * u.Myr, 10), (30 * u.kyr, 3000 * u.yr, 10),
+    (10.5 * u.kyr, None, 5),
+])  # fmt: skip
+def test_callbacks_see_quantities_at_each_multiple_or_block(end, every, count):
+    """Once at the end, too, if the last digit of a conversion lets it be just after a multiple."""
+    cluster, seen = made(), []
+    cluster.evolve(end, lambda c: seen.append((c, c.time)), every=every)
+    assert all(one is cluster and is_in(time, u.Myr) for one, time in seen)
+    step = 2 * u.kyr if every is None else every
+    found = [time.to_value(step.unit) for _, time in seen]
+    assert is_close(found, step.value * np.arange(1, count + 1), 1e-12)
+
+
+@pytest.mark.parametrize("end", ["stop", "a function"])
+def test_events_have_quantities(end):
+    """Of a body that passes the distance of 1 pc after 0.5 Myr."""
+    cluster = Hermite([1.0, 1.0] * u.Msun, [[0, 0, 0], [0.5, 0, 0]] * u.pc,
+                      [[0, 0, 0], [1, 0, 0]] * u.pc / u.Myr, dt=1 * u.kyr)  # fmt: skip
     seen = []
-    other.evolve(30 * u.kyr, seen.append, every=10 * u.kyr)
-    assert all(one is other for one in seen)
+    action = end if end == "stop" else lambda *given: seen.append((*given, given[0].time))
+    found = cluster.evolve(0.7 * u.Myr, events=[events.Escape(1.0 * u.pc, action)])
+    if seen:
+        ((who, found, time),) = seen
+        assert who is cluster
+        assert is_in(time, u.Myr)
+    assert found.kind == "escape"
+    assert is_in(found.time, u.Myr)
+    assert found.time.value == pytest.approx(0.5, rel=0.02)
+    assert found.value == 1 * u.pc
+    assert cluster.events == [found]
 
 
-def test_arguments_are_counted_and_named_as_without_units():
-    """A fourth argument by its place, or one given twice, is not taken silently."""
-    numbers = all_by_hand(stars())
-    wrong = [(lambda g: Hermite(*g, 2.0)), (lambda g: Hermite(*g, mass=g[0])),
-             (lambda g: Hermite(*g[:2])), (lambda g: Hermite(*g, softening=1)),
-             (lambda g: Tree(g[1], g[0], g[2], "cpu")),
-             (lambda g: Leapfrog(*g, 2.0, dt=1))]  # fmt: skip
-    for call in wrong:
-        for given in (numbers, stars()):
-            with pytest.raises(TypeError):
-                call(given)
+@pytest.mark.parametrize("kind", [Hermite, Leapfrog])
+@pytest.mark.parametrize("watched", [
+    lambda: events.EnergyError(1.0), lambda: events.Escape(100 * u.pc, centre="density"),
+])  # fmt: skip
+def test_events_are_looked_for_with_constant_steps_in_years(kind, watched):
+    """Of which a multiple over the step may be rounded down."""
+    cluster = kind(**stars(8), dt=2 * u.kyr, eps=0.05 * u.pc)
+    assert cluster.evolve(1 * u.Myr, events=[watched(), events.WallTime(1000)]) is None
+    assert cluster.time.to_value(u.Myr) == pytest.approx(1, rel=1e-12)
