@@ -1,29 +1,16 @@
 """HDF5 files of Gadget, SWIFT, GIZMO and AMUSE are read as those codes mean them."""
 
-import io
-
 import h5py
 import numpy as np
 import pytest
 
 import hand_made
-from as_read import assert_all, assert_bodies, read, sizes
-from grape6py import Grape6Warning, read_snapshot
+from as_read import assert_all, read, sizes
+from grape6py import read_snapshot
 from grape6py.errors import SnapshotError
 from hand_made import IDS, POS, TIME
 
 # ---- Gadget, HDF5 ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", ">f4"])
-def test_gadget_hdf5_with_several_types_and_masses_of_the_header(dtype):
-    found = read(hand_made.gadget_hdf5(dtype=dtype))
-    assert_all(found, "gadget-hdf5")
-    assert found.units is None
-
-
-def test_gadget_hdf5_without_ids_has_none():
-    assert_all(read(hand_made.gadget_hdf5(ids=False)), "gadget-hdf5", ids=None)
 
 
 @pytest.mark.parametrize(("size", "bits"), [(8, 64), (8, 48), (6, 48), (5, 40)])
@@ -57,16 +44,6 @@ def group_of(name, attributes):
     return lambda file: file.require_group(name).attrs.update(attributes)
 
 
-@pytest.mark.parametrize(("place", "attributes"), [
-    ("Units", GADGET), ("Parameters", GADGET), ("Header", GADGET), ("Header", GIZMO),
-    ("Units", SWIFT),
-], ids=["Units", "Gadget-4", "Arepo", "GIZMO", "SWIFT"])  # fmt: skip
-def test_gadget_hdf5_units_by_the_names_of_each_code(place, attributes):
-    found = read(hand_made.gadget_hdf5(change=group_of(place, attributes)))
-    assert_all(found, "gadget-hdf5")
-    assert sizes(found.units) == pytest.approx([1.989e43, 3.085678e21, 1e5], rel=1e-12)
-
-
 def swift(file):
     """Headers as SWIFT writes them: arrays of one number."""
     group_of("Units", SWIFT)(file)
@@ -78,10 +55,25 @@ def swift(file):
     group_of("Cosmology", {"Cosmological run": [0], "Omega_m": [1.0]})(file)
 
 
-def test_a_file_of_swift_with_its_seven_types_is_read():
-    found = read(hand_made.gadget_hdf5(types=7, bodies=((0, 0), (1, 0), (6, 0)), change=swift))
-    assert_all(found, "gadget-hdf5")
-    assert sizes(found.units) == pytest.approx([1.989e43, 3.085678e21, 1e5], rel=1e-12)
+FILES = {
+    **{dtype: ({"dtype": dtype}, False) for dtype in ("f4", "f8", ">f4")},
+    "no ids": ({"ids": False}, False),
+    **{code: ({"change": group_of(group, attributes)}, True) for code, group, attributes in [
+        ("Gadget-2", "Units", GADGET), ("Gadget-4", "Parameters", GADGET),
+        ("Arepo", "Header", GADGET), ("GIZMO", "Header", GIZMO), ("SWIFT", "Units", SWIFT)]},
+    "seven types": ({"types": 7, "bodies": ((0, 0), (1, 0), (6, 0)), "change": swift}, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_gadget_hdf5_of_each_code_is_read_with_its_units(case):
+    given, has_units = FILES[case]
+    found = read(hand_made.gadget_hdf5(**given))
+    assert_all(found, "gadget-hdf5", ids=IDS if given.get("ids", True) else None)
+    if has_units:
+        assert sizes(found.units) == pytest.approx([1.989e43, 3.085678e21, 1e5], rel=1e-12)
+    else:
+        assert found.units is None
 
 
 def test_gadget_hdf5_in_two_files_is_one_snapshot(tmp_path):
@@ -95,30 +87,6 @@ def test_gadget_hdf5_in_two_files_is_one_snapshot(tmp_path):
     (tmp_path / "snap_003.0.hdf5").unlink()
     with pytest.raises(SnapshotError, match=r"snap_003\.1.*snap_003\.0\.hdf5 is not there"):
         read_snapshot(tmp_path / "snap_003.1.hdf5")
-
-
-# Where each code says that space expands: the header of Gadget-2 and Arepo, the Parameters of
-# Gadget-4, the header of GIZMO with a name of its own, and a group of SWIFT's.
-EXPANDING = {
-    "Gadget-2": group_of("Header", {"Redshift": 2.0, "Omega0": 0.3, "HubbleParam": 0.7}),
-    "Gadget-4": lambda file: (
-        group_of("Header", {"Redshift": 2.0})(file),
-        group_of("Parameters", {"Omega0": 0.3, "ComovingIntegrationOn": 1})(file),
-    ),
-    "GIZMO": group_of("Header", {"Redshift": 2.0, "ComovingIntegrationOn": 1, "Omega_Matter": 0.3}),
-    "SWIFT": lambda file: (
-        swift(file),
-        group_of("Header", {"Redshift": [2.0]})(file),
-        group_of("Cosmology", {"Cosmological run": [1]})(file),
-    ),
-}
-
-
-@pytest.mark.parametrize("code", EXPANDING)
-def test_gadget_hdf5_of_an_expanding_universe_warns(code):
-    data = hand_made.gadget_hdf5(change=EXPANDING[code])
-    with pytest.warns(Grape6Warning, match="comoving"):
-        read_snapshot(io.BytesIO(data))
 
 
 def put(name, value):
@@ -139,20 +107,14 @@ def put(name, value):
     group_of("Units", GADGET | {"UnitMass_in_g": 0.0}),
     group_of("Units", GADGET | {"UnitMass_in_g": "heavy"}),
     group_of("Units", SWIFT | {"Unit time in cgs (U_t)": [0.0]}),
+    # no array of that many is to be tried
+    group_of("Header", {"NumPart_ThisFile": [0, 2**44, 0, 0, 0, 0], "MassTable": [1.0] * 6}),
 ])  # fmt: skip
 def test_gadget_hdf5_that_contradicts_itself_is_refused_by_its_name(tmp_path, change):
     path = tmp_path / "odd.hdf5"
     path.write_bytes(hand_made.gadget_hdf5(change=change))
     with pytest.raises(SnapshotError, match=r"odd\.hdf5"):
         read_snapshot(path)
-
-
-def test_no_memory_is_taken_for_a_number_of_bodies_that_a_file_has_not():
-    """Here 2^44, of which the header has the mass: no array of that many is to be tried."""
-    counts = np.array([0, 2**44, 0, 0, 0, 0])
-    many = group_of("Header", {"NumPart_ThisFile": counts, "MassTable": [0.0, 0.25, 0, 0, 0, 0]})
-    with pytest.raises(SnapshotError):
-        read(hand_made.gadget_hdf5(bodies=((1, 0.25),) * 3, change=many))
 
 
 # ---- AMUSE -----------------------------------------------------------------------------
@@ -171,31 +133,24 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("texts", TEXTS)
-def test_amuse_of_both_versions_with_units(version, texts):
-    words, expected = TEXTS[texts]
+@pytest.mark.parametrize("texts", [*TEXTS, None])
+def test_amuse_of_both_versions_with_units_and_in_n_body_units(version, texts):
+    words, expected = TEXTS[texts] if texts else (hand_made.amuse_texts("generic"), None)
     found = read(hand_made.amuse(version, texts=words))
-    assert_bodies(found)
-    assert found.format == "amuse"
-    assert found.ids.tolist() == IDS
+    assert_all(found, "amuse", time=found.time)
+    if texts is None:
+        assert (found.units, found.time) == (None, TIME)
+        return
     assert sizes(found.units) == pytest.approx(expected, rel=1e-12)
     seconds = TIME * (3.1556926e13 if texts == "sun" else 1)
     assert found.time * found.units.in_cgs("time") == pytest.approx(seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_amuse_in_n_body_units_has_none_of_its_own(version):
-    found = read(hand_made.amuse(version, texts=hand_made.amuse_texts("generic")))
-    assert_all(found, "amuse")
-    assert found.units is None
-
-
-@pytest.mark.parametrize("version", [1, 2])
 def test_amuse_has_each_saved_state(version):
     data = hand_made.amuse(version, states=12)
-    assert read(data, 0).pos.tolist() == POS
-    assert read(data).pos[0, 0] == POS[0][0] + 1100
-    assert read(data, 9).pos[0, 0] == POS[0][0] + 900
+    for which, shift in ((0, 0), (-1, 1100), (9, 900)):
+        assert read(data, which).pos.tolist() == (np.array(POS) + shift).tolist()
     with pytest.raises(SnapshotError, match="12 moments"):
         read(data, 12)
 
@@ -211,13 +166,11 @@ def test_amuse_columns_in_different_units_come_in_one():
     assert found.pos.tolist() == [[x, 1000 * y, z] for x, y, z in POS]
 
 
-def test_amuse_without_a_time_has_none():
-    assert read(hand_made.amuse(timestamp=False)).time is None
-
-
-def test_amuse_keys_of_64_bits_are_whole():
+def test_amuse_keys_of_64_bits_are_whole_and_a_time_may_be_missing():
     large = [2**64 - 1, 2**63, 2**53 + 1]
-    assert read(hand_made.amuse(keys=large)).ids.tolist() == large
+    found = read(hand_made.amuse(keys=large, timestamp=False))
+    assert found.ids.tolist() == large
+    assert found.time is None
 
 
 @pytest.mark.parametrize("unit", [
@@ -286,31 +239,22 @@ def test_amuse_states_that_may_be_sets_or_moments_are_never_chosen_silently(shif
 
 
 def test_amuse_sets_that_do_not_fit_together_are_refused_by_name():
-    def unlike(change):
-        def changed(file):
-            file.copy("data", "gas")
-            change(file["gas/0000000001"])
+    def without(file):
+        del file["gas/0000000001/attributes/mass"]
 
-        return hand_made.amuse(change=changed)
+    def later(file):
+        file["gas/0000000001"].attrs["timestamp"] = 7.0
 
-    def without(group):
-        del group["attributes/mass"]
-
-    def later(group):
-        group.attrs["timestamp"] = 7.0
-
-    def twice(group):
-        group.file.copy(group, "gas/0000000002")
-        group.file["gas/0000000002"].attrs["timestamp"] = 7.0
+    def twice(file):
+        file.copy("gas/0000000001", "gas/0000000002")
+        file["gas/0000000002"].attrs["timestamp"] = 7.0
 
     for change, complaint in (
         (without, "gas attribute mass"), (later, "of the times"), (twice, "data 1, gas 2")
     ):  # fmt: skip
+        data = hand_made.amuse(change=lambda file: (file.copy("data", "gas"), change(file)))  # noqa: B023
         with pytest.raises(SnapshotError, match=complaint):
-            read(unlike(change), None)
-        assert read(unlike(change), None, set="data").pos.tolist() == POS
-
-
-def test_a_set_of_a_format_without_sets_is_refused():
+            read(data, None)
+        assert read(data, None, set="data").pos.tolist() == POS
     with pytest.raises(SnapshotError, match="no sets in files of Gadget HDF5"):
         read(hand_made.gadget_hdf5(), set="gas")

@@ -83,6 +83,8 @@ def test_velocities_that_are_absent_are_zero_if_asked_for(name):
     with pytest.raises(SnapshotError, match=f"{missing}.*--velocities zero"):
         read(data, mass=9)
     assert_bodies(read(data, velocities="zero"), vel=np.array(expected).tolist())
+    with pytest.raises(SnapshotError, match="no vy"):  # a part of them is none
+        read(hand_made.amuse(change=without("vy")), velocities="zero")
 
 
 @pytest.mark.parametrize(("line", "option"), [
@@ -99,32 +101,20 @@ def test_a_star_of_starlab_says_its_mass_place_and_velocity(line, option):
         assert_bodies(read(data, **option), mass, pos, vel if "mass" in option else vel[:2] + rest)
 
 
-def test_a_part_of_the_velocities_is_none():
-    with pytest.raises(SnapshotError, match="no vy"):
-        read(hand_made.amuse(change=without("vy")), velocities="zero")
-
-
-@pytest.mark.parametrize("name", ["Mass", "DynamicalMasses", "SubgridMasses"])
-def test_masses_of_other_names_are_read(name):
+@pytest.mark.parametrize(("old", "new"), [
+    ("Masses", "Mass"), ("Masses", "DynamicalMasses"), ("Masses", "SubgridMasses"),
+    ("Velocities", "Velocity"),
+])  # fmt: skip
+def test_other_names_are_read(old, new):
     """Of EAGLE, and of SWIFT's black holes, which act by their dynamical mass."""
 
     def change(file):
         group = file["PartType4"]
-        group.move("Masses", name)
-        if name == "DynamicalMasses":
+        group.move(old, new)
+        if new == "DynamicalMasses":
             group["SubgridMasses"] = [77.0]
 
     assert_bodies(read(hand_made.gadget_hdf5(change=change)))
-
-
-def test_velocities_of_eagle_are_read():
-    assert_bodies(
-        read(
-            hand_made.gadget_hdf5(
-                change=lambda file: file["PartType4"].move("Velocities", "Velocity")
-            )
-        )
-    )
 
 
 def test_one_of_several_files_without_masses_is_refused_by_its_name(tmp_path):

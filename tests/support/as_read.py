@@ -23,10 +23,10 @@ def assert_bodies(found, mass=MASS, pos=POS, vel=VEL):
     assert {array.dtype for array in found} == {np.dtype(float)}
 
 
-def assert_all(found, name, time=TIME, ids=IDS):
+def assert_all(found, name, time=TIME, ids=IDS, **bodies):
     """The bodies of hand_made, in their order."""
     assert found.format == name
-    assert_bodies(found)
+    assert_bodies(found, **bodies)
     assert found.time == time
     assert (found.ids if found.ids is None else found.ids.tolist()) == ids
 

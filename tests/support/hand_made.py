@@ -76,110 +76,52 @@ def nemo(order="<", **more):
 
 def nemo_of_two(order="<"):
     """Two snapshots with diagnostics between them; the second has no masses."""
-    only_energy = (
-        nemo_item(order, "(", "SnapShot")
-        + nemo_item(order, "(", "Diagnostics")
-        + nemo_item(order, "d", "Energy", [-0.25, 0.25, -0.5], [3])
-        + nemo_item(order, ")")
-        + nemo_item(order, ")")
-    )
+    only_energy = b"".join(nemo_item(order, *words) for words in (
+        ("(", "SnapShot"), ("(", "Diagnostics"), ("d", "Energy", [-0.25, 0.25, -0.5], [3]), ")", ")"
+    ))  # fmt: skip
     second = nemo_snapshot(order, time=2.5, shift=100.0, mass=False)
     return nemo(order) + only_energy + second
 
 
 # ---- Starlab ---------------------------------------------------------------------------
 
+
 # A single star and a binary; the root lies at (10, 0, 0) and moves with (0, 1, 0), the centre of
 # mass of the binary is at (0, 4, 0) in the root, its stars at -1 and +1 of x in that.
-DYN = """(Particle
-  name = root
-  N = 3
-(Log
- ===>  Wed Mar 23 14:04:59 2011
+def _node(head, dynamics, *inner, log="", star=""):
+    def lines(text):
+        return "".join(f"  {line}\n" for line in text.split("; ") if line)
+
+    parts = {"Log": log, "Dynamics": lines(dynamics), "Hydro": "", "Star": star}
+    own = "".join(f"({name}\n{text}){name}\n" for name, text in parts.items())
+    return "(Particle\n" + lines(head) + own + "".join(inner) + ")Particle\n"
+
+
+_LOG = """ ===>  Wed Mar 23 14:04:59 2011
        Starlab 4.4.4 (user someone) : makeplummer -n 3
   m  =  99
   r  =  not of a body
   i = a word
  a (remark) in brackets; N = many
-)Log
-(Dynamics
-{time}  m  =  0.875
-  r  =  10 0 0
-  v  =  0 1 0
-  com_time = 0
-  total_energy = -0.25
-)Dynamics
-(Hydro
-)Hydro
-(Star
-{scales})Star
-(Particle
-  i = 3
-  N = 1
-(Log
-)Log
-(Dynamics
-  t  =  0.5
-  m  =  0.5
-  r  =  -1 -2 -3
-  v  =  0.25 0 0
-  a  =  9 9 9
-)Dynamics
-(Hydro
-)Hydro
-(Star
-  Type   =  main_sequence
-  M_rel  =  5
-)Star
-)Particle
-(Particle
-  name = (1,2)
-  N = 2
-(Log
-)Log
-(Dynamics
-  m  =  0.375
-  r  =  0 4 0
-  v  =  0 0 2
-)Dynamics
-(Hydro
-)Hydro
-(Star
-  mass_scale     =  77
-)Star
-(Particle
-  i = 1
-  N = 1
-(Log
-)Log
-(Dynamics
-  m  =  0.25
-  r  =  -1 0 0
-  v  =  0 -8 0
-)Dynamics
-(Hydro
-)Hydro
-(Star
-)Star
-)Particle
-(Particle
-  i = 2
-  N = 1
-(Log
-)Log
-(Dynamics
-  m  =  0.125
-  r  =  2 0 0
-  v  =  0 16 0
-)Dynamics
-(Hydro
-)Hydro
-(Star
-)Star
-)Particle
-)Particle
-)Particle
 """
+DYN = _node(
+    "name = root; N = 3",
+    "m  =  0.875; r  =  10 0 0; v  =  0 1 0; com_time = 0; total_energy = -0.25",
+    _node(
+        "i = 3; N = 1",
+        "t  =  0.5; m  =  0.5; r  =  -1 -2 -3; v  =  0.25 0 0; a  =  9 9 9",
+        star="  Type   =  main_sequence\n  M_rel  =  5\n",
+    ),
+    _node(
+        "name = (1,2); N = 2",
+        "m  =  0.375; r  =  0 4 0; v  =  0 0 2",
+        _node("i = 1; N = 1", "m  =  0.25; r  =  -1 0 0; v  =  0 -8 0"),
+        _node("i = 2; N = 1", "m  =  0.125; r  =  2 0 0; v  =  0 16 0"),
+        star="  mass_scale     =  77\n",
+    ),
+    log=_LOG,
+    star="{scales}",
+).replace("(Dynamics\n", "(Dynamics\n{time}", 1)
 DYN_BODIES = (
     [0.5, 0.25, 0.125],
     [[9.0, -2.0, -3.0], [9.0, 4.0, 0.0], [12.0, 4.0, 0.0]],
@@ -231,24 +173,23 @@ def gadget_header(order, counts, table, total, files=1, time=TIME, cosmology=(0.
     return made + bytes(256 - len(made))
 
 
-def gadget(
-    order="<",
-    labels=False,
-    real="f",
-    integer="I",
-    bodies=((0, 0.0), (1, 0.25), (4, 0.0)),
-    of=(0, 1, 2),
-    labelled_order=None,
-    total=None,
-    **header,
-):
-    """Body k of `of`, of a file, is of the type and with the mass in the table of bodies[k]."""
-    counts, table = [0] * 6, [0.0] * 6
-    total = numbers_of(bodies) if total is None else total
+BODIES = ((0, 0.0), (1, 0.25), (4, 0.0))  # types of particles, and masses in the table of these
+
+
+def of_file(bodies, of, types=6):
+    """Numbers of particles of a file, and its table of masses: body k of `of` is bodies[k]."""
+    table = [0.0] * types
     for k in of:
-        kind, mass = bodies[k]
-        counts[kind] += 1
-        table[kind] = mass
+        table[bodies[k][0]] = bodies[k][1]
+    return numbers_of([bodies[k] for k in of], types), table
+
+
+def gadget(
+    order="<", labels=False, real="f", integer="I", bodies=BODIES, of=(0, 1, 2),
+    labelled_order=None, total=None, **header,
+):  # fmt: skip
+    counts, table = of_file(bodies, of)
+    total = numbers_of(bodies) if total is None else total
     own = [MASS[k] for k in of if bodies[k][1] == 0]
     blocks = [
         (b"HEAD", gadget_header(order, counts, table, total, **header)),
@@ -284,19 +225,9 @@ def hdf5(fill, **options):
 
 
 def gadget_hdf5(
-    bodies=((0, 0.0), (1, 0.25), (4, 0.0)),
-    of=(0, 1, 2),
-    types=6,
-    dtype="f8",
-    ids=True,
-    change=lambda file: None,
-    **header,
+    bodies=BODIES, of=(0, 1, 2), types=6, dtype="f8", ids=True, change=lambda file: None, **header
 ):
-    counts, table = [0] * types, [0.0] * types
-    for k in of:
-        kind, mass = bodies[k]
-        counts[kind] += 1
-        table[kind] = mass
+    counts, table = of_file(bodies, of, types)
 
     def fill(file):
         about = {"NumPart_ThisFile": np.array(counts, "i4"), "MassTable": table, "Time": TIME,
