@@ -1,6 +1,7 @@
 """Snapshots in numbered files: read as one, refused if they are not of one, whole or not there."""
 
 import errno
+import io
 import itertools
 import os
 import struct
@@ -22,7 +23,6 @@ from hand_made import IDS, MASS, POS, VEL
 N = 100
 NAMES = {"gadget-hdf5": "snap_010.hdf5", "gadget": "snap_010", "gadget2": "snap_010"}
 UNITS = Units("5e4 Msun", "1.2 pc")
-OTHERS = [name for name in FORMATS if name not in NAMES]
 
 
 @pytest.fixture
@@ -119,13 +119,7 @@ def test_any_name_of_a_snapshot_in_files_is_that_of_all(here, name, n, files):
         assert len(read_snapshot(file).mass) == n
 
 
-@pytest.mark.parametrize("files", [None, 1])
-def test_one_file_has_no_number(here, model, files):
-    write_snapshot("a.hdf5", model, files=files)
-    assert os.listdir() == ["a.hdf5"]
-
-
-@pytest.mark.parametrize("name", ["gadget", "gadget2", "gadget-hdf5"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("masses", [(0.0, 0.25, 0.0), (0.5, 0.0, 0.125), (0.0, 0.0, 0.0)])
 def test_rows_of_files_of_others_are_those_of_the_whole(here, name, masses):
     """Types of particles, masses of the header and of blocks: any cut gives the same bodies."""
@@ -259,7 +253,7 @@ def test_files_of_two_snapshots_are_never_one(here, model, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_that_are_replaced_while_they_are_read_are_refused(here, model, name):
+def test_files_that_are_replaced_while_they_are_read_or_renamed_are_refused(here, model, name):
     written(name, model, time=0.5)
     layout = FORMATS[name].layout
     with open(part(name, 0), "rb") as file:
@@ -267,17 +261,11 @@ def test_files_that_are_replaced_while_they_are_read_are_refused(here, model, na
     written(name, plummer(N, seed=2), time=0.5)
     with pytest.raises(SnapshotError, match=r"snap_010\.1.*has changed while it was read"):
         layout.between(heads, 40, 60)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_with_a_number_that_it_cannot_have_is_refused(here, model, name):
-    written(name, model)
-    os.rename(part(name, 2), part(name, 7))
-    with pytest.raises(SnapshotError, match="one of 3 files, and has the number 7"):
-        read_snapshot(part(name, 7))
-    os.rename(part(name, 7), "elsewhere")
-    with pytest.raises(SnapshotError, match=r"elsewhere: it is one of 3 files, and not named"):
-        read_snapshot("elsewhere")
+    for new, words in ((part(name, 7), "and has the number 7"), ("elsewhere", "and not named")):
+        (here / part(name, 2)).rename(new)
+        with pytest.raises(SnapshotError, match=f"{new}: it is one of 3 files, {words}"):
+            read_snapshot(new)
+        (here / new).rename(part(name, 2))
 
 
 @pytest.mark.parametrize("name", ["gadget", "gadget2"])
@@ -299,41 +287,6 @@ def test_any_damage_of_one_of_the_files_is_a_sound_snapshot_or_a_typed_error(her
 # ---- whole, or not there ---------------------------------------------------------------
 
 
-class Failing:
-    """Stands for `os` in the module that writes: a call fails when it is made so often."""
-
-    def __init__(self, call, times):
-        self._call, self._left = call, times
-
-    def __getattr__(self, name):
-        if name != self._call:
-            return getattr(os, name)
-
-        def call(*arguments):
-            self._left -= 1
-            if self._left == 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return getattr(os, name)(*arguments)
-
-        return call
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_full_disk_leaves_all_files_as_they_were(here, model, name, call, monkeypatch):
-    written(name, model, files=2, time=0.5)
-    before = contents(here)
-    for times in (1, 2, 3):
-        with monkeypatch.context() as patch:
-            patch.setattr(atomic_files, "os", Failing(call, times))
-            with pytest.raises(OSError, match="No space left") as caught:
-                written(name, model, files=3, time=1.5)
-        assert caught.value.filename in [part(name, k) for k in range(3)]
-        assert contents(here) == before
-    written(name, model, files=3, time=1.5)
-    assert read_snapshot("snap_010").time == 1.5
-
-
 class Killed(BaseException):
     """From now on nothing is done any more."""
 
@@ -342,14 +295,15 @@ class Ending:
     """Stands for `os`: the n-th call that changes names fails, and for Killed all that follow."""
 
     def __init__(self, error, left):
-        self.error, self.left = error, left
+        self.error, self.left, self.failed = error, left, None
 
     def __getattr__(self, name):
-        if name not in ("fsync", "link", "replace", "rename", "unlink"):
+        if name not in ("write", "fsync", "link", "replace", "rename", "unlink"):
             return getattr(os, name)
 
         def call(*arguments, **more):
             self.left -= 1
+            self.failed = name if self.left == 0 else self.failed
             if self.left == 0 or (self.left < 0 and self.error is Killed):
                 raise self.error(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return getattr(os, name)(*arguments, **more)
@@ -357,23 +311,8 @@ class Ending:
         return call
 
 
-WAYS = {  # of files, before and after
-    "fewer": (4, 2),
-    "more": (2, 4),
-    "numbered for one": (1, 3),
-    "one for numbered": (3, 1),
-}
-
-
-@pytest.mark.parametrize(
-    ("way", "kept"), [*((way, False) for way in WAYS), ("fewer", True), ("one for numbered", True)]
-)
-@pytest.mark.parametrize("error", [OSError, Killed])
-def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
-    here, model, way, error, kept, monkeypatch
-):
-    """At every call that changes a folder: an error as of a full disk, or the end of the writer."""
-    old, new = WAYS[way]
+def check_endings(here, model, monkeypatch, error, old, new, kept):
+    """At every call that changes a folder."""
     write_snapshot("new.nemo", Snapshot(*model, time=1.5))
     for times in itertools.count(1):
         for name in here.glob("*s.*"):
@@ -395,6 +334,7 @@ def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
         assert found.pos.tobytes() == model.pos.tobytes()
         if error is OSError:
             assert found.time == (0.5 if failed else 1.5), times
+            assert ending.failed not in ("write", "fsync") or not list(here.glob(".*"))
         assert found.time in (0.5, 1.5)
         if kept and found.time == 1.5:
             backup = "s.0.hdf5.~1~" if old > 1 else "s.hdf5.~1~"
@@ -402,6 +342,25 @@ def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
         if ending.left > 0:
             break
     assert times > 4
+
+
+WAYS = [  # numbers of files before and now, and whether what was there is kept
+    (4, 2, False), (1, 3, False), (3, 1, True), (2, 4, False), (3, 1, False), (4, 2, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "kept"), WAYS[:3])
+def test_a_full_disk_midway_leaves_the_old_snapshot(here, model, monkeypatch, old, new, kept):
+    check_endings(here, model, monkeypatch, OSError, old, new, kept)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("error", [OSError, Killed])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
+    here, model, monkeypatch, error, way
+):
+    check_endings(here, model, monkeypatch, error, *way)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -423,19 +382,14 @@ def test_new_files_take_the_place_of_the_old_snapshot_and_of_nothing_else(here, 
     ({"files": 0}, "files = 0: at least one"), ({"files": 2.5}, "files"),
     ({"files": 70000}, "70000 files are too many"), ({"files": 2, "format": "lost"}, "no format"),
     *(({"files": 2, "format": other}, "is one file; in several there are the formats gadget-hdf5")
-      for other in OTHERS),
+      for other in FORMATS if other not in NAMES),
+    ({"files": 2, "format": "gadget", "target": io.BytesIO()}, "need a path"),
+    ({"files": 2, "format": "gadget", "target": "/dev/null"}, "a device has no numbers"),
 ])  # fmt: skip
 def test_files_that_a_format_has_not_are_refused(here, model, options, complaint):
     with pytest.raises(ArgumentError, match=complaint):
-        write_snapshot("a.hdf5", model, **options)
+        write_snapshot(**{"target": "a.hdf5", "mass": model} | options)
     assert os.listdir() == []
-
-
-def test_numbered_files_have_names(here, model):
-    with open("a", "wb") as file, pytest.raises(ArgumentError, match="need a path"):
-        write_snapshot(file, model, format="gadget", files=2)
-    with pytest.raises(ArgumentError, match="a device has no numbers"):
-        write_snapshot("/dev/null", model, format="gadget", files=2)
 
 
 def test_what_files_do_not_keep_is_named_once(here, model):
