@@ -1,9 +1,9 @@
 """What is written: private until it is whole, under a name of its own, and nothing else is lost."""
 
+import concurrent.futures
 import multiprocessing
 import os
 import stat
-import threading
 
 import pytest
 
@@ -15,23 +15,14 @@ MODELS = [plummer(200 + k, seed=k) for k in range(4)]
 
 
 def test_threads_that_write_one_name_leave_one_of_their_files(tmp_path):
-    path, errors = tmp_path / "a.nemo", []
-
-    def work(k):
-        try:
-            for _ in range(20):
-                write_snapshot(path, MODELS[k])
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        if path.exists():
-            found = read_snapshot(path)
-            assert found.pos.tobytes() == MODELS[len(found.mass) - 200].pos.tobytes()
-    assert errors == []
+    path = tmp_path / "a.nemo"
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(write_snapshot, path, MODELS[k % 2]) for k in range(40)]
+        while not all(one.done() for one in writing):
+            if path.exists():
+                found = read_snapshot(path)
+                assert found.pos.tobytes() == MODELS[len(found.mass) - 200].pos.tobytes()
+    assert [one.result() for one in writing] == [None] * 40
     assert os.listdir(tmp_path) == ["a.nemo"]
 
 
