@@ -1,70 +1,122 @@
-"""Models: the Plummer sphere's statistics and exact reproducibility, Kepler's two bodies."""
+"""Models: what all promise; Plummer's sphere, the uniform one, Kepler's two bodies."""
 
 import hashlib
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grape6py import reference
-from grape6py.models import galaxy, king, merger, plummer, two_body, uniform
+from distributions import alike, follow, radii, rests
+from grape6py import (
+    Hermite,
+    Particles,
+    diagnostics,
+    fractal,
+    galaxy,
+    kroupa,
+    limepy,
+    maschberger,
+    reference,
+    salpeter,
+    stars,
+    with_binaries,
+)
+from grape6py.models import king, merger, plummer, two_body, uniform
 
-SCALE = 3 * math.pi / 16  # the model's natural unit of length in Henon units
+SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
+RATIOS = 0, 0.1, 0.5, 0.9
 
 
-@pytest.mark.parametrize(("model", "digest"), [
-    (plummer, "04b314cf8efc95a1f024aabb0c7fd150e1893889b655eb606d04b99f5161b568"),
-    (lambda n, seed=None: king(n, 6, seed),
-     "44765e9e866a92d21f2b331ccd99036bf50e7154632113283246fd1cebc672c9"),
-    (uniform, "544dd6517deec341ab09ce1cd2e18478d91a3ee14d5e62a273e8219fe2fb3a21"),
+def some_stars(n, seed=None, **options):
+    return stars(kroupa(n, 1), plummer, seed, 0.5, **options)
+
+
+def pairs(n, seed=None):
+    return with_binaries(plummer(n, 1), 0.5, seed, separation=(1e-6, 1e-3))
+
+
+SPHERES = {
+    "plummer": plummer, "king": partial(king, w0=6), "uniform": uniform, "fractal": fractal,
+    "stars": some_stars,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "digest"), [
+    ("plummer", "04b314cf8efc95a1f024aabb0c7fd150e1893889b655eb606d04b99f5161b568"),
+    ("king", "44765e9e866a92d21f2b331ccd99036bf50e7154632113283246fd1cebc672c9"),
+    ("uniform", "544dd6517deec341ab09ce1cd2e18478d91a3ee14d5e62a273e8219fe2fb3a21"),
 ])  # fmt: skip
-def test_the_same_seed_gives_the_same_bits_on_every_machine(model, digest):
-    text = b"".join(array.astype("<f8").tobytes() for array in model(1000, seed=7))
+def test_the_same_seed_gives_the_same_bits_on_every_machine(name, digest):
+    text = b"".join(array.astype("<f8").tobytes() for array in SPHERES[name](1000, seed=7))
     assert hashlib.sha256(text).hexdigest() == digest
-    assert not np.array_equal(model(10, seed=1).pos, model(10, seed=2).pos)
-    assert not np.array_equal(model(10).pos, model(10).pos)
 
 
+@pytest.mark.parametrize("model", [
+    *SPHERES.values(), pairs, lambda n, seed=None: galaxy(n, n, n, seed=seed).particles,
+    *(lambda n, seed=None, f=f: (f(n, seed),) for f in (kroupa, salpeter, maschberger)),
+])  # fmt: skip
+def test_a_seed_says_what_comes(model):
+    assert alike(model(20, seed=1), model(20, seed=1))
+    assert not alike(model(20, seed=1)[-1:], model(20, seed=2)[-1:])
+    assert not alike(model(20)[-1:], model(20)[-1:])
+
+
+@pytest.mark.parametrize("name", SPHERES)
 @pytest.mark.parametrize("n", [1, 2, 1000])
-def test_a_plummer_sphere_rests_in_the_origin_with_mass_one(n):
-    model = plummer(n, seed=3)
+def test_spheres_rest_in_the_origin_with_mass_one(name, n):
+    if name in ("fractal", "stars") and n == 1:
+        n = 3
+    model = SPHERES[name](n, seed=3)
     assert model.mass.shape == (n,)
     assert model.pos.shape == model.vel.shape == (n, 3)
-    assert math.fsum(model.mass) == pytest.approx(1, rel=1e-15)
-    assert np.abs(model.mass @ model.pos).max() < 1e-15
-    assert np.abs(model.mass @ model.vel).max() < 1e-15
+    assert math.fsum(model.mass) == pytest.approx(1, rel=1e-14)
+    assert rests(model)
 
 
-def test_a_plummer_sphere_is_in_henon_units():
-    energies = [reference.energy(*plummer(2000, seed)) for seed in range(8)]
-    assert np.mean([e.total for e in energies]) == pytest.approx(-0.25, rel=0.02)
-    assert np.mean([-2 * e.kinetic / e.potential for e in energies]) == pytest.approx(1, rel=0.02)
+@pytest.mark.parametrize(("model", "ratio"), [
+    (plummer, 0.5), *((partial(king, w0=w0), 0.5) for w0 in (1, 3, 5.5, 7, 9, 12)),
+    *((partial(uniform, virial_ratio=ratio), ratio) for ratio in RATIOS),
+])  # fmt: skip
+def test_spheres_are_bound_and_in_henon_units_and_rescaled_exactly(model, ratio):
+    large = model(6000, seed=4)
+    pot = diagnostics.potential(large.mass, large.pos)
+    energy = diagnostics.energy(*large, pot=pot)
+    assert energy.virial_ratio == pytest.approx(ratio, rel=0.04)
+    assert energy.total == pytest.approx(-0.25, rel=0.02 / (1 - ratio))
+    assert ((large.vel**2).sum(axis=1) / 2 + pot < 0).all()
+    exact = reference.energy(*model(200, seed=5, rescale=True))
+    assert exact.total == pytest.approx(-0.25, rel=1e-13)
+    assert exact.kinetic == pytest.approx(-ratio * exact.potential, rel=1e-13)
 
 
-@pytest.mark.parametrize(("model", "size"), [(plummer, (200,)), (king, (300, 7))])
-def test_rescaling_makes_the_units_exact(model, size):
-    energy = reference.energy(*model(*size, seed=5, rescale=True))
-    assert energy.kinetic == pytest.approx(0.25, rel=1e-13)
-    assert energy.potential == pytest.approx(-0.5, rel=1e-13)
+@pytest.mark.parametrize("virial_ratio", [0, 0.3, 0.5])
+@pytest.mark.parametrize("model", [
+    *(lambda r, n=n, d=d: fractal(n, d, 2, r) for n in (2, 300) for d in (1, 1.6, 3)),
+    *(lambda r, s=s: stars(kroupa(300, 1), plummer, 1, s, virial_ratio=r) for s in (0, 1)),
+])  # fmt: skip
+def test_energies_of_fractals_and_stars_are_exact_if_asked_for(model, virial_ratio):
+    energy = reference.energy(*model(virial_ratio))
+    assert energy.total == pytest.approx(-0.25, rel=1e-12)
+    assert energy.kinetic == pytest.approx(-virial_ratio * energy.potential, rel=1e-12)
+
+
+# ---- Plummer's sphere ----------------------------------------------------------------------------
 
 
 def test_radii_follow_the_mass_profile_and_end_where_told():
-    n = 20000
-    radius = np.sort(np.linalg.norm(plummer(n, seed=2).pos, axis=1)) / SCALE
-    inside = (1 + radius**-2) ** -1.5 / 0.999
-    steps = (np.arange(n) + 0.5) / n
-    assert np.abs(inside - steps).max() < 1.63 / math.sqrt(n)  # Kolmogorov, 1 %
-    assert radius[-1] < 1.02 * 22.8 / SCALE
-    near = np.linalg.norm(plummer(n, seed=2, mass_fraction=0.5).pos, axis=1)
+    radius = radii(plummer(20000, seed=2)) / SCALE
+    assert follow(radius, lambda r: (1 + r**-2) ** -1.5 / 0.999)
+    assert radius.max() < 1.02 * 22.8 / SCALE
+    near = radii(plummer(20000, seed=2, mass_fraction=0.5))
     assert near.max() == pytest.approx(SCALE / math.sqrt(0.5 ** (-2 / 3) - 1), rel=0.02)
 
 
 def test_speeds_are_below_escape_and_have_the_local_dispersion():
     model = plummer(20000, seed=4)
-    squared = (model.vel**2).sum(axis=1)
-    depth = 1 / np.hypot(np.linalg.norm(model.pos, axis=1), SCALE)
+    squared, depth = (model.vel**2).sum(axis=1), 1 / np.hypot(radii(model), SCALE)
     assert (squared < 2 * depth * 1.05).all()
     # The mean square speed is half the depth of the potential at every radius.
     for part in np.array_split(np.argsort(depth), 5):
@@ -77,6 +129,30 @@ def test_directions_are_isotropic():
         units = vectors / np.linalg.norm(vectors, axis=1)[:, None]
         assert np.abs(units.mean(axis=0)).max() < 0.02
         assert np.allclose(units.T @ units / len(units), np.eye(3) / 3, atol=0.01)
+
+
+# ---- the uniform sphere --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_bodies_fill_the_sphere_evenly(ratio):
+    model = uniform(20000, 2, ratio)
+    size = 2.4 * (1 - ratio)
+    assert follow(radii(model) / size, lambda r: r**3)
+    assert radii(model).max() == pytest.approx(size, rel=0.02)
+    assert np.allclose(np.cov(model.pos.T), np.eye(3) * size**2 / 5, atol=0.02 * size**2)
+
+
+def test_a_cold_sphere_collapses_in_its_free_fall_time():
+    cluster = Hermite(*uniform(500, 5, 0), eps=0.02)
+    found = []
+    cluster.evolve(5.0, lambda c: found.append(c.lagrangian_radii([0.5])[0]), every=0.125)
+    time = math.pi / 2 * math.sqrt(2.4**3 / 2)
+    assert 0.125 * int(np.argmin(found)) == pytest.approx(time, rel=0.1)
+    assert min(found) < 0.25 * found[0]
+
+
+# ---- two bodies ----------------------------------------------------------------------------------
 
 
 @given(
@@ -98,30 +174,96 @@ def test_two_bodies_are_on_the_orbit_asked_for(eccentricity, ratio, axis, apocen
     assert moment[2] == pytest.approx(math.sqrt(axis * (1 - eccentricity**2)), rel=1e-6)
 
 
+# ---- refused -------------------------------------------------------------------------------------
+
+
 def merged(**how):
-    return merger(plummer(5, 1), plummer(5, 2), **{"pericentre": 1, "separation": 3} | how)
+    return merger(**{"first": plummer(5, 1), "second": plummer(5, 2), "pericentre": 1,
+                     "separation": 3} | how)  # fmt: skip
 
 
-@pytest.mark.parametrize(("model", "right", "cases"), [
-    (plummer, {"n": 10}, [{"n": 0}, {"mass_fraction": 0}, {"mass_fraction": 1},
-                          {"mass_fraction": math.nan}, {"n": 1, "rescale": True}]),
-    (king, {"n": 10, "w0": 5}, [{"n": 0}, {"w0": 0.9}, {"w0": 12.1}, {"w0": math.nan},
-                                {"n": 1, "rescale": True}]),
-    (uniform, {"n": 9}, [{"n": 0}, {"virial_ratio": -0.1}, {"virial_ratio": 1},
-                         {"virial_ratio": math.nan}, {"n": 1, "rescale": True}]),
-    (galaxy, {"n_disk": 5, "n_bulge": 5, "n_halo": 5},
-     [{"n_disk": 0, "n_bulge": 0, "n_halo": 0}, {"n_disk": -1}, {"halo_scale": 0},
-      {"bulge_mass": -1}, {"toomre_q": math.nan}, {"cut": 0.9}, {"disk_height": 0},
-      {"disk_height": 1.1}, {"black_hole": -1}]),
-    (merged, {}, [{"pericentre": 0}, {"pericentre": math.nan}, {"separation": 0.5},
-                  {"separation": math.inf}, {"separation": math.nan}, {"eccentricity": -1},
-                  {"eccentricity": 0.5, "separation": 3.1}, {"mass_ratio": 0},
-                  {"tilt": (0, math.nan)}]),
-    (two_body, {"eccentricity": 0}, [{"eccentricity": 1}, {"eccentricity": -0.1},
-                                     {"eccentricity": math.nan}, {"mass_ratio": 0},
-                                     {"mass_ratio": -1}, {"semi_major_axis": 0}]),
-])  # fmt: skip
-def test_models_that_cannot_be_are_refused_by_name(model, right, cases):
-    for wrong in cases:
-        with pytest.raises(ValueError, match=f"{list(wrong)[-1]}|two bodies"):
-            model(**right | wrong)
+RIGHT = {
+    plummer: {"n": 10}, king: {"n": 10, "w0": 5}, uniform: {"n": 9}, merged: {},
+    galaxy: {"n_disk": 5, "n_bulge": 5, "n_halo": 5}, two_body: {"eccentricity": 0},
+    limepy: {"n": 10, "phi0": 5, "seed": 1}, fractal: {"n": 10, "seed": 1},
+    stars: {"mass": [1, 2], "seed": 1}, kroupa: {"n": 10, "seed": 1},
+    salpeter: {"n": 10, "seed": 1}, maschberger: {"n": 10, "seed": 1},
+    with_binaries: {"particles": plummer(4, 1), "fraction": 1, "seed": 1, "separation": (1e-3, 1)},
+}  # fmt: skip
+NOT_FINITE = "= nan is not a finite number"
+ONE = [[0, 0, 0]]
+WRONG = [
+    *((plummer, wrong, None) for wrong in (
+        {"n": 0}, {"mass_fraction": 0}, {"mass_fraction": 1}, {"mass_fraction": math.nan})),
+    *((king, wrong, None) for wrong in ({"n": 0}, {"w0": 0.9}, {"w0": 12.1}, {"w0": math.nan})),
+    *((uniform, wrong, None) for wrong in (
+        {"n": 0}, {"virial_ratio": -0.1}, {"virial_ratio": 1}, {"virial_ratio": math.nan})),
+    *((f, {"n": 1, "rescale": True}, "two bodies") for f in (plummer, king, uniform, limepy)),
+    *((galaxy, wrong, None) for wrong in (
+        {"n_disk": 0, "n_bulge": 0, "n_halo": 0}, {"n_disk": -1}, {"halo_scale": 0},
+        {"bulge_mass": -1}, {"toomre_q": math.nan}, {"cut": 0.9}, {"disk_height": 0},
+        {"disk_height": 1.1}, {"black_hole": -1})),
+    *((merged, wrong, None) for wrong in (
+        {"pericentre": 0}, {"pericentre": math.nan}, {"separation": 0.5}, {"separation": math.inf},
+        {"separation": math.nan}, {"eccentricity": -1}, {"eccentricity": 0.5, "separation": 3.1},
+        {"mass_ratio": 0}, {"tilt": (0, math.nan)})),
+    (merged, {"first": Particles(np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)))}, "mass"),
+    *((two_body, wrong, None) for wrong in (
+        {"eccentricity": 1}, {"eccentricity": -0.1}, {"eccentricity": math.nan},
+        {"mass_ratio": 0}, {"mass_ratio": -1}, {"semi_major_axis": 0})),
+    (fractal, {"n": 1}, "n = 1: a fractal needs two bodies"), (fractal, {"n": 0}, "n = 0"),
+    (fractal, {"n": 10.5}, "n = 10.5 is not an integer"),
+    (fractal, {"dimension": 0.9}, "dimension = 0.9 is not between 1 and 3"),
+    (fractal, {"dimension": 3.1}, "dimension = 3.1 is not between 1 and 3"),
+    (fractal, {"virial_ratio": 1}, r"virial_ratio = 1 is not in \[0, 1\)"),
+    (fractal, {"virial_ratio": math.nan}, f"virial_ratio {NOT_FINITE}"),
+    (limepy, {"n": 0}, "n = 0"), (limepy, {"n": 10.5}, "n = 10.5 is not an integer"),
+    (limepy, {"phi0": 0}, "phi0 = 0.0 is not above zero"),
+    (limepy, {"g": 3.5}, "g = 3.5 is not below 3.5"),
+    (limepy, {"g": -1}, "g = -1.0 is not a finite number >= 0"),
+    (limepy, {"anisotropy_radius": 0}, "anisotropy_radius = 0.0 is not above zero"),
+    (limepy, {"masses": [1, 2]}, "masses and mass_shares belong together"),
+    (limepy, {"masses": [1, 2], "mass_shares": [1]}, r"mass_shares has shape \(1,\)"),
+    (limepy, {"masses": [1, 0], "mass_shares": [1, 1]}, "all above zero"),
+    (limepy, {"masses": [1, 1e3], "mass_shares": [1, 1]}, "component 1 has less than one body"),
+    (stars, {"mass": []}, "mass is empty"), (stars, {"mass": 1.0}, r"mass has shape \(\)"),
+    (stars, {"mass": [1, 0, 1]}, r"mass\[1\] = 0.0 is not above zero"),
+    (stars, {"mass": [1, -2]}, r"mass\[1\] = -2.0 is not above zero"),
+    (stars, {"mass": [1, math.nan]}, r"mass\[1\] is not finite"),
+    (stars, {"segregation": 1.1}, "segregation = 1.1 is not between 0 and 1"),
+    (stars, {"segregation": math.nan}, f"segregation {NOT_FINITE}"),
+    (stars, {"virial_ratio": 1}, r"virial_ratio = 1 is not in \[0, 1\)"),
+    (stars, {"mass": [1], "virial_ratio": 0.5}, "virial_ratio needs at least two stars"),
+    (stars, {"model": lambda n, seed: galaxy(n, 0, 0, seed)}, "gives Labelled, not Particles"),
+    (stars, {"model": lambda n, seed: plummer(7, seed)}, r"model\(n=2, seed=...\) gives 7 bodies"),
+    (stars, {"model": lambda n, seed: stars([1, 2])}, "model has bodies of several masses"),
+    (kroupa, {"n": 10.5}, "n = 10.5 is not an integer"),
+    (kroupa, {"n": 0}, "n = 0: a model needs at least one body"),
+    (kroupa, {"lowest": 0.001}, "lowest = 0.001 is below 0.01, where Kroupa"),
+    (kroupa, {"lowest": 3, "highest": 2}, "lowest = 3.0 is not below highest = 2.0"),
+    (salpeter, {"lowest": 0}, "lowest = 0.0 is not above zero"),
+    (salpeter, {"highest": math.inf}, "highest = inf is not a finite number"),
+    (salpeter, {"slope": math.nan}, f"slope {NOT_FINITE}"),
+    (salpeter, {"slope": "steep"}, "slope = 'steep' is not a number"),
+    (maschberger, {"alpha": 1}, "alpha = 1 is not above 1"),
+    (maschberger, {"beta": 0.5}, "beta = 0.5 is not above 1"),
+    (maschberger, {"mu": -1}, "mu = -1.0 is not above zero"),
+    (with_binaries, {"fraction": 1.1}, "fraction = 1.1 is not between 0 and 1"),
+    (with_binaries, {"fraction": -0.1}, "fraction = -0.1 is not between 0 and 1"),
+    (with_binaries, {"fraction": math.nan}, f"fraction {NOT_FINITE}"),
+    (with_binaries, {"separation": (0, 1)}, r"separation = \(0, 1\): give the smallest and the l"),
+    (with_binaries, {"separation": (2, 1)}, r"separation = \(2, 1\): give the smallest"),
+    (with_binaries, {"separation": (1, 2, 3)}, r"separation has shape \(3,\), not \(2,\)"),
+    (with_binaries, {"mass_ratio": (0.5, 2)}, "the ratio is at most 1"),
+    (with_binaries, {"eccentricity": 1}, "eccentricity = 1 is neither 'thermal' nor in"),
+    (with_binaries, {"eccentricity": "hot"}, "eccentricity = 'hot' is not a number"),
+    (with_binaries, {"particles": Particles([-1.0], ONE, ONE)}, "is negative"),
+    (with_binaries, {"particles": Particles([0.0], ONE, ONE)}, "1 binaries of 0 bodies with mass"),
+    (with_binaries, {"particles": Particles([1.0], [[0, 0]], ONE)}, "particles.pos has shape"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "wrong", "words"), WRONG)
+def test_models_that_cannot_be_are_refused_by_name(model, wrong, words):
+    with pytest.raises(ValueError, match=words or [*wrong][-1]):
+        model(**RIGHT[model] | wrong)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from grape6py import tidal_radius
+from grape6py import fields, tidal_radius
 
 
 def power_law(power, strength=1.0):
@@ -18,51 +18,28 @@ def power_law(power, strength=1.0):
     return field
 
 
-def circular(field, pos, axis):
-    """The velocity of the circular orbit there."""
-    acc = field(0.0, np.array([pos]), np.zeros((1, 3)))[0][0]
-    speed = math.sqrt(np.linalg.norm(acc) * np.linalg.norm(pos))
-    along = np.cross(axis, pos)
-    return speed * along / np.linalg.norm(along)
-
-
 PLACE = np.array([3.0, -1.0, 2.0])
-RADIUS = math.sqrt(14)
+R = math.sqrt(14)
+AROUND = np.cross([0, 1, 1], PLACE) / np.linalg.norm(np.cross([0, 1, 1], PLACE))
 
 
-def test_about_a_point_mass_it_is_hill_s_radius():
-    field = power_law(-2, strength=1e3)
-    radius = tidal_radius(field, 2.0, PLACE, circular(field, PLACE, [0, 1, 1]))
-    assert radius == pytest.approx(RADIUS * (2 / (3 * 1e3)) ** (1 / 3), rel=1e-10)
-
-
-def test_in_a_logarithmic_potential_there_are_two_omega_squared():
-    field = power_law(-1, strength=220.0**2)
-    radius = tidal_radius(field, 1e5, PLACE, circular(field, PLACE, [1, 0, 0]), G=4.30091e-3)
-    expected = (4.30091e-3 * 1e5 * RADIUS**2 / (2 * 220**2)) ** (1 / 3)
-    assert radius == pytest.approx(expected, rel=1e-10)
-
-
-def test_on_an_eccentric_orbit_the_angular_velocity_counts():
-    field = power_law(-2)
-    for vel in ([0.1, 0.2, 0.3], [0, 0, 0], PLACE):
-        spin2 = (np.cross(PLACE, vel) ** 2).sum() / RADIUS**4
-        expected = (1e-4 / (spin2 + 2 / RADIUS**3)) ** (1 / 3)
-        assert tidal_radius(field, 1e-4, PLACE, vel) == pytest.approx(expected, rel=1e-10)
+@pytest.mark.parametrize(("field", "mass", "vel", "G", "cube"), [
+    # About a point mass it is Hill's radius; in a logarithmic potential there are 2 Omega^2.
+    (power_law(-2, 1e3), 2.0, AROUND * math.sqrt(1e3 / R), 1.0, R**3 * 2 / (3 * 1e3)),
+    (power_law(-1, 220.0**2), 1e5, AROUND * 220, 4.3e-3, 4.3e-3 * 1e5 * R**2 / (2 * 220**2)),
+    *((power_law(-2), 1e-4, vel, 1.0,  # on an eccentric orbit the angular velocity counts
+       1e-4 / ((np.cross(PLACE, vel) ** 2).sum() / R**4 + 2 / R**3))
+      for vel in ([0.1, 0.2, 0.3], [0, 0, 0], PLACE)),
+])  # fmt: skip
+def test_it_is_that_of_potentials_for_which_it_is_known(field, mass, vel, G, cube):
+    found = tidal_radius(field, mass, PLACE, vel, G=G)
+    assert found == pytest.approx(cube ** (1 / 3), rel=1e-10)
 
 
 def test_a_miyamoto_nagai_disk_has_the_derivative_of_its_formula():
-    a, b = 1.0, 0.2
-
-    def field(t, pos, vel):
-        root = np.sqrt(pos[:, 2] ** 2 + b * b)
-        depth = ((pos[:, :2] ** 2).sum(axis=1) + (a + root) ** 2)[:, None] ** -1.5
-        height = np.column_stack([np.ones_like(root), np.ones_like(root), (a + root) / root])
-        return [-pos * height * depth, None, None]
-
     # In the plane d^2 Phi / dR^2 is (c^2 - 2 R^2) / (R^2 + c^2)^(5/2) with c = a + b.
     second = (1.2**2 - 2 * 9) / (9 + 1.2**2) ** 2.5
-    found = tidal_radius(field, 1e-3, [0, 3.0, 0], [0.4, 0, 0.1])
+    found = tidal_radius(fields.miyamoto_nagai(1, 1.0, 0.2), 1e-3, [0, 3.0, 0], [0.4, 0, 0.1])
     assert found == pytest.approx((1e-3 / (0.17 / 9 - second)) ** (1 / 3), rel=1e-9)
 
 
