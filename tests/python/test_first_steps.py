@@ -11,8 +11,7 @@ LONE = [1.0], np.zeros((1, 3)), np.zeros((1, 3))
 
 
 def energy(cluster):
-    found = reference.energy(cluster.mass, cluster.pos, cluster.vel, eps2=0.0, extended=True)
-    return float(found.total)
+    return float(reference.energy(*cluster.particles(), extended=True).total)
 
 
 def largest(mass, pos, vel, **options):
@@ -99,13 +98,8 @@ def test_without_two_masses_it_is_that_of_orbits_in_the_field(bodies, options, s
     assert largest(*bodies, **options) == step
 
 
-EIGHT_AT = np.array([-0.97000436, 0.24308753, 0])
-EIGHT_BY = np.array([-0.466203685, -0.43236573, 0])
-EIGHT = (
-    [1.0] * 3,
-    np.array([EIGHT_AT, -EIGHT_AT, 0 * EIGHT_AT]),
-    np.array([1, 1, -2])[:, None] * EIGHT_BY,
-)
+EIGHT = ([1.0] * 3, np.outer([1, -1, 0], [-0.97000436, 0.24308753, 0]),
+         np.outer([1, 1, -2], [-0.466203685, -0.43236573, 0]))  # fmt: skip
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1])  # so that acc is zero, or zero to rounding

@@ -1,9 +1,8 @@
-"""``Hermite`` in a program: callbacks, stopping, errors on the way, closing, memory."""
+"""An integration in a program: callbacks, stops, errors on the way, closing, memory, refusals."""
 
 import contextlib
 import doctest
 import gc
-import math
 import resource
 import threading
 
@@ -12,102 +11,70 @@ import pytest
 
 import grape6py
 from grape6py import Hermite, Leapfrog, plummer
-from grape6py.errors import ArgumentError, Grape6Error
-from runs import cluster_of as make
+from grape6py.errors import ArgumentError, NotFiniteError, NotOpenError
+from integrations import BOTH, TREES, assert_same, each, evolve, same
+from integrations import made as make
+
+__all__ = ["same"]
 
 
-def same(one, other):
-    states = one.state(), other.state()
-    return all(np.array_equal(states[0][k], states[1][k]) for k in states[0])
-
-
-@pytest.mark.parametrize("every", [0.25, 0.3, 0.1, 1.0, 7.0])
-def test_callbacks_come_at_each_multiple_and_at_the_end(every):
+@pytest.mark.parametrize("every", [0.25, 0.3, 0.1, 1.0, 7.0, None])
+def test_callbacks_come_at_each_multiple_and_at_the_end_or_after_every_block(every):
     cluster, times = make(), []
-    cluster.evolve(1.0, lambda c: times.append(c.time), every=every)
-    wanted = [k * every for k in range(1, 20) if k * every < 1] + [1.0]
-    assert times == wanted
-    cluster.evolve(1.55, lambda c: times.append(c.time), every=every)
-    assert times[len(wanted) :] == [
-        k * every for k in range(1, 20) if 1 < k * every < 1.55
-    ] + [1.55]  # fmt: skip
-
-
-def test_another_thread_may_look_meanwhile():
-    cluster, whole = (Hermite(*plummer(300, 5), eps=0.02) for _ in range(2))
-    thread = threading.Thread(target=cluster.evolve, args=(1.0,))
-    thread.start()
-    while thread.is_alive():
-        assert np.isfinite(cluster.pos).all()
-        cluster.state()
-    thread.join()
-    whole.evolve(1.0)
-    assert same(cluster, whole)
-
-
-def test_callbacks_come_after_every_block_otherwise():
-    cluster, times = make(), []
-    cluster.evolve(0.5, lambda c: times.append(c.time))
-    assert len(times) == cluster.blocks
+    for start, end in ((0, 1.0), (1, 1.55)):
+        cluster.evolve(end, lambda c: times.append(c.time), every=every)
+        if every:
+            wanted = [k * every for k in range(1, 20) if start < k * every < end] + [end]
+            assert times[-len(wanted) :] == wanted
+    assert len(times) == cluster.blocks or every
     assert (np.diff(times) > 0).all()
 
 
-def test_a_callback_that_raises_leaves_a_usable_object():
+def test_another_thread_may_look_meanwhile_and_stop():
+    cluster, whole = make(n=300), make(n=300)
+    thread = threading.Thread(target=cluster.evolve, args=(1000.0,))
+    thread.start()
+    while cluster.blocks < 200:
+        assert np.isfinite(cluster.pos).all()
+        cluster.state()
+    cluster.stop()
+    thread.join()
+    assert 0 < cluster.time < 1000
+    whole.evolve(cluster.time)
+    assert_same(cluster, whole)
+
+
+def test_a_callback_may_raise_or_stop_and_nothing_is_lost():
     cluster, whole, calls = make(), make(), []
 
-    def fail(_):
+    def fail(c):
         calls.append(1)
+        c.stop()  # which does not outlive the error
         if len(calls) % 5 == 0:
             raise ZeroDivisionError
 
-    for _ in range(3):
+    for every in (None, 0.1):
+        for _ in range(4):
+            cluster.evolve(1.0, fail, every=every)
         with pytest.raises(ZeroDivisionError):
-            cluster.evolve(1.0, fail)
-    with pytest.raises(ZeroDivisionError):
-        cluster.evolve(1.0, fail, every=0.1)
+            cluster.evolve(1.0, fail, every=every)
     assert 0 < cluster.time < 1
-    cluster.evolve(1.0)
-    whole.evolve(1.0)
-    assert same(cluster, whole)
-    assert cluster.steps == whole.steps
+    evolve((cluster, whole), 1.0)
+    assert_same(cluster, whole)
 
 
-def test_a_stop_before_a_failing_callback_does_not_outlive_it():
-    cluster = make()
-
-    def stop_and_fail(c):
-        c.stop()
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        cluster.evolve(1.0, stop_and_fail)
-    cluster.evolve(1.0)
-    assert cluster.time == 1
-
-
-def test_a_callback_can_stop():
+def test_a_stop_ends_this_call_or_the_next():
     cluster, whole = make(), make()
+    cluster.stop()
+    cluster.evolve(1.0)
+    assert cluster.time == 0
     cluster.evolve(1.0, lambda c: c.stop() if c.blocks == 7 else None)
     assert cluster.blocks == 7
     assert 0 < cluster.time < 1
     cluster.evolve(1.0, lambda c: c.stop(), every=0.75)
     assert cluster.time == 0.75
-    cluster.evolve(1.0)
-    whole.evolve(1.0)
-    assert same(cluster, whole)
-    assert np.array_equal(cluster.pos, whole.pos)
-
-
-def test_another_thread_can_stop():
-    cluster = make(256)
-    timer = threading.Timer(0.2, cluster.stop)
-    timer.start()
-    cluster.evolve(1000.0)
-    timer.join()
-    assert 0 < cluster.time < 1000
-    blocks = cluster.blocks
-    cluster.evolve(cluster.time + 0.01)
-    assert cluster.blocks >= blocks
+    evolve((cluster, whole), 1.0)
+    assert_same(cluster, whole)
 
 
 def test_a_stop_in_the_block_that_ends_in_time_loses_no_callback(monkeypatch):
@@ -128,54 +95,32 @@ def test_a_stop_in_the_block_that_ends_in_time_loses_no_callback(monkeypatch):
     assert times == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_stop_called_outside_lets_the_next_evolve_return_at_once():
-    cluster = make()
-    cluster.stop()
-    cluster.evolve(1.0)
-    assert cluster.time == 0
-    cluster.evolve(1.0)
-    assert cluster.time == 1
-
-
+@each([*BOTH, TREES[0]])
 @pytest.mark.parametrize("end", [1 / 4, 0.3])
-def test_a_closed_object_still_tells_what_it_knows(end):
-    with make() as cluster:
-        cluster.evolve(end)
-        pos, energy = cluster.pos, cluster.energy()
-    assert cluster.time == end
-    assert np.array_equal(cluster.pos, pos)
-    assert cluster.energy() == energy
-    assert "64 bodies" in repr(cluster)
-    with pytest.raises(Grape6Error, match="closed"):
-        cluster.evolve(1.0)
-    cluster.close()
-
-
-def test_a_closed_object_keeps_its_hands_off_a_later_one():
-    """The later one may have the session id of the closed one."""
-    closed, whole = make(), make()
-    closed.evolve(0.1)
+def test_a_closed_object_tells_what_it_knows_and_goes_no_farther(kind, options, end):
+    closed, unseen, whole = (make(kind, **options) for _ in range(3))
+    with closed, unseen:
+        evolve((closed, unseen), end)
+        pos, energy = closed.pos, closed.energy()
+    later = make(kind, **options)  # which may have the session id of a closed one
+    assert (closed.time, unseen.time) == (end, end)
+    assert np.array_equal(closed.pos, pos)
+    assert closed.energy() == energy
+    assert "32 bodies" in repr(closed)
+    if kind is Hermite and end == 0.3:
+        with pytest.raises(NotOpenError, match="closed"):
+            _ = unseen.pos
+    with pytest.raises(NotOpenError, match="closed"):
+        closed.evolve(1.0)
     closed.close()
-    later = make()
-    with pytest.raises(Grape6Error, match="closed"):
-        closed.evolve(0.3)
-    later.evolve(0.5)
-    whole.evolve(0.5)
-    assert same(later, whole)
-
-
-def test_a_closed_object_nobody_looked_at_says_so():
-    with make() as cluster:
-        cluster.evolve(0.3)
-    with pytest.raises(Grape6Error, match="closed"):
-        _ = cluster.pos
-    assert cluster.time == 0.3
+    evolve((later, whole), 0.5)
+    assert_same(later, whole)
 
 
 def test_many_objects_and_calls_take_no_more_memory():
     def work(n):
         for _ in range(n):
-            with make(256) as cluster:
+            with make(n=256) as cluster:
                 for k in range(1, 6):
                     cluster.evolve(k / 300)
                     assert cluster.energy().total < 0
@@ -187,29 +132,22 @@ def test_many_objects_and_calls_take_no_more_memory():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000  # KiB
 
 
-def test_objects_do_not_disturb_each_other():
-    alone, one, two = make(), make(), make(100)
-    for k in range(1, 11):
-        one.evolve(k / 20)
-        two.evolve(k / 20)
-    alone.evolve(0.5)
-    assert np.array_equal(one.pos, alone.pos)
-
-
-@pytest.mark.parametrize(("kind", "options"), [
-    (Hermite, {}), (Leapfrog, {"dt": 1 / 64, "backend": "cpu-tree"})
-])  # fmt: skip
-def test_what_is_given_out_are_copies(kind, options):
-    cluster, whole = (kind(*plummer(100, 1), eps=1 / 16, **options) for _ in range(2))
-    cluster.evolve(0.1)
+@each([BOTH[0], TREES[0]])
+def test_what_is_given_out_are_copies_and_what_is_given_in_may_change(kind, options):
+    """And another object does not disturb."""
+    given = plummer(100, 1)
+    cluster, whole, other = make(kind, particles=given, **options), *(
+        make(kind, n=n, **options) for n in (100, 64))  # fmt: skip
+    for array in given:
+        array[...] = 9
+    evolve((cluster, other), 0.1)
     for array in (cluster.pos, cluster.vel, cluster.mass, cluster.step_sizes, cluster.potential(),
                   *cluster.particles(), *cluster.state().values()):  # fmt: skip
         with contextlib.suppress(ValueError):  # most of them are read-only
             array[...] = 77
     cluster.settings["eta"] = 5
-    for each in (cluster, whole):
-        each.evolve(0.4)
-    assert same(cluster, whole)
+    evolve((other, cluster, whole), 0.4)
+    assert_same(cluster, whole)
 
 
 @pytest.mark.parametrize("kind", [Hermite, Leapfrog])
@@ -220,33 +158,49 @@ def test_the_package_offers_the_class_and_its_example_is_true(kind):
     assert runner.summarize().failed == 0
 
 
-@pytest.mark.parametrize(("kind", "options"), [
-    (Hermite, {}), (Leapfrog, {"dt_max": 1 / 8, "eta": 0.01, "backend": "cpu-tree"})
-])  # fmt: skip
+@each([BOTH[0], TREES[1]])
 def test_the_bits_do_not_depend_on_the_threads(kind, options):
-    one, two = (kind(*plummer(600, 1), eps=0.05, threads=k, **options) for k in (1, 2))
-    one.evolve(0.25)
-    two.evolve(0.25)
-    assert same(one, two)
+    one, two = (make(kind, n=600, threads=k, **options) for k in (1, 2))
+    evolve((one, two), 0.25)
+    assert_same(one, two)
 
 
-def test_a_long_way_of_short_shared_steps_is_allowed():
-    """2^23 largest steps is the limit of block steps, whose smallest is 2^30 times shorter."""
-    cluster = make(dt=2.0**-20)
-    cluster.evolve(20.0, lambda c: c.stop())
-    assert cluster.time == 2.0**-20
-    with pytest.raises(ArgumentError, match="dt_max"):
-        make(dt_max=2.0**-20).evolve(20.0)
-    with pytest.raises(ArgumentError, match="dt"):
-        make(dt=2.0**-20).evolve(2.0**34)
+# ---- refused -------------------------------------------------------------------------------------
 
 
-def test_one_pass_more_makes_each_block_one_force_call_dearer_and_more_accurate():
-    errors = []
-    for passes in (1, 3):
-        cluster = make(dt=1 / 32, passes=passes, precision="double")
-        start = cluster.energy().total
-        cluster.evolve(1.0)
-        errors.append(abs(cluster.energy().total / start - 1))
-    assert errors[1] < errors[0]
-    assert math.isfinite(errors[1])
+@pytest.mark.parametrize(("kind", "wrong", "words"), [
+    *((Hermite, wrong, [*wrong][-1]) for wrong in (
+        {"eps": -1}, {"eta": 0}, {"passes": 0}, {"dt": -0.1}, {"dt_max": np.inf}, {"eta_start": -1},
+        {"eta": "much"}, {"dt": 0.1, "dt_max": 1}, {"precision": "half"})),
+    (Leapfrog, {"dt": None}, "give dt"), (Leapfrog, {"dt_max": 0.1}, "give dt"),
+    (Leapfrog, {"dt": 0.0}, "dt"), (Leapfrog, {"dt": None, "dt_max": -1.0}, "dt_max"),
+    (Leapfrog, {"dt": None, "dt_max": 0.1, "eps": 0.0}, "eps = 0"),
+    (Leapfrog, {"eps": -1.0}, "eps"), (Leapfrog, {"eta": 0.0}, "eta"),
+    (Leapfrog, {"theta": 2.0}, "theta"),
+    (Leapfrog, {"theta": 0.5, "accuracy": 1e-3}, "theta or accuracy"),
+    (Leapfrog, {"order": 9}, "order"), (Leapfrog, {"method": "direct"}, "method"),
+    (Leapfrog, {"backend": "abacus"}, "backend"), (Leapfrog, {"precision": "double"}, "precision"),
+    (Leapfrog, {"backend": "cpu", "theta": 0.5}, "theta is a tree's"),
+    (Leapfrog, {"boundary": 0.0}, "boundary"),
+    *((kind, wrong, words) for kind in (Hermite, Leapfrog) for wrong, words in (
+        ({"mass": np.ones(9)}, "pos has shape"), ({"mass": np.array(1.0)}, "mass has shape"),
+        ({"mass": 1.0}, "mass has shape"), ({"pos": np.ones((10, 2))}, "pos has shape"),
+        ({"vel": np.ones(10)}, "vel has shape"), ({"vel": np.ones((9, 3))}, "vel has shape"))),
+], ids=str)  # fmt: skip
+def test_wrong_arguments_are_refused_by_name(kind, wrong, words):
+    given = dict(zip(("mass", "pos", "vel"), plummer(10, 1), strict=True))
+    if kind is Leapfrog:
+        given |= {"dt": 0.1, "eps": 0.05, "backend": "cpu-tree"}
+    with pytest.raises(ArgumentError, match=words):
+        kind(**given | wrong)
+
+
+@pytest.mark.parametrize("name", ["mass", "pos", "vel"])
+@pytest.mark.parametrize(("kind", "bad"), [
+    (Hermite, np.nan), (Hermite, np.inf), (Leapfrog, np.nan)
+])  # fmt: skip
+def test_values_that_are_not_finite_are_refused(kind, name, bad):
+    given = plummer(10, 1)._asdict()
+    given[name][4] = bad
+    with pytest.raises(NotFiniteError, match=rf"{name}\[4\]"):
+        kind(**given, dt=0.1)
