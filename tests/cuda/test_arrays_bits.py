@@ -1,5 +1,5 @@
-"""Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, and
-the current stream. See arrays_on_gpu.py.
+"""Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, the
+errors of that call, and the current stream. See arrays_on_gpu.py.
 """
 
 import ctypes
@@ -11,7 +11,20 @@ import pytest
 import capi
 import fake_arrays
 import fake_device
-from arrays_on_gpu import MASS, MOTION, POS, SIZES, VEL, N, assert_same, compare, fill, force, put
+from arrays_on_gpu import (
+    MASS,
+    MOTION,
+    POS,
+    SIZES,
+    VEL,
+    N,
+    assert_same,
+    compare,
+    fill,
+    force,
+    on_device,
+    put,
+)
 from fake_device import driver
 from grape6py import errors
 
@@ -19,77 +32,82 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
     pytest.mark.backends("cuda"),
 ]
+on_both = pytest.mark.backends("cuda gpu")
+modes = pytest.mark.parametrize("mode", list(capi.MODES))
 
 
 # ---- equal bits ------------------------------------------------------------------------
 
-
-@pytest.mark.backends("cuda gpu")
-@pytest.mark.parametrize("mode", list(capi.MODES))
-@pytest.mark.parametrize("eps", [0.0, 1e-2])
-def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, eps):
-    device, host = pair(precision=mode)
-    fill(cupy, device, host, **MOTION)
-    compare(cupy, device, host, eps=eps, nn=True, time=0.03)
-    for rows in map(np.arange, SIZES):
-        compare(cupy, device, host, rows, eps=eps, time=0.03)
-        compare(cupy, device, host, rows, eps=eps, nn=True)
+KINDS = [
+    lambda cupy, a: cupy.asarray(a),
+    lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
+    lambda cupy, a: cupy.asfortranarray(cupy.asarray(a)),
+    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "interface"),
+    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "dlpack"),
+    lambda cupy, a: a,  # NumPy's, beside those of a device
+    lambda cupy, a: a.tolist(),
+]
 
 
-@pytest.mark.parametrize("mode", list(capi.MODES))
-def test_without_jerk(cupy, pair, mode):
-    device, host = pair(precision=mode, jerk=False)
-    fill(cupy, device, host)
-    for rows in (None, np.arange(30), np.arange(700)):
-        assert compare(cupy, device, host, rows, eps=1e-3, nn=True).jerk is None
+def of_any_kind(cupy, rng, given):
+    """For the host and for the device: of any type, and but for pos wherever they lie."""
+    host, device = {}, {}
+    for name, array in given.items():
+        if isinstance(array, np.ndarray) and array.dtype == float and rng.random() < 0.2:
+            array = array.astype(np.float32)
+        host[name] = array
+        kind = rng.integers(5 if name == "pos" else 7) if np.ndim(array) and len(array) else 0
+        device[name] = KINDS[kind](cupy, array) if isinstance(array, np.ndarray) else array
+    return host, device
 
 
-def test_nearest_neighbours_after_calls_without_them(cupy, pair):
-    device, host = pair()
-    fill(cupy, device, host)
-    device.forces(POS)
-    compare(cupy, device, host, np.arange(900), nn=True)
-    device.forces(cupy.asarray(POS))
-    compare(cupy, device, host, np.arange(900), nn=True)
+@on_both
+@modes
+@pytest.mark.parametrize("seed", range(3))
+def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, seed):
+    """Whatever is written and asked for: sets that grow and shrink, some twice, nobody."""
+    rng = np.random.default_rng([seed, *mode.encode()])
+    device, host = pair(precision=mode, jerk=seed != 1, snap=seed != 2)
+    for step in range(8):
+        n = int(rng.choice([0, 3, 90, 1024, 1025, N])) if step else N
+        rows = rng.permutation(N)[:n]
+        given = {"mass": MASS[rows] * (step + 1), "pos": POS[rows] + 0.01 * step, "vel": VEL[rows]}
+        given |= {k: v[rows] for k, v in MOTION.items() if rng.random() < 0.5}
+        given["time"] = given.get("time", 0) + (step > 4)
+        if step and rng.random() < 0.7:
+            given["address"] = rng.integers(0, N + 500, n)
+        if rng.random() < 0.5:
+            given["index"] = given.get("address", np.arange(n)) + 10000
+        ours, theirs = of_any_kind(cupy, rng, given)
+        host.set_particles(**ours)
+        device.set_particles(**theirs)
+        for k in (None, 0, *rng.choice(SIZES, 2)):
+            call = {"eps": float(rng.choice([0, 1e-2])), "nn": bool(rng.integers(2))}
+            if k is not None:
+                index = rng.permutation(np.arange(k, dtype=np.int32))
+                call |= {"pos": POS[:k] + 0.01 * (step % 2), "vel": VEL[:k], "index": index}
+            if rng.random() < 0.3:
+                call["h"] = rng.uniform(0, 0.2, k) if k else 0.05
+            if rng.random() < 0.5:
+                call["time"] = 2.0 + step / 8
+            ours, theirs = of_any_kind(cupy, rng, call)
+            assert_same(device.forces(**theirs), host.forces(**ours))
+    assert np.array_equal(device.index, host.index)
+    for ours, theirs in zip(device._board.predicted(N), host._board.predicted(N), strict=True):
+        assert np.array_equal(ours, theirs)  # the host has a copy, for calls on the CPU and faults
 
 
-def test_without_snap(cupy, pair):
-    device, host = pair(snap=False)
-    fill(cupy, device, host, snap=MOTION["snap"])
-    compare(cupy, device, host, time=0.1, nn=True)
-
-
-def test_a_snap_that_comes_later(cupy, pair):
-    device, host = pair()
-    fill(cupy, device, host)
-    compare(cupy, device, host, np.arange(50))
-    rows = np.arange(100, 300)
-    put(cupy, device, host, MASS[rows], POS[rows], snap=MOTION["snap"][rows], address=rows)
-    compare(cupy, device, host, time=0.1, nn=True)
-
-
-@pytest.mark.parametrize("mode", list(capi.MODES))
-def test_neighbour_lists(cupy, pair, mode):
-    device, host = pair(precision=mode)
-    fill(cupy, device, host)
-    radii = np.linspace(0, 0.4, 80)
-    expected = compare(cupy, device, host, np.arange(80), h=radii, nn=True)
-    assert len(expected.neighbours[79]) > 3
-    force(cupy, device, host, POS[:80], h=radii)
-    compare(cupy, device, host, h=0.05)
-
-
+@modes
 @pytest.mark.parametrize("unit", [1e-30, 1e18])
-@pytest.mark.parametrize("mode", list(capi.MODES))
 def test_any_units(cupy, pair, mode, unit):
     device, host = pair(precision=mode)
     fill(cupy, device, host, pos=POS * unit, mass=MASS / unit, vel=VEL * unit**0.5)
-    compare(cupy, device, host, nn=True)
-    compare(cupy, device, host, np.arange(60), nn=True)
+    for rows in (None, np.arange(60)):
+        compare(cupy, device, host, rows, nn=True)
 
 
-@pytest.mark.backends("cuda gpu")
-@pytest.mark.parametrize("mode", list(capi.MODES))
+@on_both
+@modes
 def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
     pos = POS.copy()
     pos[1::2] = pos[::2] + 1e-13  # closer than the low halves tell
@@ -105,15 +123,33 @@ def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
     compare(cupy, device, host, nn=True, h=0.02)
 
 
+def test_distances_over_many_orders_of_magnitude(cupy, pair):
+    device, host = pair(precision="double")
+    pos = np.array([[0.0, 0, 0], [1, 2, 3], [1e30, 0, 0], [1e250, 0, 1], [1e-30, 0, 0]])
+    fill(cupy, device, host, mass=np.ones(5), pos=pos, vel=np.zeros((5, 3)))
+    targets = np.concatenate([pos * 1.25, pos - 1e-7, POS * 1e3])
+    for eps in (0.0, 1.0):
+        force(cupy, device, host, targets, nn=True, eps=eps)
+
+
 def test_pairs_at_one_place_are_warned_of(cupy, pair):
     device, host = pair()
-    pos = POS.copy()
-    pos[4] = pos[9]
-    fill(cupy, device, host, pos=pos)
+    fill(cupy, device, host, pos=np.where(np.arange(N)[:, None] == 4, POS[9], POS))
     with pytest.warns(errors.Grape6Warning, match="2 pairs"):
         expected = host.forces(nn=True)
     with pytest.warns(errors.Grape6Warning, match="2 pairs"):
         assert_same(device.forces(nn=True), expected)
+
+
+def test_of_two_rows_for_one_address_the_last_counts(cupy, pair, monkeypatch):
+    monkeypatch.setenv("GRAPE6_TEST_FAKE_GPU_ORDER", "1")  # backwards
+    device, host = pair()
+    fill(cupy, device, host)
+    compare(cupy, device, host, np.arange(50))
+    address = np.r_[7:207, 7:107, 300:400, 3]
+    new = np.full(len(address), 1 / N), np.random.default_rng(6).standard_normal((len(address), 3))
+    put(cupy, device, host, *new, address=address)
+    compare(cupy, device, host, np.arange(50))
 
 
 def test_row40_verified_rows(cupy, pair, monkeypatch):
@@ -137,27 +173,63 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
         device.forces()
 
 
-def test_distances_over_many_orders_of_magnitude(cupy, pair):
-    device, host = pair(precision="double")
-    pos = np.array([[0.0, 0, 0], [1, 2, 3], [1e30, 0, 0], [1e250, 0, 1], [1e-30, 0, 0]])
-    fill(cupy, device, host, mass=np.ones(5), pos=pos, vel=np.zeros((5, 3)))
-    targets = np.concatenate([pos * 1.25, pos - 1e-7, POS * 1e3])
-    for eps in (0.0, 1.0):
-        force(cupy, device, host, targets, nn=True, eps=eps)
+def test_prediction_on_the_host():
+    """Then the GPU's slots hold predicted particles: what comes from a device is sent again."""
+    capi.run_python(
+        """
+import sys
+import arrays_on_gpu as on_gpu, fake_arrays
+from grape6py import Grape6
+cupy = sys.modules["cupy"] = fake_arrays.Module()
+with Grape6() as device, Grape6() as host:
+    assert device.backend.startswith("cuda ")
+    on_gpu.fill(cupy, device, host, snap=on_gpu.MOTION["snap"], time=on_gpu.MOTION["time"])
+    for step in range(3):
+        on_gpu.compare(cupy, device, host, time=0.1 + step, nn=True)
+        rows = np.arange(step, 300)
+        new = on_gpu.MASS[rows], on_gpu.POS[rows] + 1
+        on_gpu.put(cupy, device, host, *new, time=step, address=rows)
+        on_gpu.compare(cupy, device, host, rows, time=0.1 + step, nn=True)
+""",
+        GRAPE6_PREDICT="host",
+    )
 
 
-# ---- kinds of arrays -------------------------------------------------------------------
+# ---- where arrays are ------------------------------------------------------------------
 
 
-@pytest.mark.backends("cuda gpu")
-@pytest.mark.parametrize("how", ["interface", "dlpack"])
-def test_other_libraries_arrays(cupy, pair, how):
-    device, host = pair()
-    host.set_particles(MASS, POS, VEL)
-    foreign = (fake_arrays.Foreign(cupy.asarray(a), how) for a in (MASS, POS, VEL))
-    device.set_particles(*foreign)
-    targets = fake_arrays.Foreign(cupy.asarray(POS[:50]), how)
-    assert_same(device.forces(targets, nn=True), host.forces(POS[:50], nn=True))
+def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
+    device, _ = pair()
+    device.set_particles(cupy.asarray(MASS), POS)
+    assert isinstance(device.forces(POS[:5]).acc, np.ndarray)
+    assert isinstance(device.forces(cupy.asarray(POS[:5])).acc, fake_arrays.Array)
+    assert isinstance(device.forces().acc, fake_arrays.Array)
+    assert cupy.copies == 0
+    device.set_particles(MASS[:5], POS[:5], address=np.arange(5))
+    assert isinstance(device.forces().acc, np.ndarray)
+
+
+@on_both
+def test_arrays_of_another_device_are_refused(cupy, pair):
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("there is one device")
+    device, _ = pair()
+    own = device._board.option("DEVICE")
+    with cupy.cuda.Device(1 - own):  # the current device need not be the session's
+        with cupy.cuda.Device(own):
+            mass, pos = cupy.asarray(MASS), cupy.asarray(POS)
+        other = cupy.asarray(POS)
+        words = f"pos lies on CUDA device {1 - own}, but the session computes on device {own}"
+        with pytest.raises(errors.ArgumentError, match=words):
+            device.set_particles(mass, other)
+        assert device.n == 0
+        device.set_particles(MASS, pos)
+        with pytest.raises(errors.ArgumentError, match=words):
+            device.forces(other)
+        assert device.forces(nn=True).acc.device.id == own
+
+
+# ---- the current stream ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("current", [0, 4321])
@@ -171,61 +243,6 @@ def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, cu
     targets, index = (fake_arrays.Late(cupy, a, how) for a in (POS[:50], np.arange(50)))
     found = device.forces(targets, index=index, nn=True)
     assert_same(found, host.forces(POS[:50], index=np.arange(50), nn=True))
-
-
-@pytest.mark.backends("cuda gpu")
-def test_strided_arrays_and_other_kinds_of_numbers(cupy, pair):
-    device, host = pair()
-    mass, pos, vel, wide = map(
-        cupy.asarray, (MASS, POS, VEL, np.random.default_rng(3).standard_normal((N, 8)))
-    )
-    kinds = [
-        (mass.astype(np.float32), wide[:, 1:4], vel.astype(np.float32)[::-1]),
-        (cupy.ones(N, np.int16), cupy.asfortranarray(pos), wide[::1, ::3]),
-        (cupy.repeat(mass, 2)[::2], pos[::-1], cupy.repeat(vel, 2, axis=0)[::2]),
-    ]
-    for given in kinds:
-        host.set_particles(*(a.get() for a in given))
-        device.set_particles(*given)
-        compare(cupy, device, host)
-        for index in (cupy.arange(80)[::2], cupy.arange(40, dtype=np.uint8)):
-            args = given[1][:80:2], given[2][:80:2], index
-            found = device.forces(*args, nn=True)
-            assert_same(found, host.forces(*(a.get() for a in args), nn=True))
-
-
-def test_a_device_wins_over_the_host(cupy, pair):
-    device, host = pair()
-    host.set_particles(1 / N, POS, VEL, time=0.25)
-    device.set_particles(1 / N, POS, cupy.asarray(VEL), time=0.25)
-    assert_same(device.forces(nn=True), host.forces(nn=True))
-    for given in ({"pos": POS[:9], "index": cupy.asarray(np.arange(9))},
-                  {"pos": cupy.asarray(POS[:9]), "vel": VEL[:9].tolist(), "index": range(9)},
-                  {"pos": POS[:9], "vel": cupy.asarray(VEL[:9])},
-                  {"pos": POS[:9], "h": cupy.asarray(np.full(9, 0.2))}):  # fmt: skip
-        same = {k: v.memory if isinstance(v, fake_arrays.Array) else v for k, v in given.items()}
-        assert_same(device.forces(**given), host.forces(**same))
-
-
-def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
-    device, _ = pair()
-    device.set_particles(cupy.asarray(MASS), POS)
-    assert isinstance(device.forces(POS[:5]).acc, np.ndarray)
-    assert isinstance(device.forces(cupy.asarray(POS[:5])).acc, fake_arrays.Array)
-    assert isinstance(device.forces().acc, fake_arrays.Array)
-    device.set_particles(MASS[:5], POS[:5], address=np.arange(5))
-    assert isinstance(device.forces().acc, np.ndarray)
-
-
-def test_no_array_goes_to_the_host(cupy, pair):
-    device, _ = pair()
-    device.set_particles(cupy.asarray(MASS), cupy.asarray(POS), cupy.asarray(VEL))
-    device.forces(nn=True)
-    device.forces(cupy.asarray(POS), nn=True)
-    assert cupy.copies == 0
-
-
-# ---- the current stream ----------------------------------------------------------------
 
 
 def test_what_the_current_stream_has_to_do_comes_first(cupy, pair):
@@ -258,3 +275,54 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
             call()
     cupy.stream = 0
     compare(cupy, device, host)
+
+
+# ---- wrong arguments -------------------------------------------------------------------
+
+
+def spoilt(array, k, value=np.nan):
+    """A copy with another number in the k-th place."""
+    array = array.copy()
+    array.reshape(-1)[k] = value
+    return array
+
+
+PARTICLES = [
+    {"pos": POS[:, :2]}, {"mass": MASS[:-1]}, {"pos": POS.astype(complex)},
+    {"pos": spoilt(POS, 3 * 9 + 1)}, {"vel": spoilt(VEL, 3 * N - 1, np.inf)},
+    {"snap": spoilt(MOTION["snap"], 5, -np.inf)}, {"mass": spoilt(MASS, N - 1)},
+    {"time": spoilt(MOTION["time"], 8), "index": np.arange(N) + 7}, {"index": np.arange(N) * 0.5},
+    {"index": np.arange(N) + 2**40}, {"address": np.arange(N) - 3}, {"address": np.arange(N - 1)},
+]  # fmt: skip
+TARGETS = [
+    {"pos": POS[0]}, {"pos": spoilt(POS, 3 * 70 + 1)}, {"vel": VEL}, {"pos": POS, "vel": VEL[:-1]},
+    {"pos": POS, "vel": spoilt(VEL, 9, np.inf)}, {"pos": POS, "index": np.arange(N - 1)},
+    {"pos": POS, "h": np.ones(N + 1)},
+]  # fmt: skip
+CALLS = [
+    *(("set_particles", {"mass": MASS * 3, "pos": -POS} | given) for given in PARTICLES),
+    ("set_particles", {"mass": MASS[:900], "pos": spoilt(POS[:900], 28)}),  # a smaller set
+    *(("forces", given) for given in TARGETS),
+]
+
+
+@on_both
+@pytest.mark.parametrize(("call", "given"), CALLS)
+def test_errors_are_those_for_numpys_arrays(cupy, pair, call, given):
+    device, host = pair()
+    fill(cupy, device, host)
+    with pytest.raises(errors.Grape6Error) as expected:
+        getattr(host, call)(**given)
+    with pytest.raises(type(expected.value)) as found:
+        getattr(device, call)(**on_device(cupy, given))
+    assert str(found.value) == str(expected.value)
+    compare(cupy, device, host, nn=True)
+
+
+def test_a_closed_session(cupy, pair):
+    device, _ = pair()
+    device.close()
+    for call in (lambda: device.set_particles(cupy.asarray(MASS), cupy.asarray(POS)),
+                 lambda: device.forces(cupy.asarray(POS))):  # fmt: skip
+        with pytest.raises(errors.NotOpenError):
+            call()

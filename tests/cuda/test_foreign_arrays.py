@@ -1,7 +1,5 @@
 """Arrays of a CUDA device in calls on the CPU, and of other libraries: what is still being written
-is waited for.
-
-CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py.
+is waited for. CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py.
 """
 
 import re
@@ -35,12 +33,9 @@ def test_what_is_still_being_written_is_waited_for(cupy, how, stream, waits, cur
     array = take(cupy, "pos", fake_arrays.Late(cupy, POS, how, stream))
     assert np.array_equal(array.memory, POS)
     assert cupy.waits == waits
-
-
-def test_cupys_own_arrays_are_those_of_its_current_stream(cupy):
-    array = cupy.on(0, POS)
-    assert take(cupy, "pos", array) is array
-    assert cupy.waits == []
+    own = cupy.on(0, POS)
+    assert take(cupy, "pos", own) is own  # CuPy's are of its current stream
+    assert cupy.waits == waits
 
 
 @pytest.mark.parametrize(("how", "stream", "waits", "current"), LATE)
@@ -96,11 +91,9 @@ class NeedsGradient:
 @pytest.mark.parametrize("device", [2, 1], ids=["device", "host"])
 def test_a_tensor_that_requires_gradients_is_refused_with_its_own_words(cupy, device):
     tensor = NeedsGradient(device)
-    with Grape6(backend="cpu") as grape:
+    for call in (Grape6(backend="cpu").set_particles, lambda *given: Hermite(*given, VEL)):
         with pytest.raises(errors.ArgumentError, match=r"pos .*requires? grad"):
-            grape.set_particles(MASS, tensor)
-        with pytest.raises(errors.ArgumentError, match=r"pos .*requires? grad"):
-            Hermite(MASS, tensor, VEL)
+            call(MASS, tensor)
 
 
 # ---- on the CPU ------------------------------------------------------------------------
@@ -135,11 +128,10 @@ def test_on_the_cpu_they_are_copied_there_and_back(cupy):
 
 
 def test_on_the_cpu_they_are_checked_as_numpys(cupy):
+    bad = np.where(np.arange(60)[:, None] == 7, np.inf, POS)
     with Grape6(backend="cpu") as grape:
         with pytest.raises(errors.ArgumentError, match=r"pos has shape \(60,\), not \(n, 3\)"):
             grape.set_particles(MASS, cupy.on(0, MASS))
-        bad = POS.copy()
-        bad[7, 1] = np.inf
         with pytest.raises(errors.NotFiniteError, match=r"pos\[7\] \(the particle of index 7\)"):
             grape.set_particles(MASS, cupy.on(0, bad))
         assert grape.n == 0

@@ -13,15 +13,13 @@ N = 5000 if backends.has_gpu else 1500
 SIZES = (1, 9, 70, 300, 3000) if backends.has_gpu else (7, 90, 900)  # of blocks
 MASS, POS, VEL = plummer(N, seed=11)
 RNG = np.random.default_rng(12)
-ACC, JERK, SNAP = (RNG.standard_normal((N, 3)) for _ in range(3))
-TIME = RNG.random(N) / 64
-MOTION = {"acc": ACC, "jerk": JERK, "snap": SNAP, "time": TIME}
-NAMES = ("acc", "jerk", "pot", "nearest", "distance")
+MOTION = {name: RNG.standard_normal((N, 3)) for name in ("acc", "jerk", "snap")}
+MOTION["time"] = RNG.random(N) / 64
 
 
 def assert_same(found, expected):
     """All results are a device's arrays with these bits."""
-    for name in NAMES:
+    for name in ("acc", "jerk", "pot", "nearest", "distance"):
         ours, theirs = getattr(found, name), getattr(expected, name)
         if theirs is None:
             assert ours is None

@@ -151,14 +151,8 @@ class Module:
             ),
         )
 
-    @property
-    def current(self):
-        """The number of a device."""
-        return getattr(self._devices, "current", 0)
-
-    @current.setter
-    def current(self, number):
-        self._devices.current = number
+    current = property(lambda self: getattr(self._devices, "number", 0),
+                       lambda self, number: setattr(self._devices, "number", number))  # fmt: skip
 
     def _device(self, number):
         module = self
