@@ -1,4 +1,4 @@
-"""``Leapfrog(comm=...)``: ranks that have bodies of their own integrate them together."""
+"""``Hermite(comm=...)`` of bodies that all ranks have, ``Leapfrog(comm=...)`` of their own ones."""
 
 import functools
 import os
@@ -14,7 +14,9 @@ import on_ranks
 from grape6py import Leapfrog, archive, read_snapshot
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 
-PROGRAM = capi.TESTS / "ranks" / "leapfrog_programs.py"
+PROGRAM = capi.TESTS / "ranks" / "integration_programs.py"
+full = pytest.mark.full
+kinds = pytest.mark.parametrize("kind", ["Hermite", "Leapfrog"])
 
 
 def said(ranks, name, *arguments):
@@ -22,25 +24,31 @@ def said(ranks, name, *arguments):
 
 
 @functools.cache
-def alone(name):
+def alone(name, kind):
     """What a program without ranks says."""
-    return said(1, name, 0)
+    return said(1, name, kind, 0)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-def test_direct_sums_have_the_bits_of_one_rank(ranks):
-    assert said(ranks, "direct", 1) == alone("direct")
+@kinds
+def test_two_ranks_have_the_bits_of_one(kind):
+    assert said(2, "changes", kind, 1) == alone("changes", kind)
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_bodies_may_change_and_events_are_those_of_one_rank(ranks):
-    assert said(ranks, "changes", 1) == alone("changes")
+@full
+@kinds
+@pytest.mark.parametrize(("name", "ranks"), [
+    ("runs", 1), ("runs", 2), ("runs", 5), ("changes", 1), ("changes", 3),
+])  # fmt: skip
+def test_any_number_of_ranks_has_the_bits_of_one(name, ranks, kind):
+    assert said(ranks, name, kind, 1) == alone(name, kind)
 
 
-def test_a_run_goes_on_with_the_same_bits_on_other_numbers_of_ranks(tmp_path):
-    first = said(2, "restarts", 1, tmp_path)
-    for ranks, shared in ((1, 0), (3, 1), (5, 1)):
-        assert said(ranks, "restarts", shared, tmp_path) == first
+@full
+@kinds
+def test_a_run_goes_on_with_the_same_bits_on_other_numbers_of_ranks(tmp_path, kind):
+    first = said(2, "restarts", kind, 1, tmp_path)
+    for ranks, shared in ((1, 0), (5, 1)):
+        assert said(ranks, "restarts", kind, shared, tmp_path) == first
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +62,7 @@ def parts(*numbers):
     return [f"a/{number:06d}.{k}.hdf5" for number in numbers for k in range(3)]
 
 
+@full
 def test_each_rank_writes_its_own_file_and_a_full_disk_leaves_those_before(saved):
     _, (two, full, three, end, again) = saved
     assert two["names"] == ["a.h5", *parts(0, 1)]
@@ -68,6 +77,7 @@ def test_each_rank_writes_its_own_file_and_a_full_disk_leaves_those_before(saved
     assert again["again"] == ["again/b.h5", *files]
 
 
+@full
 def test_numbered_outputs_are_gadgets_snapshots_and_the_index_has_links(saved):
     folder, _ = saved
     alone = read_snapshot(folder / "a.h5")
@@ -120,6 +130,7 @@ WRONG_FILES = {missing: "No such file", damaged: "is damaged", of_another_output
                of_another_number: "another output"}  # fmt: skip
 
 
+@full
 @pytest.mark.parametrize("spoil", WRONG_FILES)
 @pytest.mark.parametrize("index", [True, False])
 def test_files_that_are_not_those_of_one_output_are_not_read(copied, spoil, index):
@@ -139,6 +150,7 @@ def test_files_that_are_not_those_of_one_output_are_not_read(copied, spoil, inde
     assert read_snapshot("a.h5").time == 0.25
 
 
+@full
 def test_a_lost_index_is_made_again_from_numbered_outputs(copied):
     os.unlink("a.h5")
     shutil.copy("a/000003.0.hdf5", "a/000004.0.hdf5")  # of a rank, and others had none
@@ -149,6 +161,7 @@ def test_a_lost_index_is_made_again_from_numbered_outputs(copied):
         read_snapshot("b.hdf5")
 
 
+@full
 def test_a_rank_that_is_killed_leaves_the_output_before(tmp_path):
     assert on_ranks.run(3, PROGRAM, "killed", tmp_path).returncode != 0
     assert read_snapshot(tmp_path / "a.h5").time == 0
@@ -162,7 +175,8 @@ def test_a_rank_that_is_killed_leaves_the_output_before(tmp_path):
     assert left == []
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@full
+@pytest.mark.parametrize("ranks", [1, 5])
 def test_trees_have_the_errors_of_one_tree_and_keep_energy_and_momentum(ranks):
     for row in said(ranks, "trees"):
         ours, theirs = row["errors"]
@@ -173,11 +187,13 @@ def test_trees_have_the_errors_of_one_tree_and_keep_energy_and_momentum(ranks):
             assert row["drift"] < 1e-15
 
 
+@full
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_few_bodies_and_none(ranks):
     assert said(ranks, "few") == [{"ok": True}]
 
 
+@full
 @pytest.mark.parametrize("shape", ["collapse", "merger"])
 def test_after_three_steps_ranks_have_the_same_share_of_the_work(shape):
     (found,) = said(4, "balance", shape, 5000)
@@ -185,28 +201,53 @@ def test_after_three_steps_ranks_have_the_same_share_of_the_work(shape):
 
 
 ALL, LAST = "ArgumentError: ", "RankError: on rank 2 of 3: "
+CALLS, DIFFER = (f"{ALL}the {words}" for words in ("ranks make different calls: ", "bodies differ"))
+
+
+def of_last(words):
+    return LAST + words, words
+
+
 WRONG = {  # what rank 0 and rank 2 say
-    "nan": (LAST + "NotFiniteError: vel", "NotFiniteError: vel"),
-    "shape": (LAST + "ArgumentError: pos", "ArgumentError: pos has shape"),
-    "dt": (ALL + "the settings differ",) * 2,
-    "tree": (ALL + "the settings differ",) * 2,
-    "t": (ALL + "t differs", ALL + "t differs.* 0.05"),
-    "call": (ALL + "the ranks make different calls: .*momentum", ALL + ".*energy"),
-    "look": (ALL + "the ranks make different calls",) * 2,
-    "callback": (LAST + "KeyError: 'a callback'", "KeyError: 'a callback'"),
-    "field": (LAST + "ValueError: a field of one", "ValueError: a field of one rank fails"),
-    "id": (LAST + "AddressError: no body of rank 2", "AddressError: no body of rank 2 has the id"),
-    "same ids": (ALL + "ids: two ranks give",) * 2,
-    "merge": (ALL + "merge.. is of bodies that one rank has", ".* that one rank has"),
-    "binaries": (ALL + "binaries.. are of bodies", ".* that one rank has"),
+    "nan": of_last("NotFiniteError: vel"), "shape": of_last("ArgumentError: (pos|vel)"),
+    "dt": (ALL + "the settings differ",) * 2, "eta": of_last("ArgumentError: eta = -1"),
+    "backend": of_last("ArgumentError: backend = 'nothing'"),
     "folder": (".*no/folder", "RankError: on rank 0 of 3: "),
-}
+    "no file": of_last("FileNotFoundError"),
+    "t": (ALL + "t differs between the ranks: 0.04.* on rank 0", ALL + "t differs.* 0.05"),
+    "t past": of_last("ArgumentError: t = 0.0 is before"),
+    "every": (ALL + "every differs.* 0.001", ALL + "every differs between the ranks: None"),
+    "events": (ALL + "events differ",) * 2, "event": (ALL + "events differ",) * 2,
+    "call": (CALLS, CALLS + ".*kick()"), "kick": of_last("NotFiniteError"),
+    "add": of_last("ArgumentError: vel has shape"),
+    "remove": of_last("AddressError: no body .*9999"),
+    "callback": of_last("KeyError: 'a callback'"),
+    "last callback": of_last("KeyError: 'a callback'"),
+    "field": of_last("ValueError: a field of one rank fails"),
+}  # fmt: skip
+OF_KIND = {
+    "Hermite": {
+        "bodies": (DIFFER + " between the ranks; this is rank 0", DIFFER + ".* rank 2"),
+        "other kick": (DIFFER,) * 2, "kick of other": (DIFFER,) * 2, "set_mass": (DIFFER,) * 2,
+        "merge": of_last("ArgumentError: merge needs two"),
+    },
+    "Leapfrog": {
+        "tree": (ALL + "the settings differ",) * 2,
+        "sums": (CALLS + ".*momentum", ALL + ".*energy"),
+        "look": (CALLS,) * 2, "same ids": (ALL + "ids: two ranks give",) * 2,
+        "merge": (ALL + "merge.. is of bodies that one rank has",) * 2,
+        "binaries": (ALL + "binaries.. are of bodies that one rank has",) * 2,
+    },
+}  # fmt: skip
 
 
-def test_what_fails_on_one_rank_fails_on_all_and_nothing_is_lost(tmp_path):
-    found = {line["call"]: line["texts"] for line in said(3, "broken", tmp_path)}
-    assert list(found) == list(WRONG)
-    for name, (first, last) in WRONG.items():
+@full
+@kinds
+def test_what_fails_on_one_rank_fails_on_all_and_nothing_is_lost(tmp_path, kind):
+    found = {line["call"]: line["texts"] for line in said(3, "broken", kind, tmp_path)}
+    wrong = WRONG | OF_KIND[kind]
+    assert found.keys() == wrong.keys()
+    for name, (first, last) in wrong.items():
         texts = found[name]
         assert on_ranks.matches(first, texts[0]), (name, texts)
         assert on_ranks.matches(last, texts[2]), (name, texts)

@@ -1,0 +1,400 @@
+"""What the ranks of a test of Hermite or Leapfrog do:
+`mpirun -n P python integration_programs.py NAME [argument ...]`.
+
+Of a Hermite all ranks have all bodies, of a Leapfrog each rank has its own, some perhaps none. With
+`shared` 0 one process without ranks has all.
+"""
+
+import hashlib
+import os
+import resource
+import signal
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from grape6py import Hermite, Leapfrog, archive, fields, plummer, read_snapshot, two_body, uniform
+from grape6py.errors import AccuracyWarning
+from grape6py.events import Encounter, EnergyError, Escape, WallTime
+from grape6py.files.storage import atomic_files
+from rank_programs import COMM, RANK, SIZE, complaint, mine, say
+
+KINDS = {"Hermite": Hermite, "Leapfrog": Leapfrog}
+EPS = {Hermite: 1 / 64, Leapfrog: 1 / 32}
+TREE = {"backend": "cpu-tree", "theta": 0.5}
+LAST = RANK == SIZE - 1
+ARRAYS = "mass pos vel acc jerk ids step_sizes".split()
+SPIN = fields.plummer(1.0, 2.0) + fields.rotation(0.1)
+FRAME = {"field": fields.nfw(1.0, 2.0), "orbit": [3.0, 0, 0, 0, 0.5, 0]}
+warnings.simplefilter("ignore", AccuracyWarning)
+
+
+def comm_of(shared):
+    return {"comm": COMM} if int(shared) else {}
+
+
+def made(kind, shared, bodies=None, n=700, rows=None, **options):
+    """An integration of all ranks, or by one process of all."""
+    bodies = plummer(n, seed=4) if bodies is None else bodies
+    if kind is Leapfrog:
+        bodies = [a[mine(len(a)) if rows is None else rows] for a in bodies]
+    settings = {"eps": EPS[kind], "backend": "cpu", "threads": 1} | options
+    return kind(*bodies, **settings, **comm_of(shared))
+
+
+def whole(cluster, array):
+    """Rows of all bodies."""
+    of_all = COMM.allgather(array)
+    if isinstance(cluster, Leapfrog):
+        return np.concatenate(of_all)
+    assert all(np.array_equal(array, other) for other in of_all)
+    return array
+
+
+def of(cluster):
+    """What must be the same on all ranks, and for any number of them."""
+    found = hashlib.sha256()
+    for array in (*(getattr(cluster, name) for name in ARRAYS), cluster.potential()):
+        found.update(whole(cluster, array).tobytes())
+    sums = [cluster.energy().total, cluster.energy_change, cluster.virial_ratio(), cluster.time,
+            *cluster.momentum(), *cluster.angular_momentum(), *cluster.centre_of_mass(),
+            *cluster.lagrangian_radii(), float(cluster.lagrangian_radii(0.3, [0, 1, 0])),
+            ]  # fmt: skip
+    events = [(e.kind, e.time.hex(), list(e.ids), float(e.value).hex()) for e in cluster.events]
+    same = [float(x).hex() for x in sums] + [cluster.steps, cluster.blocks, cluster.n, events]
+    same.append(found.hexdigest()[:16])
+    assert COMM.allgather(same) == [same] * SIZE
+    return same
+
+
+def evolved(cluster, t, **options):
+    cluster.evolve(t, **options)
+    return cluster
+
+
+def massless(n, share):
+    mass, pos, vel = plummer(n, seed=4)
+    mass[::share] = 0
+    return mass, pos, vel
+
+
+def function(t, pos, vel):
+    return -pos, -vel, (pos**2).sum(axis=1) / 2
+
+
+def ignore(*_):
+    pass
+
+
+BLOCKS = {"dt_max": 2**-4, "eta": 0.005}
+RUNS = {  # options, and how far
+    Hermite: [
+        ({"n": 1100, "precision": "double"}, 0.05), ({"n": 1100, "passes": 2, "dt": 2**-7}, 0.0625),
+        ({"bodies": two_body(0.5), "eps": 0}, 1.0), ({"n": 1500, "field": SPIN}, 0.05),
+        ({"n": 1100, **FRAME}, 0.05), ({"n": 1100, "field": function}, 0.05),
+        ({"bodies": massless(40, 1), "eps": 0, "events": Encounter(0.1, ignore)}, 0.25),
+        ({"n": 1100, "events": Encounter(6e-3)}, 1.0),
+        ({"n": 1100, "events": [Encounter(3e-3, "merge"), Escape(3.0, "remove")]}, 0.05),
+    ],
+    Leapfrog: [
+        (BLOCKS | {"precision": "double"}, 0.0625), ({"dt": 2**-6, "field": SPIN}, 0.04),
+        (BLOCKS | {"bodies": massless(700, 3), "G": 2.0}, 0.0625),
+        ({"dt": 2**-6, "field": function}, 0.04), ({"dt": 2**-6, **FRAME}, 0.04),
+        ({"dt": 2**-7, "boundary": 2.0}, 0.13),
+        ({"dt_max": 2**-6, "eta": 0.001, "boundary": 2.0}, 0.13),
+        ({"dt": 2**-6, "events": Escape(4.0)}, 0.125),
+        ({"dt": 2**-6, "events": Escape(4.5, centre="density")}, 0.125),
+        ({"dt": 2**-6, **FRAME, "events": Escape("tidal", factor=1.4, centre="density")}, 0.125),
+        ({"dt": 2**-4, "eps": 1e-3, "events": EnergyError(1e-5)}, 2.0),
+    ],
+}  # fmt: skip
+
+
+def runs(name, shared):
+    """Of all kinds."""
+    kind = KINDS[name]
+    for k, (options, time) in enumerate(RUNS[kind]):
+        events = {"events": options["events"]} if "events" in options else {}
+        rest = {k: v for k, v in options.items() if k != "events"}
+        cluster = evolved(made(kind, shared, **rest), time, **events)
+        assert cluster.events or not events
+        assert 0 < cluster.n < 700 or "boundary" not in options
+        say(what=k, found=of(cluster))
+
+
+def changes(name, shared):
+    """Bodies that come and go; looks, stops. New bodies of a Leapfrog are the last rank's."""
+    kind = KINDS[name]
+    is_own = kind is Leapfrog
+    cluster, times = made(kind, shared, n=700 if is_own else 1100, **BLOCKS), []
+    cluster.evolve(0.03, lambda c: times.append(c.time), every=0.015625)
+    say(what="looks", found=of(cluster), times=times)
+    n, none = cluster.n, ([], np.zeros((0, 3)), np.zeros((0, 3)))
+    new = [0.1, 0.0], [[2, 0, 0], [0, 3, 0]], [[0, 0.5, 0], [0.5, 0, 0]]
+    ids = cluster.add(*(new if LAST or not is_own else none))
+    assert ids.tolist() == ([n, n + 1] if LAST or not is_own else [])
+
+    def own(*ids):
+        return [k for k in ids if k in cluster.ids]
+
+    cluster.remove(own(5, 600, n + 1))
+    cluster.kick(own(3, 77), [0.5, 0, 0])
+    cluster.set_mass(own(10), 0.01)
+    if not is_own:
+        cluster.merge([20, 21])
+    say(what="changes", found=of(evolved(cluster, 0.06)))
+    cluster.move_to_centre_of_mass()
+    say(what="centre", found=of(evolved(cluster, 0.07)))
+    cluster.step()
+    say(what="step", found=of(cluster))
+    say(what="off the grid", found=of(evolved(cluster, cluster.time + 1e-3)))
+    if is_own:
+        first = [array[:1] for array in cluster.particles()]
+        assert len(cluster.add(*first, ids=[9000 + RANK][: cluster.n])) == len(first[0])
+    stopped = made(kind, shared, dt_max=2**-6)
+    assert stopped.evolve(100.0, events=WallTime(0.1)).kind == "wall time"
+    of(stopped)
+    told = made(kind, shared, dt_max=2**-6)
+    told.evolve(1.0, lambda c: c.stop() if LAST and c.time > 0.01 else None)
+    assert 0.01 < told.time < 0.1
+    of(told)
+
+
+def restarts(name, shared, path):
+    """Runs that go on from files, and from copies."""
+    kind = KINDS[name]
+    open_ = {"boundary": 4.0} if kind is Leapfrog else {}
+    for file, steps in (("shared.h5", {"dt": 2**-6}), ("blocks.h5", BLOCKS)):
+        if os.path.exists(f"{path}/{file}"):
+            cluster = kind.load(f"{path}/{file}", **comm_of(shared))
+        else:
+            cluster = made(kind, shared, **steps, **open_)
+            cluster.evolve(0.07, events=Escape(2.0, ignore))
+            cluster.kick([k for k in (3,) if k in cluster.ids], [0.5, 0, 0])
+            seen = cluster.state()["watched_ids"]  # of bodies of all ranks, in one order
+            assert len(seen) > 9
+            assert COMM.allgather(seen.tolist()) == [seen.tolist()] * SIZE
+            cluster.save(f"{path}/{file}")
+            cluster = cluster.copy()
+        before = len(cluster.events)
+        cluster.evolve(0.15)
+        assert len(cluster.events) == before
+        cluster.events.clear()
+        say(found=[x for x in of(cluster) if not isinstance(x, list)])
+
+
+# ---- what fails ----------------------------------------------------------------------------------
+
+
+def broken(name, path):
+    """What fails on one rank fails on all, and the bodies are as before."""
+    kind = KINDS[name]
+    step = {"dt_max": 2**-6}
+    cluster, twin = (evolved(made(kind, 1, **step), 0.02) for _ in range(2))
+    mass, pos, vel = plummer(10, seed=1)
+
+    def make(**options):
+        return lambda: made(kind, 1, n=100, **step | options)
+
+    def field(t, pos, vel):
+        if LAST and t > 0.03:
+            raise ValueError("a field of one rank fails")
+        return np.zeros_like(pos), np.zeros_like(pos), np.zeros(len(pos))
+
+    def fail(c):
+        if LAST and c.time > 0.025:
+            raise KeyError("a callback")
+
+    there = f"{path}/a.h5"
+    twin.save(there)  # a look, which `cluster` has not had
+    wrong = evolved(made(kind, 1, field=field, **step), 0.02)
+    calls = {
+        "nan": make(bodies=(mass, pos, np.where(LAST, np.nan, vel)), rows=slice(None)),
+        "shape": make(bodies=(mass, pos[: 9 if LAST else 10], vel), rows=slice(None)),
+        "dt": make(dt_max=2**-5 if LAST else 2**-6), "eta": make(eta=-1 if LAST else 0.02),
+        "backend": make(backend="nothing" if LAST else "cpu"),
+        "folder": lambda: twin.save(f"{path}/no/folder/a.h5"),
+        "no file": lambda: kind.load(f"{path}/b.h5" if LAST else there, comm=COMM),
+        "t": lambda: cluster.evolve(0.05 if LAST else 0.04),
+        "t past": lambda: cluster.evolve(0.0 if LAST else 0.04),
+        "every": lambda: cluster.evolve(0.04, print, every=None if LAST else 0.001),
+        "events": lambda: cluster.evolve(0.04, events=Escape(20.0 + LAST)),
+        "event": lambda: cluster.evolve(0.04, events=[WallTime(60.0)] * LAST),
+        "call": lambda: cluster.kick([], [1, 0, 0]) if LAST else cluster.evolve(0.04),
+        "kick": lambda: cluster.kick(cluster.ids[:1], [np.nan if LAST else 1.0, 0, 0]),
+        "add": lambda: cluster.add(1.0, [1, 2, 3], [0, 0] if LAST else [0, 0, 0]),
+        "remove": lambda: cluster.remove([9999] if LAST else []),
+        "callback": lambda: twin.copy().evolve(0.04, fail),
+        "last callback": lambda: twin.copy().evolve(0.04, fail, every=0.04),
+        "field": lambda: wrong.evolve(1.0),
+    }  # fmt: skip
+    own = {
+        "bodies": lambda: Hermite(*plummer(100, seed=RANK), comm=COMM),
+        "other kick": lambda: cluster.kick(3, [1.0 + LAST, 0, 0]),
+        "kick of other": lambda: cluster.kick(3 + LAST, [1.0, 0, 0]),
+        "merge": lambda: cluster.merge([1] if LAST else [1, 2]),
+        "set_mass": lambda: cluster.set_mass(3, 1.0 + LAST),
+    } if kind is Hermite else {
+        "look": lambda: cluster.pos if LAST else cluster.evolve(0.04),
+        "sums": lambda: cluster.energy() if LAST else cluster.momentum(),
+        "tree": make(backend="cpu" if LAST else "tree"),
+        "same ids": lambda: cluster.add(mass, pos, vel, ids=np.arange(10) + 5000),
+        "merge": lambda: cluster.merge([1, 2]),
+        "binaries": lambda: cluster.binaries(),
+    }  # fmt: skip
+    for name, call in (own | calls).items():
+        say(call=name, texts=COMM.gather(complaint(call)))
+        assert cluster.time == 0.02
+    assert COMM.allgather(wrong.blocks) == [wrong.blocks] * SIZE
+    seen = []
+    cluster.evolve(0.035, (lambda c: seen.append(c.time)) if RANK == 0 else None)
+    twin.evolve(0.035)
+    cluster.evolve(0.0375, seen.append if LAST else None, every=0.001)
+    twin.evolve(0.0375)
+    assert seen or 0 < RANK < SIZE - 1
+    for each in (cluster, twin):
+        each.kick(each.ids[:1], [0.5, 0, 0])
+        each.evolve(0.05)
+    assert of(cluster) == of(twin)
+
+
+# ---- files of ranks ------------------------------------------------------------------------------
+
+
+def contents():
+    """All files of the folder, and of those in it, when no rank is writing."""
+    COMM.barrier()
+    found = {str(path): path.read_bytes() for path in Path().rglob("[!.]*") if path.is_file()}
+    COMM.barrier()
+    return found
+
+
+def saves(path):
+    """Outputs in numbered files; a full disk of one rank; one that takes the place of another."""
+    os.chdir(path)
+    galaxy = made(Leapfrog, 1, dt=2**-6)
+    galaxy.save("a.h5")
+    evolved(galaxy, 0.0625).save("a.h5")
+    say(names=sorted(contents()))
+    before, old = contents(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    evolved(galaxy, 0.125)
+    if LAST:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
+    say(texts=COMM.gather(complaint(lambda: galaxy.save("a.h5"))))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert contents() == before
+    galaxy.save("a.h5")
+    assert galaxy.save("a.h5") is None  # at the same time
+    say(names=sorted(contents()))
+    later, mine = Leapfrog.load("a.h5", comm=COMM), read_snapshot("a.h5", comm=COMM)
+    for pos in (later.pos, mine.pos):
+        assert np.array_equal(whole(later, pos), whole(galaxy, galaxy.pos))
+    assert of(evolved(later, 0.15)) == of(evolved(galaxy, 0.15))
+    say(n=[later.n, len(mine.mass)], time=mine.time)
+    if not RANK:
+        os.mkdir("again")
+    COMM.barrier()
+    made(Leapfrog, 1, dt=2**-6).save("again/b.h5", overwrite=True)
+    new = made(Leapfrog, 1, dt=2**-6)
+    for time in (0.0, 0.0625):
+        evolved(new, time).save("again/b.h5", overwrite=True)
+    assert Leapfrog.load("again/b.h5", comm=COMM).run_id == new.run_id
+    archive.save("again/c.h5", new, about={"name": "a cloud"}, component=new.ids % 5)
+    later = Leapfrog.load("again/c.h5", comm=COMM)
+    later.save("again/d.h5")
+    (one, records), (other, same) = (archive.history(f"again/{k}.h5") for k in "cd")
+    assert records == same
+    assert repr(one) == repr(other)
+    labels = archive.read_component("again/d.h5")
+    assert np.array_equal(labels.component, labels.ids % 5)
+    say(again=sorted(name for name in contents() if name.startswith("again/b")))
+
+
+def killed(path):
+    """A rank is killed when it has written its file, which has not got its name."""
+    os.chdir(path)
+    galaxy = made(Leapfrog, 1, dt=2**-6)
+    galaxy.save("a.h5")
+    write = atomic_files._write_synced
+
+    def and_die(path, pieces):
+        write(path, pieces)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if LAST:
+        atomic_files._write_synced = and_die
+    evolved(galaxy, 0.0625).save("a.h5")
+
+
+# ---- trees ---------------------------------------------------------------------------------------
+
+
+def distance(one, other):
+    """Median of the distances of rows."""
+    return float(np.median(np.linalg.norm(one - other, axis=1)))
+
+
+def trees():
+    """Trees of all ranks and of one process, compared with sums in double."""
+    for steps in ({"dt": 2**-6}, {"dt_max": 2**-5, "eta": 0.01},
+                  {"dt": 2**-6, "theta": None, "accuracy": 1e-3}):  # fmt: skip
+        galaxy = made(Leapfrog, 1, **(TREE | steps))
+        start, momentum = galaxy.energy().total, galaxy.momentum()
+        galaxy.evolve(0.125)
+        drift = float(np.abs(galaxy.momentum() - momentum).max())
+        energy = abs(galaxy.energy().total / start - 1)
+        pos, jerk, ids = (whole(galaxy, a) for a in (galaxy.pos, galaxy.jerk, galaxy.ids))
+        if RANK == 0:
+            assert ids.tolist() == list(range(700))
+            all_ = {"rows": slice(None), "kind": Leapfrog, "shared": 0}
+            one = evolved(made(**all_, **(TREE | steps)), 0.125)
+            exact = evolved(made(**all_, dt=2**-7, precision="double"), 0.125)
+            say(errors=[distance(found, exact.pos) for found in (pos, one.pos)], energy=energy,
+                drift=drift, shared="dt" in steps,
+                jerk=distance(jerk, one.jerk) / distance(one.jerk, 0))  # fmt: skip
+    open_ = evolved(made(Leapfrog, 1, **TREE, boundary=2.0, dt=2**-7), 0.13)
+    assert 0 < open_.n < 700
+    of(open_)
+
+
+def few():
+    """No bodies at all, fewer than ranks, and all on one rank."""
+    for options in ({}, TREE):
+        for steps in ({"dt": 2**-4}, {"dt_max": 2**-4, "eta": 1.0}):
+            for n in (0, 1, SIZE - 1):
+                galaxy = made(Leapfrog, 1, plummer(max(n, 1), seed=3),
+                              rows=slice(n) if LAST else slice(0), **(options | steps))  # fmt: skip
+                galaxy.evolve(0.1)
+                assert len(galaxy) == n
+                assert len(galaxy.pos) == n * LAST
+                galaxy.energy()
+                galaxy.lagrangian_radii()
+    say(ok=True)
+
+
+def balance(name, n):
+    """The largest share of the work over the mean, in the sums of twelve steps."""
+    n = int(n)
+    bodies = uniform(n, seed=1, virial_ratio=0)
+    if name == "merger":
+        bodies = plummer(n, seed=1)
+        bodies.pos[: n // 3] = bodies.pos[: n // 3] / 4 + [2, 0, 0]
+        bodies.vel[: n // 3] *= 2
+    galaxy = made(Leapfrog, 1, bodies=bodies, backend="cpu-tree", eps=0.02, dt=2**-6)
+    forces, largest = galaxy._forces, []
+    learn = forces._learn
+
+    def learned(tree, is_of_all):
+        learn(tree, is_of_all)
+        work = np.array(COMM.allgather(tree._tree._work * len(tree._tree._domain.pos)))
+        largest.append(float(work.max() / work.mean()))
+
+    forces._learn = learned
+    galaxy.evolve(12 * 2**-6)
+    say(largest=largest)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
