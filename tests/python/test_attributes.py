@@ -161,3 +161,12 @@ def test_bodies_of_a_snapshot_come_with_its_units_and_ids():
 def test_arguments_that_another_makes_void_are_refused(call, words):
     with pytest.raises(ArgumentError, match=words):
         call()
+
+
+def test_units_that_pieces_have_are_not_said_again():
+    start = [8, 0, 0] * u.kpc, [0, 220, 0] * u.km / u.s
+    c, d = (in_units(field=fields.mwpotential2014(units=units), orbit=start)
+            for units in (Units("Msun", "kpc", time="Myr"), GALACTIC))  # fmt: skip
+    for each in c, d:
+        each.evolve(1 * u.Myr)
+    assert np.allclose(c.origin[0], d.origin[0], rtol=1e-9)

@@ -53,9 +53,9 @@ def test_primordial_binaries_are_found_again_with_their_orbits():
 @pytest.mark.parametrize("apocentre", [False, True])
 def test_two_bodies_have_their_elements(eccentricity, apocentre):
     mass, pos, vel = two_body(eccentricity, 3.0, 0.2, apocentre=apocentre)
-    found = binaries(mass, pos + 7, vel + 0.25, ids=[41, 42])
-    assert found.first.tolist() == [42]  # three times as heavy
-    assert found.second.tolist() == [41]
+    found = binaries(mass, pos + 7, vel + 0.25, ids=[2**53 + 1, 2**64 - 1])
+    assert found.first.tolist() == [2**64 - 1]  # three times as heavy
+    assert found.second.tolist() == [2**53 + 1]
     assert found.semi_major_axis == pytest.approx(0.2)
     assert found.eccentricity == pytest.approx(eccentricity, abs=1e-8)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, archive, binaries, plummer, read_snapshot, write_snapshot
+from grape6py import Hermite, Leapfrog, archive, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError
 from grape6py.events import Encounter, Escape
 from runs import run
@@ -99,12 +99,6 @@ def test_after_the_last_number_there_is_none(kind, options):
     with pytest.raises(ArgumentError, match="give ids="):
         c.add(0.0, [9, 0, 0], [0, 0, 0])
     assert c.add(0.0, [9, 0, 0], [0, 0, 0], ids=[3]).tolist() == [3]
-
-
-def test_binaries_are_named_by_large_ids():
-    pair = [1.0, 1.0], [[0, 0, 0], [1.0, 0, 0]], [[0, 0, 0], [0, 1.0, 0]]
-    found = binaries(*pair, ids=[2**64 - 1, 2**53 + 1])
-    assert {int(found[0][0]), int(found[1][0])} == {2**64 - 1, 2**53 + 1}
 
 
 @pytest.mark.parametrize(("ids", "words"), [
