@@ -192,7 +192,7 @@ def assert_lost(use):
         repeat()
 
 
-@pytest.mark.parametrize("n", range(1, 14))
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 10, 13])
 def test_row02_a_gpu_that_fails(cupy, pair, n):
     device, host = pair()
     fill(cupy, device, host)
@@ -230,7 +230,7 @@ def test_row01_no_memory(cupy, pair, monkeypatch):
 
 
 @pytest.mark.backends("auto")
-@pytest.mark.parametrize("n", range(1, 12))
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 11])
 def test_auto_row02_the_session_goes_on_with_the_cpu(cupy, n):
     with Grape6() as device, Grape6(backend="cpu") as host:
         fill(cupy, device, host)

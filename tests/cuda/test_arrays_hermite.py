@@ -98,17 +98,17 @@ def changed(cluster):
 
 
 NOTHING = lambda c, e: None  # noqa: E731
-MANY = plummer(3000 if backends.has_gpu else N, 1)
+MANY = plummer(3000 if backends.has_gpu else 100, 1)
 HELD = [1.0, 1.0], [[0, 0, 0], [1e-7, 0, 0]], np.zeros((2, 3))
 CASES = {
     "blocks": (MANY, {"eps": 0.02}, (0.01, 0.1), {}),
     "passes": (MANY, {"eps": 0.02, "passes": 2, "precision": "double"}, (0.01, 0.1), {}),
     "shared": (MANY, {"dt": 1 / 37, "eps": 0.1}, (0.01, 0.1, 0.2), {}),
     "single": (MANY, {"eta": 0.1, "dt_max": 1 / 256, "precision": "single"}, (0.01, 0.1), {}),
-    **{f"errors of forces {mode} {n} {field}":  # shorten the same steps
+    **{f"errors of forces {mode} {n}":  # shorten the same steps
        (plummer(n, 1), {"eta": 1e-4, "precision": mode, "field": field}, (2.0**-9,), {})
-       for mode in ("grape", "single", "double") for field in (None, fields.plummer(3.0, 2.0))
-       for n in (20, 200)},
+       for mode in ("grape", "single", "double")
+       for n, field in ((20, fields.plummer(3.0, 2.0)), (200, None))},
     **{f"encounters of {acting}": (few_act(acting), {"dt_max": 1 / 16, "eps": 0.01}, (0.1,),
                                    {"events": [Encounter(0.1, NOTHING)]}) for acting in (0, 1, 60)},
     "two": (two_body(0.9), {"eta": 0.003}, (1.0,), {}),
@@ -295,7 +295,7 @@ def test_a_call_of_the_host_is_over_when_an_integration_begins(cupy):
 
 
 @pytest.mark.backends("auto")
-@pytest.mark.parametrize("n", [1, 3, 4, 7, 10, 12, 15, 18, 20, 50])
+@pytest.mark.parametrize("n", [1, 3, 7, 12, 20, 50])
 def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
     cluster, whole = (on_gpu(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
     whole.evolve(0.1)

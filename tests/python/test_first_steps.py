@@ -5,8 +5,6 @@ import pytest
 
 from grape6py import Hermite, fields, plummer, reference, two_body
 
-PLANETS = (np.array([1, 1e-3, 3e-4]), np.array([[0, 0, 0], [5.2, 0, 0], [0, 9.5, 0]]),
-           np.array([[0, 0, 0], [0, 5.2**-0.5, 0], [-(9.5**-0.5), 0, 0]]))  # fmt: skip
 LONE = [1.0], np.zeros((1, 3)), np.zeros((1, 3))
 
 
@@ -54,14 +52,6 @@ def test_a_pericentre_start_costs_the_steps_of_an_apocentre_start():
     assert steps[1] == pytest.approx(steps[0], rel=0.1)
 
 
-@pytest.mark.parametrize("bodies", [PLANETS, plummer(20, seed=1), two_body(0.5)])
-def test_bodies_without_mass_change_no_step_of_the_others(bodies):
-    alone, among = Hermite(*bodies), Hermite(*with_massless(*bodies))
-    for cluster in (alone, among):
-        cluster.evolve(3.0)
-    assert np.array_equal(among.pos[: alone.n], alone.pos)
-
-
 @pytest.mark.parametrize("axis", [1e-5, 1e-3])
 def test_hard_binaries_do_not_shorten_the_largest_step(axis):
     sphere = plummer(200, seed=1)
@@ -78,13 +68,6 @@ def test_one_body_does_not_decide(body):
     else:
         pos[0] = pos[1] + 1e-12
     assert largest(mass, pos, vel) == 0.125
-
-
-@pytest.mark.parametrize("by", [-40, 80])
-def test_it_is_scaled_with_the_units(by):
-    for mass, pos, vel in (plummer(50, seed=1), two_body(0.7), PLANETS):
-        scaled = largest(mass, pos * 4.0**by, vel * 2.0**-by)
-        assert scaled == largest(mass, pos, vel) * 8.0**by
 
 
 @pytest.mark.parametrize(

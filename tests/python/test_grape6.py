@@ -170,41 +170,34 @@ def test_anything_that_numpy_understands_goes_in_and_is_not_changed(grape):
 # ---- writing some addresses ----------------------------------------------------
 
 
-def test_an_update_replaces_these_particles_and_no_others(grape):
-    rows = np.array([200, 10])
-    pos = POS.copy()
-    pos[rows] += 0.5
-    grape.set_particles(MASS[rows], pos[rows], VEL[rows], address=rows)
-    with Grape6(precision="double") as fresh:
-        fresh.set_particles(MASS, pos, VEL)
-        assert same(grape.forces(), fresh.forces())
-
-
-def test_an_update_keeps_the_index_unless_told():
-    with Grape6() as grape:
-        grape.set_particles(1, np.eye(3), index=[30, 20, 10])
-        grape.set_particles(2, [[5, 5, 5], [6, 6, 6]], address=[3, 1])
-        assert list(grape.index) == [30, 20, 10, 3]
-        grape.set_particles(2, [[5, 5, 5]], address=[1], index=[77])
-        assert list(grape.index) == [30, 77, 10, 3]
-
-
-def test_addresses_never_written_are_nobody():
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_sets_and_updates_are_those_of_a_table(seed):
+    """Updates keep the index unless told, and addresses never written are nobody."""
+    random, table = np.random.default_rng(seed), {}
     with Grape6(precision="double") as grape:
-        grape.set_particles([1, 2], [[0, 0, 0], [2, 0, 0]], address=[4, 5000])
-        assert grape.n == 2
-        found = grape.forces(nn=True, h=np.inf)
-        assert np.array_equal(found.pot, [-1, -0.5])
-        assert np.array_equal(found.nearest, [5000, 4])
-        assert [list(one) for one in found.neighbours] == [[5000], [4]]
-
-
-def test_a_smaller_set_leaves_nothing_of_the_larger_one_behind(grape):
-    grape.set_particles(1, [[0, 0, 0], [1, 0, 0]])
-    grape.set_particles(1, [[0, 1, 0]], address=[100])
-    assert grape.n == 3
-    assert grape.precision == "double"
-    assert grape.forces([[0, 0, 0]], index=[0]).pot[0] == -2
+        for _ in range(4):
+            n = int(random.integers(1, 9))
+            given_ = {"mass": random.random(n), "pos": random.normal(size=(n, 3)),
+                      "vel": random.normal(size=(n, 3))}  # fmt: skip
+            address = random.choice([*range(11), 5000], n, replace=False)
+            index = random.permutation(99)[:n] if random.random() < 0.5 else None
+            if random.random() < 0.4:
+                table, address = {}, None
+            grape.set_particles(**given_, address=address, index=index)
+            for k, at in enumerate(range(n) if address is None else address.tolist()):
+                own = table[at][0] if at in table else at
+                label = own if index is None else index[k]
+                table[at] = label, *(array[k] for array in given_.values())
+        labels, *bodies = (
+            np.array(part) for part in zip(*map(table.get, sorted(table)), strict=True)
+        )
+        found = grape.forces(eps=0.1, nn=True)
+        assert grape.n == len(table)
+        assert list(grape.index) == list(labels)
+    true = direct_sum(*bodies, index=labels, eps2=0.1 * 0.1, nearest=True)
+    assert_forces(found, true, 1e-11)
+    assert np.array_equal(found.nearest, true.nearest)
 
 
 # ---- faults: the Python column of the table --------------------------------------

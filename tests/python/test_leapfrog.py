@@ -55,14 +55,6 @@ def test_a_sphere_keeps_its_energy(method):
     assert drift_of_energy(sphere(theta=0.5, method=method, dt=1 / 64), 2.0) < 3e-4
 
 
-def test_a_tree_with_a_small_angle_moves_bodies_as_the_direct_sum():
-    tree = sphere(200, dt=1 / 32, theta=0.05)
-    direct = sphere(200, dt=1 / 32, **DIRECT)
-    evolve((tree, direct), 0.5)
-    assert np.abs(tree.pos - direct.pos).max() < 1e-5
-    assert tree.energy().total == pytest.approx(direct.energy().total, rel=1e-6)
-
-
 @pytest.mark.parametrize("options", [{"theta": 0.7}, {"theta": 0.7, "method": "bh"}, DIRECT],
                          ids=str)  # fmt: skip
 def test_shared_steps_can_be_reversed_and_keep_the_momenta(options):
