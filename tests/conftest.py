@@ -153,6 +153,12 @@ def exact(new_session, isa):
 
 
 @pytest.fixture
+def in_double(new_session):
+    """The same, in the instruction set that a caller gets."""
+    return new_session(precision="double")
+
+
+@pytest.fixture
 def plain(new_session):
     """A fresh session as a caller gets it."""
     return new_session()
