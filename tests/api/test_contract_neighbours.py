@@ -1,4 +1,7 @@
-"""Neighbour lists and nearest neighbours: radius, order, overflow, ties, self."""
+"""Neighbour lists, one by one and of a whole force call (g6x_get_neighbour_lists), and nearest
+neighbours: radius, order, overflow, ties, self."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from particles import assert_zero, cloud, direct, lists
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree gpu")
 
 ORIGIN = np.zeros((1, 3))
+TOO_SHORT = 1
+SPECIAL = [0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 1e300, 1e-300]
 
 
 def spread(session, indices, distances):
@@ -16,120 +21,212 @@ def spread(session, indices, distances):
         assert session.put(address, index, 1.0, (0, distance, 0)) == 0
 
 
-def test_3_38_2_6_lists_are_those_of_brute_force(session):
-    source = cloud(500, seed=3)
-    source.index[:] = np.random.default_rng(1).permutation(10**6)[:500] - 500000
+def one_by_one(session, ni):
+    """Code, start and list as the call for all would give them."""
+    found = [session.neighbours(pipe) for pipe in range(ni)]
+    start = [0, *itertools.accumulate(length for _, length, _ in found)]
+    return min(code for code, *_ in found), start, [index for *_, each in found for index in each]
+
+
+def radii(rng, n):
+    """Squares of some that hold few, many, all or nobody."""
+    usual = rng.choice([0.01, 0.3, 4.0], n) * rng.random(n)
+    return np.where(rng.random(n) < 0.2, rng.choice(SPECIAL, n), usual)
+
+
+def test_3_38_2_6_lists_are_those_of_brute_force(session, mode):
+    """And nearest neighbours (2.7)."""
+    n, rng = 1300, np.random.default_rng(5)
+    source = cloud(n, seed=5)
+    source.index[:] = rng.permutation(10**6)[:n] - 500000
     session.put_cloud(source)
-    h2 = np.random.default_rng(2).uniform(0, 2, 500)
-    expected = lists(source.x, source.v, source.index, source, h2, eps2=0.01)
-    session.force(500, source.x, source.v, source.index, eps2=0.01, h2=h2)
-    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
-    assert [session.neighbours(i) for i in range(500)] == [(0, len(e), e) for e in expected]
+    rows = slice(500, 650)
+    args = source.x[rows], source.v[rows], source.index[rows]
+    s2 = ((source.x[rng.integers(0, n, 150)] - args[0]) ** 2).sum(-1)  # to some other, or nearly
+    for eps2 in (0.0, 0.25):
+        edge = 1e-9 if mode == "double" else 1e-3
+        h2 = np.where(rng.random(150) < 0.5, s2 * (1 + edge) + eps2, radii(rng, 150))
+        with np.errstate(invalid="ignore"):
+            expected = lists(*args, source, h2, eps2=eps2)
+        found = session.force(n, *args, eps2=eps2, h2=h2)
+        assert found.nearest.tolist() == direct(*args, source)[3].tolist()
+        assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+        start = [0, *itertools.accumulate(map(len, expected))]
+        whole = 0, start, list(itertools.chain(*expected))
+        assert session.neighbour_lists(150) == one_by_one(session, 150) == whole
 
 
-def test_row12_3_22_radii_that_hold_nobody_or_everybody(session):
+@pytest.mark.parametrize("n", [1, 15, 63, 65, 1023, 1024, 1025, 2100])
+def test_all_lists_are_those_of_each(new_session, isa, n):
+    session = new_session(isa=isa)
+    source, rng = cloud(n, seed=n), np.random.default_rng(n)
+    source.index[:] = rng.permutation(10 * n)[:n] - n
+    session.put_cloud(source)
+    for ni, eps2 in ((1, 0.0), (min(n, 5), 0.01), (min(n, 70), 0.0)):
+        args = source.x[:ni], source.v[:ni], source.index[:ni]
+        assert session.force(n, *args, eps2=eps2, h2=radii(rng, ni)).code == 0
+        assert session.neighbour_lists(ni) == one_by_one(session, ni)
+
+
+def test_row12_3_22_radii_that_hold_nobody_or_everybody(plain):
     """Each on its own, and in one block."""
     nobody, everybody = [0.0, -1.0, -np.inf, np.nan, -0.0], [np.inf, 1.7e308, 1e80]
-    spread(session, [5, 3, 4], [1.0, 1e30, 1e-30])
+    spread(plain, [5, 3, 4], [1.0, 1e30, 1e-30])
     for h2 in *([each] for each in nobody + everybody), nobody + everybody:
-        found = session.force(3, np.zeros((len(h2), 3)), index=[4] * len(h2), h2=h2)
+        found = plain.force(3, np.zeros((len(h2), 3)), index=[4] * len(h2), h2=h2)
         assert found.code == 0
         assert np.isfinite(found.acc).all()
         for pipe, each in enumerate(h2):
             whole = [3, 5] if each in everybody else []
-            assert session.neighbours(pipe) == (0, len(whole), whole), each
+            assert plain.neighbours(pipe) == (0, len(whole), whole), each
 
 
-def test_2_6_the_test_is_softened_and_includes_the_edge(exact):
-    spread(exact, [1, 2, 3], [3.0, 2.0, 4.0])
-    exact.force(3, np.zeros((3, 3)), eps2=16.0, h2=[25.0, np.nextafter(25.0, 0), 16.0])
-    assert [exact.neighbours(i)[2] for i in range(3)] == [[1, 2], [2], []]
+@pytest.mark.backends("cpu cuda gpu")
+def test_2_6_the_test_is_softened_and_includes_the_edge(in_double):
+    spread(in_double, [1, 2, 3], [3.0, 2.0, 4.0])
+    h2 = [25.0, np.nextafter(25.0, 0), 16.0]
+    in_double.force(3, np.zeros((3, 3)), eps2=16.0, h2=h2)
+    assert [in_double.neighbours(i)[2] for i in range(3)] == [[1, 2], [2], []]
 
 
-def test_2_6_h2_equal_to_eps2_gives_empty_lists(session):
-    source = cloud(100)
-    session.put_cloud(source)
-    session.force(100, source.x, source.v, source.index, eps2=1e-4, h2=1e-4)
-    assert {session.neighbours(i)[1] for i in range(100)} == {0}
+@pytest.mark.parametrize("far", [0.0, 1e8, 1e25])
+@pytest.mark.parametrize("mode", ["grape", "double"])
+def test_places_that_need_their_low_halves(new_session, mode, isa, far):
+    """Particles at a distance from the others where only a difference of the halves tells who is
+    within the radius."""
+    session = new_session(precision=mode, isa=isa)
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1100, 3))
+    x[1000:] = far + x[1000:] * max(far, 1.0) * 1e-6
+    for address, place in enumerate(x):
+        assert session.put(address, address, 1.0, place) == 0
+    rows = np.arange(950, 1050)
+    other = x[rng.integers(1000, 1100, 100)]
+    h2 = ((x[rows] - other) ** 2).sum(-1) * rng.choice([0.99, 1.01], 100)
+    with np.errstate(invalid="ignore"):
+        r2 = ((x[rows][:, None] - x[None]) ** 2).sum(-1)
+    session.force(1100, x[rows], index=rows, h2=h2)
+    _, start, found = session.neighbour_lists(100)
+    for k, row in enumerate(rows):
+        mine = set(found[start[k] : start[k + 1]]) | {row}
+        sure = set(np.flatnonzero(r2[k] < 0.995 * h2[k]).tolist())
+        none = set(np.flatnonzero(r2[k] > 1.005 * h2[k]).tolist()) - {row}
+        assert sure <= mine, row
+        assert not none & mine, row
 
 
-def test_row24_3_21_overflow_gives_the_lowest_indices_and_the_true_length(session):
-    spread(session, [9, -4, 2147483647, 0, 7], [1.0, 2.0, 3.0, 4.0, 5.0])
-    session.force(5, ORIGIN, h2=np.inf)
-    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+def test_row24_3_21_overflow_gives_the_lowest_indices_and_the_true_length(plain):
+    spread(plain, [9, -4, 2147483647, 0, 7], [1.0, 2.0, 3.0, 4.0, 5.0])
+    plain.force(5, np.zeros((2, 3)), h2=np.inf)
+    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
     whole = [-4, 0, 7, 9, 2147483647]
     for limit in (0, 1, 4, 5, 6, 100):
-        assert session.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
+        assert plain.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
+    for capacity in (0, 1, 9):
+        assert plain.neighbour_lists(2, capacity)[:2] == (TOO_SHORT, [0, 5, 10])
+    start = np.zeros(3, np.int64)
+    count = "g6x_get_neighbour_lists", plain.cluster, 2, 0, start, None
+    assert capi.call(*count) == TOO_SHORT
+    assert start.tolist() == [0, 5, 10]
+    assert plain.neighbour_lists(2, 11)[2][:10] == 2 * whole
 
 
-def test_row24_lists_of_any_length_fit(session):
+def test_row24_lists_of_any_length_fit(plain):
     n = 20000
     source = cloud(n)
     source.index[:] = np.random.default_rng(5).permutation(n)
-    session.put_cloud(source)
-    found = session.force(n, source.x[:3], source.v[:3], source.index[:3], h2=np.inf)
+    plain.put_cloud(source)
+    found = plain.force(n, source.x[:3], source.v[:3], source.index[:3], h2=np.inf)
     assert found.code == 0
-    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
     for pipe in (2, 0, 1, 2):
-        code, length, found = session.neighbours(pipe)
+        code, length, found = plain.neighbours(pipe)
         assert (code, length) == (0, n - 1)
         assert found == sorted(set(range(n)) - {int(source.index[pipe])})
 
 
-@pytest.mark.parametrize("read", ["g6_read_neighbour_list", "g6_read_neighbour_list_old"])
-@pytest.mark.parametrize("nearest", [True, False], ids=["3.23-lasthalf2", "3.23-lasthalf"])
-def test_lists_follow_either_lasthalf(session, read, nearest):
-    spread(session, [1, 2], [1.0, 2.0])
-    session.force(2, ORIGIN, h2=2.0, nearest=nearest)
-    assert capi.call(read, session.cluster) == 0
-    assert session.neighbours(0) == (0, 1, [1])
+@pytest.mark.backends("cpu cpu-tree")
+def test_more_neighbours_than_are_found_at_a_time(plain):
+    """Lists of 2^24 indices and more come in several pieces."""
+    n, ni = 9000, 1900
+    source = cloud(n, seed=4)
+    plain.put_cloud(source)
+    plain.force(n, source.x[:ni], source.v[:ni], source.index[:ni], h2=np.inf)
+    start, rows = np.zeros(ni + 1, np.int64), np.zeros((ni, n - 1), np.int32)
+    name = "g6x_get_neighbour_lists"
+    assert capi.call(name, plain.cluster, ni, rows.size, start, rows) == 0
+    assert (start == (n - 1) * np.arange(ni + 1)).all()
+    for row in (0, 1, 1863, 1864, 1865, ni - 1):
+        assert np.array_equal(rows[row], np.delete(np.arange(n), row))
+    for pipe in (1899, 3):
+        assert plain.neighbours(pipe) == (0, n - 1, rows[pipe].tolist())
 
 
-def test_2_6_lists_stay_readable_until_the_next_firsthalf(session):
-    spread(session, [1, 2], [1.0, 2.0])
-    session.force(2, np.zeros((3, 3)), h2=[2.0, 9.0, 0.5])
-    session.put(0, 55, 1.0, (0, 9, 0), v=(1, 1, 1))
-    session.set_ti(3.0)
+def test_lists_do_not_depend_on_threads_nor_on_the_call(new_session):
+    n, found = 3000, []
+    source = cloud(n, seed=9)
+    h2 = radii(np.random.default_rng(9), n)
+    for threads in (1, 3):
+        session = new_session(threads=threads)
+        session.put_cloud(source)
+        for block in (n, 700, 2):
+            rows = slice(0, block)
+            session.force(n, source.x[rows], source.v[rows], source.index[rows], h2=h2[rows])
+            _, start, each = session.neighbour_lists(block)
+            found.append((start[:3], each[: start[2]]))
+    assert all(each == found[0] for each in found)
+
+
+def test_lists_follow_either_lasthalf(plain):
+    """3.23: lasthalf or lasthalf2."""
+    spread(plain, [1, 2], [1.0, 2.0])
+    for read in ("g6_read_neighbour_list", "g6_read_neighbour_list_old"):
+        for nearest in (True, False):
+            plain.force(2, ORIGIN, h2=2.0, nearest=nearest)
+            assert capi.call(read, plain.cluster) == 0
+            assert plain.neighbours(0) == (0, 1, [1])
+
+
+def test_2_6_lists_stay_as_they_are_until_the_next_firsthalf(plain):
+    """Of the pipes that it used (3.24)."""
+    source = cloud(200)
+    plain.put_cloud(source)
+    args = source.x[:9], source.v[:9], source.index[:9]
+    plain.first(200, *args, h2=1.0)
+    before = plain.neighbour_lists(9), one_by_one(plain, 9)
+    for address in range(0, 200, 3):
+        plain.put(address, 5000 + address, 1.0, (1e3, 0, 0), v=(1, 1, 1))
+    plain.set_ti(0.5)
     for _ in range(2):
-        assert [session.neighbours(i)[2] for i in (2, 1, 0)] == [[], [1, 2], [1]]
-    session.force(2, ORIGIN, h2=1e6)
-    assert session.neighbours(0)[2] == [2, 55]
+        assert (plain.neighbour_lists(9), one_by_one(plain, 9)) == before
+        assert plain.last(200, *args).code == 0
+    plain.force(200, args[0][:1], h2=1.0)
+    assert plain.neighbours(0) != before[1][0]
+    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
+    assert plain.neighbours(1)[:2] == (-25, 0)
+    start = np.full(2, -777, np.int64)
+    for more in (100, 2**31 - 1):  # of a caller with an array for one
+        assert capi.call("g6x_get_neighbour_lists", plain.cluster, more, 0, start, None) == -20
+        assert start.tolist() == [0, 0]
 
 
-def test_3_24_unused_pipes_neither_overflow_nor_show(session):
-    source = cloud(300)
-    session.put_cloud(source)
-    session.force(300, source.x[:48], source.v[:48], source.index[:48], h2=np.inf)
-    session.force(300, source.x[:1], source.v[:1], source.index[:1], h2=0.01)
-    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
-    assert session.neighbours(0)[0] == 0
-    assert session.neighbours(1)[:2] == (-25, 0)
-
-
-def test_3_2_the_particle_itself_is_listed_only_on_request(session):
-    spread(session, [1, 2], [0.0, 2.0])
-    session.force(2, ORIGIN, index=[1], h2=9.0)
-    assert session.neighbours(0)[2] == [2]
-    session.set_int("G6X_NEIGHBOUR_SELF", 1)
-    found = session.force(2, ORIGIN, index=[1], h2=9.0)
-    assert session.neighbours(0)[2] == [1, 2]
-    assert found.nearest[0] == 2
-    assert found.acc[0, 1] == pytest.approx(0.25)
-
-
-def test_2_7_nearest_neighbours_are_those_of_brute_force(session):
-    source = cloud(2100, seed=7)
-    source.index[:] = np.random.default_rng(1).permutation(10**6)[:2100]
-    session.put_cloud(source)
-    rows = slice(900, 1200)
-    args = source.x[rows], source.v[rows], source.index[rows]
-    for eps2 in (0.0, 0.25):
-        found = session.force(2100, *args, eps2=eps2)
-        assert found.nearest.tolist() == direct(*args, source)[3].tolist()
+def test_3_2_the_particle_itself_and_all_of_its_index_are_listed_only_on_request(plain):
+    for address, index in enumerate([7, 5, 7, 9, 7]):
+        plain.put(address, index, 1.0, (0, address, 0))
+    call = 5, np.zeros((3, 3)), None, [7, 5, 6]
+    expected = plain.force(*call, h2=np.inf)
+    assert plain.neighbour_lists(3) == (0, [0, 2, 6, 11], [5, 9, 7, 7, 7, 9, 5, 7, 7, 7, 9])
+    plain.set_int("G6X_NEIGHBOUR_SELF", 1)
+    assert plain.neighbour_lists(3)[1] == [0, 5, 10, 15]  # as for the lists one by one
+    assert plain.neighbours(1) == (0, 5, [5, 7, 7, 7, 9])
+    found = plain.force(*call, h2=np.inf)
+    assert found.nearest.tolist() == expected.nearest.tolist() == [5, 7, 7]
+    assert found.bits() == expected.bits()
 
 
 @pytest.mark.parametrize("n", [2, 17, 1500])
-def test_2_7_ties_go_to_the_lowest_address(session, n):
+def test_2_7_ties_go_to_the_lowest_address(new_session, isa, n):
+    session = new_session(isa=isa)
     angles = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0)]
     for address in range(n):
         session.put(address, 10000 - address, 1.0, angles[address % 4])
@@ -137,38 +234,29 @@ def test_2_7_ties_go_to_the_lowest_address(session, n):
     assert found.nearest.tolist() == [10000, 9999, 10000]
 
 
-def test_3_10_without_a_neighbour_the_own_index_comes_back(session):
-    spread(session, [123], [1.0])
-    assert session.force(1, ORIGIN, index=[123]).nearest[0] == 123
-    assert session.force(0, ORIGIN, index=[5]).nearest[0] == 5
-    for block in (None, 1):
-        crowd = session.force(1, np.ones((20, 3)), index=[123] * 20, block=block)
-        assert (crowd.nearest == 123).all()
-        assert_zero(crowd)
-    unset = session.force(4, ORIGIN, index=[123])
-    assert unset.nearest[0] == 123
-    assert unset.code == 0
-
-
-@pytest.mark.parametrize("n", [2, 3, 17, 1030])
-def test_3_10_nobody_else_means_nobody_of_another_index(session, n):
+@pytest.mark.parametrize("n", [1, 2, 17, 1030])
+def test_3_10_without_one_of_another_index_the_own_index_comes_back(new_session, isa, n):
+    session = new_session(isa=isa)
     spread(session, [77] * n, np.arange(n) + 1.0)
     found = session.force(n, np.zeros((3, 3)), index=[77, 5, 77])
     assert found.nearest.tolist() == [77, 77, 77]
     assert not found.acc[[0, 2]].any()
     assert found.acc[1, 1] > 0
+    for block in (None, 1):
+        crowd = session.force(n, np.ones((20, 3)), index=[77] * 20, block=block)
+        assert (crowd.nearest == 77).all()
+        assert_zero(crowd)
+    assert session.force(0, ORIGIN, index=[5]).nearest[0] == 5
+    assert session.force(n + 3, ORIGIN, index=[77]).nearest[0] == 77  # slots never set
 
 
-def test_2_7_a_distinct_particle_at_the_same_place_is_the_nearest(session):
-    spread(session, [4, 5, 6], [1.0, 0.0, 0.5])
-    assert session.force(3, ORIGIN, index=[4]).nearest[0] == 5
-
-
-def test_2_7_a_large_softening_does_not_blur_who_is_nearest(session):
+def test_2_7_neither_a_place_shared_nor_a_large_softening_blurs_who_is_nearest(plain):
+    spread(plain, [4, 5, 6], [1.0, 0.0, 0.5])
+    assert plain.force(3, ORIGIN, index=[4]).nearest[0] == 5
     for separation in (1e-2, 1e-4, 1e-6):
-        spread(session, [10, 11, 12], [2 * separation, separation, 1.0])
+        spread(plain, [10, 11, 12], [2 * separation, separation, 1.0])
         for eps2 in (0.0, 1e-4, 1.0, 100.0):
-            assert session.force(3, ORIGIN, eps2=eps2).nearest[0] == 11, (separation, eps2)
+            assert plain.force(3, ORIGIN, eps2=eps2).nearest[0] == 11, (separation, eps2)
 
 
 def test_2_7_distances_do_not_depend_on_how_many_are_asked_for_at_once(plain):

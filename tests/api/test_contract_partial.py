@@ -1,4 +1,6 @@
-"""Partial sums: shares of j in whole blocks, merged in any order, give one cluster's bits."""
+"""Partial sums: shares of j in whole blocks, merged in any order, give one cluster's bits.
+
+Words of any call and spoilt ones, on the CPU: test_fuzz.py. Scales of shares: test_share.py."""
 
 import itertools
 
@@ -10,7 +12,6 @@ from particles import assert_nan, assert_zero, cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 
-WORDS = capi.CONSTANTS["G6X_PARTIAL_WORDS"]
 N = 3500
 SOURCE = cloud(N, seed=31, moving=True)
 ROWS = np.r_[0:40, 1020:1030, 3400:3420]
@@ -47,47 +48,45 @@ def share(new_session, precision, isa, blocks, scale):
     return partial(session, len(rows))
 
 
-def whole(new_session, precision, isa):
-    session = new_session(precision=precision, isa=isa)
-    session.put_cloud(SOURCE)
-    session.set_ti(0.25)
-    return session, session.scale(N), session.force(N, X, V, INDEX, eps2=1e-6)
+@pytest.fixture
+def whole(new_session):
+    def filled(precision="grape", isa=None):
+        session = new_session(precision=precision, isa=isa)
+        session.put_cloud(SOURCE)
+        session.set_ti(0.25)
+        return session
+
+    return filled
 
 
-def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, mode, isa):
-    _, scale, expected = whole(new_session, mode, isa)
+def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, whole, mode, isa):
+    session = whole(mode, isa)
+    scale, expected = session.scale(N), session.force(N, X, V, INDEX, eps2=1e-6)
     for cut in ([[0], [1, 2, 3]], [[0, 2], [1, 3], []], [[3], [2], [], [1], [0]]):
         parts = [share(new_session, mode, isa, blocks, scale) for blocks in cut]
         assert forces(merged(parts)).bits() == expected.bits(), cut
-
-
-def test_partial_sums_can_be_had_before_and_after_lasthalf(new_session, mode):
-    session, _, expected = whole(new_session, mode, None)
-    before = partial(session, N)
+    before = partial(session, N)  # of a last half to come and of one that was
     assert session.last(N, X, V, INDEX).bits() == forces(before).bits() == expected.bits()
     assert (before == session.partial(len(X))).all()
+    assert_zero(forces(partial(session, 0)))
 
 
 @pytest.mark.parametrize("ni", [10, 300])
-def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(session, ni):
+def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(plain, ni):
     source = cloud(1100, seed=32)
     source.x[[100, 1050]] = source.x[3]
-    session.put_cloud(source)
+    plain.put_cloud(source)
     args = 1100, source.x[:ni], source.v[:ni], source.index[:ni]
     pairs = {10: 2, 300: 4}[ni]  # row 3 with two others; of 300 rows, 100 with two as well
     for number, (before, nearest) in enumerate(itertools.product((1, 0, 2), (True, False)), 1):
-        assert session.first(*args) == 0
+        assert plain.first(*args) == 0
         for _ in range(before):
-            session.partial(ni)
-        assert session.last(*args, nearest=nearest).code == 0
-        session.partial(ni)
-        code, text = capi.text("g6x_last_warning", session.cluster)
+            plain.partial(ni)
+        assert plain.last(*args, nearest=nearest).code == 0
+        plain.partial(ni)
+        code, text = capi.text("g6x_last_warning", plain.cluster)
         assert code == number, (before, nearest)
         assert text.startswith(f"{pairs} pairs"), (before, nearest, text)
-
-
-def test_an_empty_share_is_a_sum_of_zero(plain):
-    assert_zero(forces(partial(plain, 0)))
 
 
 def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
@@ -100,9 +99,10 @@ def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
     assert (exponents[1] - exponents[0]).tolist() == [40, -40, 80]
 
 
-def test_row07_a_nan_row_stays_nan_after_merging(new_session):
-    session, _, expected = whole(new_session, "grape", None)
-    clean, bad = partial(session, N), X.copy()
+def test_row07_a_nan_row_stays_nan_after_merging(whole):
+    session, bad = whole(), X.copy()
+    expected = session.force(N, X, V, INDEX, eps2=1e-6)
+    clean = partial(session, N)
     bad[3, 1] = np.nan
     found = forces(merged([clean, partial(session, N, bad, code=-7)]), code=-8)
     others = np.arange(len(X)) != 3
@@ -111,69 +111,43 @@ def test_row07_a_nan_row_stays_nan_after_merging(new_session):
     assert found.acc[others] == pytest.approx(2 * expected.acc[others], rel=1e-9)
 
 
-def test_words_that_are_no_partial_sum_are_refused(new_session):
-    session, _, _ = whole(new_session, "grape", None)
-    good = partial(session, N)
-    bad = good.copy()
-    bad[2] = 777
-    assert capi.call("g6x_add_partial", len(good), good.copy(), bad) == -11
-    assert_nan(forces(bad, code=-11))
-
-
-def test_sums_of_different_precision_scale_or_origin_are_not_added(new_session):
-    sessions = [whole(new_session, mode, None)[0] for mode in ("grape", "double", "grape", "grape")]
+def test_words_of_no_sum_or_of_another_precision_scale_or_origin_are_not_added(whole):
+    sessions = [whole(mode) for mode in ("grape", "double", "grape", "grape")]
     sessions[2].set_int("G6X_SCALE_LENGTH", 33)
     assert sessions[3].set_double("G6X_ORIGIN_X", 2.0) == 0
     good, *others = (partial(session, N) for session in sessions)
-    for other in others:
+    bad = good.copy()
+    bad[2] = 777
+    for other in (*others, bad):
         assert capi.call("g6x_add_partial", len(good), good.copy(), other) == -11
+    assert_nan(forces(bad, code=-11))
 
 
-def test_words_tell_who_has_summed_whatever_was_set_since(new_session, isa):
-    session, _, _ = whole(new_session, "grape", isa)
+def test_words_tell_who_has_summed_whatever_was_set_since(whole, isa):
+    session = whole(isa=isa)
     before = partial(session, N)
     session.first(N, X, V, INDEX, eps2=1e-6)
     session.set_int("G6X_ISA", capi.ISAS["base"])
     assert (session.partial(len(X)) == before).all()
 
 
-def test_row18_row20_row26_partial_sums_of_nothing_are_refused(session):
-    words = np.zeros((3, WORDS), np.int64)
-    assert capi.call("g6x_get_partial", session.cluster, 3, words) == -18
-    session.put_cloud(cloud(4))
-    session.first(4, X[:2], V[:2], INDEX[:2])
-    assert capi.call("g6x_get_partial", session.cluster, 3, words) == -20
-    assert capi.call("g6x_get_partial", session.cluster, 2, None) == -26
-    assert capi.call("g6x_add_partial", 2, words, None) == -26
-    assert capi.call("g6x_from_partial", 2, words, None, None, None) == -26
-
-
 @pytest.mark.backends("cpu")
 @pytest.mark.parametrize("other", [{"isa": "base"}, {"precision": "double"}], ids=str)
-def test_sums_of_another_instruction_set_or_mode_are_refused(new_session, other):
+def test_sums_of_another_instruction_set_or_mode_are_refused(whole, other):
     """Their bits would be neither one's nor the other's."""
-    rows = []
-    for options in ({"isa": "avx2"}, {"isa": "avx2"} | other):
-        session = new_session(**options)
-        assert session.put_cloud(SOURCE) == 0
-        assert session.first(N, X[:3], V[:3], INDEX[:3]) == 0
-        rows.append(session.partial(3))
-    argument = capi.CONSTANTS["G6X_E_ARGUMENT"]
-    assert capi.call("g6x_add_partial", 3, *rows) == argument
+    rows = [partial(whole(**options), N) for options in ({"isa": "avx2"}, {"isa": "avx2"} | other)]
+    assert capi.call("g6x_add_partial", len(X), *rows) == -11
     assert "instruction set" in capi.text("g6x_last_error", -1)[1]
-    acc, jerk, pot = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
-    assert capi.call("g6x_from_partial", 3, rows[0], acc, jerk, pot) == argument
-    assert np.isnan([*acc, *jerk, pot]).all()  # not the first share's
+    assert_nan(forces(rows[0], code=-11))  # not the first share's
 
 
-def test_rows_of_an_earlier_sum_are_not_taken_for_those_of_one_that_fails(session):
-    session.put_cloud(cloud(4))
-    session.first(4, X[:2], V[:2], INDEX[:2])
-    words, (acc, jerk, pot) = session.partial(2), (np.zeros((2, n)) for n in (3, 3, 1))
-    session.first(4, X[:3], V[:3], INDEX[:3])
-    assert capi.call("g6x_get_partial", session.cluster, 2, words) == -20
-    assert capi.call("g6x_from_partial", 2, words, acc, jerk, pot) == -20
-    assert np.isnan([*acc.T, *jerk.T, *pot.T]).all()
+def test_rows_of_an_earlier_sum_are_not_taken_for_those_of_one_that_fails(plain):
+    plain.put_cloud(cloud(4))
+    plain.first(4, X[:2], V[:2], INDEX[:2])
+    words = plain.partial(2)
+    plain.first(4, X[:3], V[:3], INDEX[:3])
+    assert capi.call("g6x_get_partial", plain.cluster, 2, words) == -20
+    assert_nan(forces(words, code=-20))
     top = np.zeros((2, 6), np.int32)
     assert capi.call("g6x_get_tops", 2, words, top) == -20
     assert (top > 2**30).all()  # with the maximum of these, no other share's rows are valid

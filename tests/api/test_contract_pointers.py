@@ -1,10 +1,10 @@
 """The Fortran forms: every call with every argument by pointer does what the C form does.
 
-The tests of the other libraries' calls and of null pointers run once more, their calls turned into
-pointer forms; then each scalar in turn is a null pointer.
-"""
+The tests of the other libraries' calls run once more, their calls turned into pointer forms; then
+each argument of each call in turn is a null pointer. All in any order: test_fuzz.py."""
 
 import ctypes
+import mmap
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ import pytest
 import capi
 from particles import assert_nan
 from test_contract_extras import *  # noqa: F403
+from test_contract_extras import INDEX, SOURCE, V, X
 from test_contract_neighbours import test_lists_follow_either_lasthalf  # noqa: F401
 from test_contract_predictor import test_2_1_each_derivative_has_its_coefficient  # noqa: F401
 from test_contract_symbols import HISTORICAL
-from test_faults_codes import test_a_null_pointer_is_named_not_followed  # noqa: F401
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 
@@ -31,86 +31,107 @@ def calls_by_pointer(monkeypatch):
     monkeypatch.setattr(capi, "call", call)
 
 
-@pytest.fixture
-def isa():
-    """One is enough: the calls are the same in all."""
-
-
-@pytest.fixture
-def mode():
-    return "grape"
-
-
 def address(name):
     return ctypes.cast(capi.library()[name], ctypes.c_void_p).value
 
 
-@pytest.mark.parametrize("name", [name for name in HISTORICAL if not name.endswith("_")])
-def test_one_underscore_and_two_are_one_function(name):
-    assert address(f"{name}_") == address(f"{name}__") != address(name)
+def test_one_underscore_and_two_are_one_function():
+    for name in [name for name in HISTORICAL if not name.endswith("_")]:
+        assert address(f"{name}_") == address(f"{name}__") != address(name), name
 
 
-# Arguments that are never looked at, so that they may point nowhere.
-IGNORED = {
-    "g6_open_special2": [2],
-    "g6_set_j_particle": [4],
-    "g6_set_j_particle_all": [3],
-    "g6_initialize_jp_buffer": [1],
-    "g6_initialize_jp_buffer_all": [0],
-    "g6_flush_jp_buffer_and_multisend": [1],
-    "g6_setup_njdata": [1],
-    "g6_set_i_particle_scales_from_real_value": [1, 4, 5, 6],
-    "g6calc_firsthalf0": [11],
-    "g6calc_firsthalf0_all": [10],
-    "g6calc_lasthalf0": [6, 11],
-    "g6calc_lasthalf0_all": [5, 10],
-    "g6_set_overflow_flag_test_mode": [0, 1, 2],
-    **{name: [0] for name in ("g6_reset", "g6_reset_fofpga", "g6_reinitialize", "g6_set_tunit",
-                              "g6_set_xunit", "g6_changed_index")},
-    **{name: [5 if name.endswith("_all") else 6] for name in HISTORICAL
-       if name.startswith("g6calc_lasthalf") and "0" not in name},
+# Arguments, by number, that may be null: they are never looked at, or NULL means something.
+MAY_BE_NULL = {
+    "g6_open_special": {1},  # a list that has no entries
+    "g6_open_special2": {1, 2},
+    "g6_set_j_particle": {4},
+    "g6_initialize_jp_buffer": {1},
+    "g6_flush_jp_buffer_and_multisend": {1},
+    "g6_setup_njdata": {1},
+    "g6_set_i_particle_scales_from_real_value": {1, 2, 3, 4, 5, 6},
+    "g6calc_firsthalf": {6, 7, 8},
+    "g6calc_firsthalf0": {6, 7, 8, 11},
+    "g6_set_overflow_flag_test_mode": {0, 1, 2},
+    **{name: {0} for name in ("g6_open", "g6_close", "g6_reset", "g6_reset_fofpga",
+                              "g6_reinitialize", "g6_set_tunit", "g6_set_xunit",
+                              "g6_changed_index")},
+    "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10},
+    "g6x_set_j_particles_device": {2, 3, 4, 6, 7, 8, 9, 11},
+    "g6x_hermite_correct": {8, 10},
+    "g6x_get_predicted_j_particles_device": {4},
+    "g6x_forces_device": {7, 11, 12, 13},
+    "g6x_hermite_next_device": {3},
+    "g6x_force_part_device": {12},
+    "g6x_merge_parts_device": {7, 8, 9},
+    "g6x_hermite_predict_device": {4},
+    "g6x_hermite_evolve_device": {3},
+    "g6x_hermite_correct_device": {5},
+    "g6x_field_add": {5, 6, 7},
+    "g6x_hermite_work": {3},
 }  # fmt: skip
-# A null pointer in these stands for cluster 0.
-CLUSTER_0 = ["g6_open", "g6_close"]
+OWN_TESTS = ("g6x_tree_", "g6x_walks")  # of null pointers, elsewhere
+TEXTS = ("g6x_last_error", "g6x_last_warning", "g6x_version", "g6x_backend")
 
 
-def scalars():
-    for name in HISTORICAL:
-        for k, letter in enumerate(capi.SIGNATURES[name]):
-            if letter != "p" and name not in CLUSTER_0:
-                yield pytest.param(name, k, id=f"row26-{name}-{k}")
+def may_be_null(name):
+    """Of a form for all clusters the arguments stand one before."""
+    whole = name.removesuffix("_all")
+    found = set(MAY_BE_NULL.get(whole, ()))
+    if "lasthalf" in name:  # what the first half has had
+        found = {3, 4, 5, 6, 7} | ({11} if "0" in name else set())
+    return {k - (name != whole) for k in found}
 
 
-@pytest.mark.backends("cpu gpu")
-@pytest.mark.parametrize(("name", "null"), list(scalars()))
-def test_a_scalar_by_null_pointer_is_named_unless_it_is_ignored(plain, name, null):
-    plain.put(0, 1, 1.0, (1, 1, 1))
-    by_value("g6_open_all")
-    zero3, index = np.zeros((1, 3)), np.zeros(1, np.int32)
-    plain.first(1, zero3, zero3, index)
-    by_value("g6calc_firsthalf_all", 1, 1, index, *[zero3] * 5, 0.0, np.zeros(1))
-    letters = capi.SIGNATURES[name]
-    args = [np.zeros(64) if letter == "p" else 1 for letter in letters]
-    if letters[0] == "i" and not name.endswith("_all"):
-        args[0] = plain.cluster
+def arguments(name, cluster, memory):
+    """Such that nothing else than a null pointer is wrong."""
+    letters, all_forms = capi.SIGNATURES[name], name.endswith("_all")
+    args = [{"p": memory[k], "d": 0.0}.get(letter, 1) for k, letter in enumerate(letters)]
+    sums = name.startswith(("g6x_add_", "g6x_from_", "g6x_raise_", "g6x_hermite_"))
+    if letters[:1] in ("i", "l") and not all_forms and not (sums and "device" not in name):
+        args[0] = cluster
     if name.startswith("g6_get_neighbour_list"):
-        args[0 if name.endswith("_all") else 1] = 0
-    args[null] = None
-    good = -1 if name == "g6_changed_index" else 0  # no row
-    assert capi.by_pointer(f"{name}_", *args) == (good if null in IGNORED.get(name, []) else -26)
-    by_value("g6_close_all")
+        args[0 if all_forms else 1] = 0
+    return args
 
 
-@pytest.mark.parametrize("variant", ["2_", "2p_", "2np__"])
-def test_row26_a_force_call_without_counts_leaves_nan(plain, variant):
+@pytest.mark.parametrize(
+    "name",
+    [name for name in capi.SIGNATURES if not name.startswith(OWN_TESTS) and capi.SIGNATURES[name]],
+)
+def test_row26_a_null_pointer_is_named_not_followed(plain, name):
+    """By value each pointer, by pointer each argument; unless it is ignored or means something."""
+    letters, by_address = capi.SIGNATURES[name], name in HISTORICAL
+    plain.put_cloud(SOURCE)
+    memory = [np.zeros(64, np.int64) for _ in range(17)]
+    memory[0][:], memory[1][:] = plain.cluster, 1
+    half = "0" if "half0" in name else ""
+    for null, letter in enumerate(letters):
+        ignored = null in may_be_null(name)
+        if ignored if letter == "p" else not by_address:
+            continue
+        by_value("g6_open_all")
+        by_value("g6_set_nip", plain.cluster, 1)
+        plain.first(1, X[:1], V[:1], INDEX[:1], *([np.zeros(1), None] if half else []),
+                    name=f"g6calc_firsthalf{half}", more=[0] if half else [])  # fmt: skip
+        plain.first(1, X[:1], V[:1], INDEX[:1], name="g6calc_firsthalf_all")
+        args = arguments(name, plain.cluster, memory)
+        args[null] = None
+        code = by_value(name, *args) if letter == "p" else capi.by_pointer(f"{name}_", *args)
+        good = -1 if name == "g6_changed_index" else 0  # no row
+        assert code == (good if ignored else -26) or name in TEXTS, null
+        by_value("g6_close_all")
+
+
+def test_row26_a_force_call_without_counts_leaves_nan(plain):
     """And no neighbours, whether there is a place for their distances or not."""
-    out, distance = capi.Force.blank(2), np.ones(2, np.float32)
-    args = [None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest]
-    more = [distance] if "p" in variant else []
-    assert capi.by_pointer(f"g6calc_lasthalf{variant}", *args, *more) == -26
-    assert_nan(out)
-    assert (out.nearest == -1).all()
-    assert not more or np.isnan(distance).all()
+    for variant in ("2_", "2p_", "2np__"):
+        out, distance = capi.Force.blank(2), np.ones(2, np.float32)
+        args = [None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest]
+        more = [distance] if "p" in variant else []
+        assert capi.by_pointer(f"g6calc_lasthalf{variant}", *args, *more) == -26
+        assert_nan(out)
+        assert (out.nearest == -1).all()
+        assert not more or np.isnan(distance).all()
 
 
 def test_row26_a_firsthalf_without_a_scalar_leaves_no_force_call(plain):
@@ -119,3 +140,32 @@ def test_row26_a_firsthalf_without_a_scalar_leaves_no_force_call(plain):
     plain.first(1, zero3, zero3, index)
     assert capi.by_pointer("g6calc_firsthalf_", plain.cluster, *[None] * 10) == -26
     assert plain.last(1, zero3, zero3, index).code == -18
+
+
+@pytest.mark.backends("cpu")
+def test_3_30_3_32_arguments_may_lie_in_read_only_memory(plain):
+    """Fortran passes constants by address."""
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    ints, doubles = np.frombuffer(page, np.int32, 32), np.frombuffer(page, np.float64, 32, 1024)
+    where, zero = ctypes.addressof(ctypes.c_char.from_buffer(page)), doubles[8:32]
+    ints[:6], doubles[:4] = (plain.cluster, 0, 1, 2, 70, 80), (1, 4, 1, 1)
+    one, h2, x = doubles[:1], doubles[1:3], np.zeros((2, 3))
+    protect = ctypes.CDLL(None).mprotect
+    assert protect(ctypes.c_void_p(where), ctypes.c_size_t(mmap.PAGESIZE), 1) == 0
+    cluster, none, _, two = (ints[k : k + 1] for k in range(4))
+    out = capi.Force.blank(2)
+
+    def call(name, *arrays):
+        function = capi.function(capi.library(), f"{name}_", "p" * len(arrays))
+        assert function(*[array.ctypes.data for array in arrays]) == 0
+
+    for j in (0, 1):
+        call("g6_set_j_particle", cluster, ints[1 + j :], ints[4 + j :], zero, zero, one,
+             *[zero] * 4, doubles[8 + 8 * j :])  # fmt: skip
+    call("g6calc_firsthalf", cluster, two, two, ints[4:], zero, *[zero] * 5, h2)
+    call("g6calc_lasthalf2", cluster, two, two, ints[4:], zero, zero, zero, h2, out.acc, out.jerk,
+         out.pot, out.nearest)  # fmt: skip
+    call("g6_read_neighbour_list", cluster)
+    call("g6_get_neighbour_list", cluster, none, two, x, out.acc)
+    assert out.nearest.tolist() == [80, 70]
+    assert protect(ctypes.c_void_p(where), ctypes.c_size_t(mmap.PAGESIZE), 3) == 0

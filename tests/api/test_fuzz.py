@@ -2,13 +2,17 @@
 
 import pytest
 
+import capi
 import fuzzing
 
 
-@pytest.fixture(scope="module")
-def fuzz(variants):
-    return fuzzing.program(variants)
+def test_random_sequences_keep_the_contract():
+    """Of the library as it is shipped."""
+    fuzz = capi.compile_c("fuzz", True, *map(str, fuzzing.PARTS))
+    assert fuzzing.run(fuzz, fuzzing.SEED, 20_000) is None
 
 
-def test_fifty_thousand_random_sequences_keep_the_contract(fuzz):
-    assert fuzzing.run(fuzz, fuzzing.SEED, 50_000) is None
+@pytest.mark.full
+def test_under_sanitizers_too(variants):
+    """Many more: make fuzz."""
+    assert fuzzing.run(fuzzing.program(variants), fuzzing.SEED + 1, 10_000) is None

@@ -32,19 +32,6 @@ WITHOUT_MC = {
     "g5_runMC0",
 }
 OPENING = set("g5_open_ g5_open__ g5_openMC g5_openmc_ g5_openmc__".split())  # as examples
-CLIENTS = {
-    "rebound": "g5_open g5_close g5_set_range g5_get_jmemsize g5_set_jp g5_set_n g5_set_eps_to_all "
-    "g5_calculate_force_on_x g5_set_eta",
-    "vtc": "g5_open g5_close g5_set_range g5_get_number_of_pipelines_per_board g5_set_xj "
-    "g5_get_number_of_boards g5_get_firstcluster g5_set_mj g5_set_n g5_set_eps_to_all g5_set_xiMC "
-    "g5_runMC g5_get_forceMC",
-    "asura": "g5_set_xmj0 g5_calculate_force_on_x0 g5_set_ip g5_set_jp",
-    "phantom-grape of fdps": "g5_set_xmjMC0 g5_set_xiMC0 g5_runMC0 g5_calculate_force_on_xMC0",
-    "fdps": "g5_open g5_close g5_set_eps_to_all g5_set_xmjMC g5_set_nMC g5_calculate_force_on_xMC",
-    "phantom-grape": "g5_set_xmj g5_set_xei g5_calculate_force_on_xe g5_set_eps "
-    "g5_get_number_of_real_pipelines g5_get_pcibus_freq",
-    "sapporo2": "g5_open_special g5_set_eps2_to_all",
-}
 
 
 def spellings(name):
@@ -57,21 +44,12 @@ def test_every_call_has_an_mc_form_with_the_cluster_in_front():
         assert SIGNATURES[multi_form(name)] == "i" + SIGNATURES[name]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_finds_all_it_links(client):
-    assert [s for s in CLIENTS[client].split() if not hasattr(capi.library(), s)] == []
-
-
 def test_the_library_exports_all_names_of_all_calls_and_no_other():
     command = ["nm", "-D", "--defined-only", str(capi.library_path())]
     tools.need("nm")
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     exported = set(re.findall(r" (g5\w+|g6x_g5\w+)", listed))
     assert exported == {s for name in CALLS for s in spellings(name)} | {"g6x_g5_last_error"}
-
-
-def test_the_host_may_define_the_names_by_value_itself():
-    assert capi.run_c("g5_names").stderr == ""
 
 
 def test_header_is_standard_c_and_cxx_beside_that_of_grape_6(tmp_path):
