@@ -122,16 +122,6 @@ def test_the_corrector_is_that_of_makino_and_aarseth(step):
         assert np.array_equal(getattr(b, name)[others], before[name][others])
 
 
-def test_without_dt_only_the_block_is_corrected():
-    b, moved = Bodies(20, 7), Bodies(20, 7)
-    before = b.copies()
-    assert b.correct(dt=None) == 0
-    assert b.same(before, "address t dt x v a j acc jerk")
-    assert moved.correct() == 0
-    assert np.array_equal(b.xi, moved.xi)
-    assert np.array_equal(b.vi, moved.vi)
-
-
 @pytest.mark.parametrize(("time", "dtmax"), [(5 / 8, 1 / 4), (6 / 8, 1 / 8)],
                          ids=["off-the-grid", "largest"])  # fmt: skip
 def test_many_bodies_follow_the_step_rule(time, dtmax):
@@ -189,7 +179,7 @@ def test_a_body_whose_time_it_is_already_stays_as_it_is():
     assert not np.array_equal(b.x, before["x"])
 
 
-def test_a_step_is_not_shortened_by_the_rounding_of_forces():
+def test_a_step_is_not_shortened_by_the_rounding_of_forces_but_by_what_is_more():
     """A body whose forces cancel but for their errors, as that of a star amid its planets."""
     b, again = Bodies(3, 3), Bodies(3, 3)
     for each in (b, again):
@@ -199,19 +189,71 @@ def test_a_step_is_not_shortened_by_the_rounding_of_forces():
     again.t[:] = 0.125
     assert again.correct(0.25, noise=np.full(3, 1e-9), dtmax=0.5) == 0
     assert (again.dt == 0.25).all()
-
-
-def test_a_step_is_shortened_by_what_is_more_than_noise():
     quiet, loud = Bodies(20, 7), Bodies(20, 7)
-    assert quiet.correct() == 0
-    assert loud.correct(noise=np.full(7, 1e-9)) == 0
+    assert quiet.correct() == loud.correct(noise=np.full(7, 1e-9)) == 0
     assert np.array_equal(quiet.dt, loud.dt)
 
 
-def test_the_corrected_block_may_be_written_over_its_forces():
-    apart, over = Bodies(20, 7), Bodies(20, 7)
-    assert apart.correct() == 0
+def test_without_dt_or_over_its_forces_only_the_block_is_corrected():
+    apart, alone, over = Bodies(20, 7), Bodies(20, 7), Bodies(20, 7)
+    before = alone.copies()
+    assert alone.correct(dt=None) == apart.correct() == 0
+    assert alone.same(before, "address t dt x v a j acc jerk")
     assert over.correct(xi=over.acc, vi=over.jerk) == 0
-    assert np.array_equal(over.acc, apart.xi)
-    assert np.array_equal(over.jerk, apart.vi)
+    for block in (alone.xi, alone.vi), (over.acc, over.jerk):
+        assert np.array_equal(block, (apart.xi, apart.vi))
     assert over.same(vars(apart), "t dt x v a j")
+
+
+# ---- faults ----------------------------------------------------------------------------------
+
+ARRAYS = "address t dt x v a j xi vi"
+BAD = [np.nan, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "calls", "code"),
+    [({"ni": 0}, "predict correct", 0),
+     *[({"ni": -1}, "predict correct", -11), ({"address": -1}, "predict correct", -13)],
+     *[({name: bad}, "predict correct", -11) for name in ("time", "t") for bad in BAD],
+     *[({name: bad}, "correct", -11) for name in ("eta", "dt") for bad in BAD],
+     *[({name: bad}, "correct", -11) for name in ("dtmin", "dtmax") for bad in (np.nan, -1.0)],
+     ({"eta": -0.02}, "correct", -11), ({"eta": 0.0}, "correct", -11),
+     ({"dtmin": 1.0, "dtmax": 0.5}, "correct", -11),
+     *[({name: None}, "predict correct", -26) for name in "address t x v a j xi vi".split()],
+     ({"acc": None}, "correct", -26), ({"jerk": None}, "correct", -26)],
+    ids=str,
+)  # fmt: skip
+def test_what_is_wrong_is_refused_before_anything_is_written(wrong, calls, code):
+    """An infinite step was halved for ever. Of an array, one body's number is wrong."""
+    b = Bodies(4)
+    given = dict(wrong)
+    for name in given.keys() & {"address", "t", "dt"}:
+        if given[name] is not None:
+            at = 2 if name == "address" else b.address[2]
+            getattr(b, name)[at] = given.pop(name)
+    before = b.copies()
+    assert [getattr(b, call)(**given) for call in calls.split()] == [code] * len(calls.split())
+    assert b.same(before, ARRAYS)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300], ids=str)
+def test_a_bad_force_gives_no_endless_or_senseless_step(bad):
+    b = Bodies(4)
+    b.acc[1] = bad
+    time = b.t[b.address[1]]
+    code = b.correct(dtmin=2.0**-20)
+    assert ((b.dt >= 2.0**-20) & (b.dt <= 0.125)).all()
+    assert np.isfinite(b.x).all()
+    if not np.isfinite(bad):
+        assert code == capi.CONSTANTS["G6X_E_RANGE"]
+        assert b.t[b.address[1]] == time  # stays where it is
+
+
+def test_block_calls_are_legal_before_any_open():
+    capi.run_python("""
+from test_block_calls import Bodies
+b = Bodies(5)
+assert b.predict() == 0 and b.correct() == 0
+assert text("g6x_last_error", 0)[0] == 0
+""")
