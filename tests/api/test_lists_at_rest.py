@@ -10,7 +10,7 @@ import capi
 pytestmark = pytest.mark.backends("cpu cuda")
 
 ZERO = np.zeros(3)
-MOST = 2600
+MOST = 1500
 
 
 class Board:
@@ -99,7 +99,7 @@ CALLS = ["g6_set_j_particle", "g6_set_j_particle_", "g6_set_j_particle_mxonly"]
 @pytest.mark.parametrize(("call", "mode"), list(zip(CALLS, capi.MODES, strict=True)))
 def test_lists_of_a_treecode(board, mode, call):
     b = board(1, mode)
-    for n, ni in ((1500, 40), (1400, 300), (1600, 5), (3, 2), (1030, 70)):
+    for n, ni in ((1100, 40), (1030, 300), (3, 2)):
         b.list(0, n, call=call)
         b.check(n, ni)
         b.check(max(b.slots) + 1, 5)  # what an earlier list has left behind is still there
@@ -117,14 +117,14 @@ LABELS = {
 @pytest.mark.parametrize("labels", LABELS)
 def test_labels_of_lists(board, labels):
     b = board(2)
-    for n in (900, 1100, 1000):
+    for n in (500, 1100):
         b.list(0, n, LABELS[labels](b.rng, n))
         b.check(n, 80)
         b.list(n // 2, 5, LABELS[labels](b.rng, n)[:5])
         b.check(n - 7, 80)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_mixed_writes(board, seed):
     """Lists, parts of lists, scattered writes, derivatives, and times that move, in any order."""
     b = board(100 + seed, ["grape", "grape", "double", "single"][seed % 4])
@@ -140,10 +140,8 @@ def test_mixed_writes(board, seed):
         elif what == 1:
             first = int(b.rng.integers(n))
             b.list(first, int(b.rng.integers(1, 300)), tj=float(b.rng.integers(2)))
-        elif what == 2:
-            b.scattered(int(b.rng.integers(1, 40)), n, 0)
-        elif what == 3:
-            b.scattered(int(b.rng.integers(1, 40)), n, moving)
+        elif what < 4:
+            b.scattered(int(b.rng.integers(1, 40)), n, moving * (what == 3))
         elif what == 4:
             b.set_time(float(b.rng.integers(4)) / 4)
         elif what == 5:
@@ -158,15 +156,23 @@ def test_mixed_writes(board, seed):
     b.check(max(b.slots) + 1)
 
 
-def test_two_lists_at_once(board):
+def test_lists_of_two_sessions_at_once_and_after_a_closing(board):
     one, other = board(3), board(4)
     for k in range(1200):
         one.list(k, 1)
         other.list(k, 1, indices=[5 * k])
     one.check(1200)
     other.check(1200)
+    one.session.close()
+    assert capi.call("g6_open", one.session.cluster) == 0
+    one.slots.clear()
+    one.list(0, 300)
+    one.check(300)
+    force = one.session.force(1200, np.ones((1, 3)))
+    assert force.bits() == one.session.force(300, np.ones((1, 3))).bits()
 
 
+@pytest.mark.full
 @pytest.mark.backends("cpu")
 def test_a_list_longer_than_fits(board):
     b = board(5)
@@ -191,31 +197,22 @@ def test_a_nan_in_a_list_is_not_forgotten(board):
     assert b.session.force(700, x, x, index).code == 0
     b.list(0, 701)
     b.check(1200)
-    b.write(3, 3, np.inf, ZERO)
-    b.list(3, 1)
-    b.check(1200)
-    b.write(100, 100, 1.0, np.array([np.nan, 0, 0]))  # waits for its slot
-    b.list(0, 200)
-    b.check(1200)
-    b.write(7, 7, 1.0, np.array([0, np.inf, 0]))
-    assert b.session.force(1200, x, x, index).code == capi.CONSTANTS["G6X_E_J_NAN"]
-
-
-@pytest.mark.parametrize("bad", range(4))
-def test_each_number_of_a_list_is_looked_at(board, bad):
-    b = board(7)
-    b.list(0, 10)
-    for wrong in (np.nan, np.inf, -np.inf):
+    for address, bad in (3, [np.inf, 0, 0, 0]), (100, [1, np.nan, 0, 0]):  # waits for its slot
+        b.write(address, address, bad[0], np.array(bad[1:]))
+        b.list(0, 200)
+        b.check(1200)
+    for k in range(4):  # each number is looked at
         row = np.array([1.0, 2.0, 3.0, 4.0])
-        row[bad] = wrong
+        row[k] = (np.nan, np.inf, -np.inf, np.nan)[k]
         b.write(10, 10, row[3], row[:3])
         assert "address 10" in b.session.error()[1]
         b.list(10, 3)
-    vectors = [np.array([0.0, 0.0, np.nan]) if k == bad else ZERO for k in range(4)]
-    code = capi.call("g6_set_j_particle", b.session.cluster, 13, 0, 0.0, 0.0, 1.0, *vectors, ZERO)
-    assert code == capi.CONSTANTS["G6X_E_J_NAN"]
-    b.list(13, 1)
-    b.check(14)
+        vectors = [np.array([0.0, 0.0, np.nan]) if q == k else ZERO for q in range(4)]
+        code = capi.call("g6_set_j_particle", b.session.cluster, 13, 0, 0.0, 0.0, 1.0, *vectors,
+                         ZERO)  # fmt: skip
+        assert code == capi.CONSTANTS["G6X_E_J_NAN"]
+        b.list(13, 1)
+    b.check(1200)
 
 
 def test_zeros_of_the_callers_own_minus_zero_and_null_pointers_in_a_list(board):
@@ -235,45 +232,21 @@ def test_zeros_of_the_callers_own_minus_zero_and_null_pointers_in_a_list(board):
     b.check(50)
 
 
-def test_writes_between_the_halves(new_session):
+def test_writes_between_the_halves(board):
     """A list written before the last half does not change what the first half was asked."""
-    b = Board(new_session, 9)
+    b = board(9)
     b.list(0, 1300)
     x, v = b.rng.standard_normal((2, 7, 3))
-    index = np.arange(7)
+    index = np.arange(7, dtype=np.int32)
     expected = b.session.force(1300, x, v, index)
-    assert b.session.first(1300, x, v, index.astype(np.int32)) == 0
+    assert b.session.first(1300, x, v, index) == 0
     b.list(0, 900)
-    found = b.session.last(1300, x, v, index.astype(np.int32))
-    assert found.bits() == expected.bits()
+    assert b.session.last(1300, x, v, index).bits() == expected.bits()
     b.check(1300)
 
 
-def test_a_list_ends_with_its_session(new_session):
-    b = Board(new_session, 10)
-    b.list(0, 400)
-    b.session.close()
-    assert capi.call("g6_open", b.session.cluster) == 0
-    b.slots.clear()
-    b.list(0, 300)
-    b.check(300)
-    force = b.session.force(400, np.ones((1, 3)))
-    assert force.bits() == b.session.force(300, np.ones((1, 3))).bits()
-
-
+@pytest.mark.full
 @pytest.mark.backends("cpu")
 @pytest.mark.skipif("GRAPE6_TEST_BACKEND" in capi.os.environ, reason="a child has no device")
 def test_threads_and_a_fork_in_the_middle_of_a_list():
     capi.run_c("list_threads", timeout=100)
-
-
-def test_all_that_carry_an_index_are_left_out(new_session):
-    """The map of indices, made anew, finds all that carry one."""
-    b = Board(new_session, 12)
-    b.list(0, 1100, np.arange(1100) % 11)
-    x = np.array([b.slots[5][-1]])
-    force = b.session.force(1100, x, None, [5])
-    others = Board(new_session, 12)
-    others.slots = {a: s if s[0] != 5 else (s[0], s[1], 0.0, *s[3:]) for a, s in b.slots.items()}
-    twin = others.twin()
-    assert twin.force(1100, x, None, [-1]).acc == pytest.approx(force.acc, rel=1e-6)

@@ -15,67 +15,64 @@ ARGUMENT, NULL = capi.CONSTANTS["G6X_E_ARGUMENT"], capi.CONSTANTS["G6X_E_NULL"]
 ROWS = np.r_[0:40, 1020:1030, 3400:3420]
 
 
-def summed(calls, length):
-    """Words of all shares, added."""
-    total = np.zeros(length, np.int64)
-    for call in calls:
-        words = np.full(length, 777, np.int64)
-        assert call(words) == 0
-        total += words
-    return total
+class Shares:
+    """Clusters with a share of a source each."""
 
+    def __init__(self, new_session, source, **options):
+        self.all = [new_session(**options) for _ in CUTS[1:]]
+        self.sizes = np.diff(CUTS).tolist()
+        self.put(source)
 
-def find_scale(shares):
-    """What the shares do after each change of j particles."""
-    sample = summed(
-        [lambda w, k=k, s=s: capi.call("g6x_get_sample", s.cluster, CUTS[k + 1] - CUTS[k], N,
-                                       CUTS[k], w) for k, s in enumerate(shares)],
-        capi.CONSTANTS["G6X_SAMPLE_WORDS"],
-    )  # fmt: skip
-    assert sample[::7].tolist() == [1] * 15
-    for share in shares:
-        assert capi.call("g6x_set_sample", share.cluster, sample) == 0
-    counts = summed(
-        [lambda w, k=k, s=s: capi.call("g6x_get_counts", s.cluster, CUTS[k + 1] - CUTS[k], w)
-         for k, s in enumerate(shares)],
-        capi.CONSTANTS["G6X_COUNT_WORDS"],
-    )  # fmt: skip
-    for share in shares:
-        assert capi.call("g6x_set_counts", share.cluster, counts) == 0
+    def put(self, source):
+        for k, session in enumerate(self.all):
+            session.put_cloud(source.take(np.arange(CUTS[k], CUTS[k + 1])))
 
+    def agree(self, what, length):
+        """The words of all shares are added, and given to all; returns them."""
+        total = np.zeros(capi.CONSTANTS[length], np.int64)
+        for k, session in enumerate(self.all):
+            words = np.full(len(total), 777, np.int64)
+            more = [N, CUTS[k]] if what == "sample" else []
+            assert capi.call(f"g6x_get_{what}", session.cluster, self.sizes[k], *more, words) == 0
+            total += words
+        for session in self.all:
+            assert capi.call(f"g6x_set_{what}", session.cluster, total) == 0
+        return total
 
-def forces(shares, source):
-    """By tops, their maximum, and sums of limbs, as MPI does it."""
-    x, v, index = (np.ascontiguousarray(a[ROWS]) for a in (source.x, source.v, source.index))
-    ni, rows = len(x), []
-    for k, share in enumerate(shares):
-        share.set_ti(0.25)
-        share.first(CUTS[k + 1] - CUTS[k], x, v, index, eps2=1e-6)
-        rows.append(share.partial(ni))
-    tops = np.empty((len(rows), ni, TOPS), np.int32)
-    for words, top in zip(rows, tops, strict=True):
-        assert capi.call("g6x_get_tops", ni, words, top) == 0
-    top = np.ascontiguousarray(tops.max(axis=0))
-    for words in rows:
-        assert capi.call("g6x_raise_partial", ni, words, top) == 0
-    limbs = slice(LIMB, LIMB + LIMBS)
-    rows[0][:, limbs] = sum(words[:, limbs] for words in rows)
-    out = capi.Force.blank(ni)
-    assert capi.call("g6x_from_partial", ni, rows[0], out.acc, out.jerk, out.pot) == 0
-    return out
+    def find_scale(self):
+        """What the shares do after each change of j particles."""
+        assert self.agree("sample", "G6X_SAMPLE_WORDS")[::7].tolist() == [1] * 15
+        self.agree("counts", "G6X_COUNT_WORDS")
 
-
-def shared(new_session, source, **options):
-    made = [new_session(**options) for _ in CUTS[1:]]
-    for k, session in enumerate(made):
-        session.put_cloud(source.take(np.arange(CUTS[k], CUTS[k + 1])))
-    return made
+    def forces(self, source):
+        """By tops, their maximum, and sums of limbs, as MPI does it."""
+        x, v, index = (np.ascontiguousarray(a[ROWS]) for a in (source.x, source.v, source.index))
+        ni, rows = len(x), []
+        for session, nj in zip(self.all, self.sizes, strict=True):
+            session.set_ti(0.25)
+            session.first(nj, x, v, index, eps2=1e-6)
+            rows.append(session.partial(ni))
+        tops = np.empty((len(rows), ni, TOPS), np.int32)
+        for words, top in zip(rows, tops, strict=True):
+            assert capi.call("g6x_get_tops", ni, words, top) == 0
+        top = np.ascontiguousarray(tops.max(axis=0))
+        for words in rows:
+            assert capi.call("g6x_raise_partial", ni, words, top) == 0
+        limbs = slice(LIMB, LIMB + LIMBS)
+        rows[0][:, limbs] = sum(words[:, limbs] for words in rows)
+        out = capi.Force.blank(ni)
+        assert capi.call("g6x_from_partial", ni, rows[0], out.acc, out.jerk, out.pot) == 0
+        return out.bits()
 
 
 def expected(session, source):
     session.set_ti(0.25)
     arrays = (np.ascontiguousarray(a[ROWS]) for a in (source.x, source.v, source.index))
-    return session.force(N, *arrays, eps2=1e-6)
+    return session.force(N, *arrays, eps2=1e-6).bits()
+
+
+def ordinary(source):
+    return source
 
 
 def far(source):
@@ -90,114 +87,95 @@ def dense(source):
     return source
 
 
-def test_the_samples_have_an_origin_and_the_mode_double(new_session):
-    def row(change):
-        source = change(cloud(N, seed=31, moving=True))
-        session = new_session(precision="grape")
-        session.put_cloud(source)
-        session.first(N, source.x[:1], source.v[:1], source.index[:1])
-        return session.origin(N), session.partial(1)[0]
-
-    origin, words = row(far)
-    assert origin[0].any()
-    assert words[0] // 16 % 16 == 2  # numbers of bins: docs/reproducibility.md
-    assert row(dense)[1][0] // 16 % 16 == 3
-
-
-@pytest.mark.parametrize("change", [lambda source: source, far, dense])
+@pytest.mark.parametrize("change", [ordinary, far, dense])
 def test_shares_have_scale_origin_and_bits_of_one_cluster(new_session, mode, change):
     source = change(cloud(N, seed=31, moving=True))
-    one = new_session(precision=mode)
+    one, shares = new_session(precision=mode), Shares(new_session, source, precision=mode)
     one.put_cloud(source)
-    shares = shared(new_session, source, precision=mode)
-    find_scale(shares)
+    shares.find_scale()
     wanted = expected(one, source)
-    for k, share in enumerate(shares):
-        assert share.scale(CUTS[k + 1] - CUTS[k]) == one.scale(N)
-        assert share.origin(CUTS[k + 1] - CUTS[k]).tolist() == one.origin(N).tolist()
-    assert forces(shares, source).bits() == wanted.bits()
+    bins = one.partial(len(ROWS))[0, 0] // 16 % 16  # their number: docs/reproducibility.md
+    assert mode != "grape" or bins == (3 if change is dense else 2)
+    assert change is not far or mode == "double" or one.origin(N)[0].any()
+    for nj, share in zip(shares.sizes, shares.all, strict=True):
+        assert share.scale(nj) == one.scale(N)
+        assert share.origin(nj).tolist() == one.origin(N).tolist()
+    assert shares.forces(source) == wanted
     source.x[:] *= 64  # all is found anew
     one.put_cloud(source)
-    for k, share in enumerate(shares):
-        share.put_cloud(source.take(np.arange(CUTS[k], CUTS[k + 1])))
-    find_scale(shares)
-    assert forces(shares, source).bits() == expected(one, source).bits()
+    shares.put(source)
+    shares.find_scale()
+    assert shares.forces(source) == expected(one, source)
 
 
 def test_a_share_that_ends_has_a_scale_of_its_own(new_session):
     source = cloud(N, seed=31)
     source.x[:1024] /= 64
-    shares = shared(new_session, source)
-    own = shares[0].scale(1024), shares[0].origin(1024).tolist()
-    find_scale(shares)
-    assert (shares[0].scale(1024), shares[0].origin(1024).tolist()) != own
-    assert capi.call("g6x_end_share", shares[0].cluster) == 0
-    assert (shares[0].scale(1024), shares[0].origin(1024).tolist()) == own
+    shares = Shares(new_session, source)
+    first = shares.all[0]
+    own = first.scale(1024), first.origin(1024).tolist()
+    shares.find_scale()
+    assert (first.scale(1024), first.origin(1024).tolist()) != own
+    assert capi.call("g6x_end_share", first.cluster) == 0
+    assert (first.scale(1024), first.origin(1024).tolist()) == own
 
 
-def test_words_that_make_no_sense_are_refused(new_session):
-    session = new_session()
-    session.put_cloud(cloud(100, seed=1))
+def test_words_that_make_no_sense_are_refused(plain):
+    plain.put_cloud(cloud(100, seed=1))
     sample = np.zeros(capi.CONSTANTS["G6X_SAMPLE_WORDS"], np.int64)
     counts = np.zeros(capi.CONSTANTS["G6X_COUNT_WORDS"], np.int64)
-    c = session.cluster
+    c = plain.cluster
     assert capi.call("g6x_set_counts", c, counts) == ARGUMENT
-    assert "g6x_set_sample first" in session.error()[1]
-    for nj, all_, first in ((-1, 100, 0), (100, 99, 0), (100, 150, 60), (100, 100, -1)):
+    assert "g6x_set_sample first" in plain.error()[1]
+    for nj, all_, first in ((-1, 100, 0), (100, 99, 0), (100, 150, 60), (100, 100, -1),
+                            (100, 2**63 - 1, 2**63 - 2), (100, 5, 2**63 - 1)):  # fmt: skip
         assert capi.call("g6x_get_sample", c, nj, all_, first, sample) == ARGUMENT
+    found = plain.force(1, np.zeros((1, 3)))  # refused until an exchange succeeds
+    assert found.code == ARGUMENT
+    assert np.isnan(found.acc).all()
     assert capi.call("g6x_get_counts", c, -1, counts) == ARGUMENT
-    sample[7] = 2
+    sample[:], sample[7] = 0, 2
     assert capi.call("g6x_set_sample", c, sample) == ARGUMENT
-    assert "2 shares have sample 1" in session.error()[1]
+    assert "2 shares have sample 1" in plain.error()[1]
     sample[7] = 0
     assert capi.call("g6x_set_sample", c, sample) == 0
-    counts[3] = -1
+    counts[:], counts[3] = 0, -1
     assert capi.call("g6x_set_counts", c, counts) == ARGUMENT
-    assert "word 3 is -1" in session.error()[1]
-    for name in ("g6x_set_sample", "g6x_set_counts"):
-        assert capi.call(name, c, None) == NULL
+    assert "word 3 is -1" in plain.error()[1]
+    assert capi.call("g6x_end_share", c) == 0
+    assert plain.force(1, np.zeros((1, 3))).code == 0
 
 
-def test_rows_that_make_no_sense_are_refused(new_session):
-    session = new_session()
+def test_rows_that_make_no_sense_are_refused(plain):
+    """A row that is invalid in one share is so in all."""
     source = cloud(100, seed=1)
-    session.put_cloud(source)
-    session.first(100, source.x[:4], source.v[:4], source.index[:4])
-    words, top = session.partial(4), np.zeros((4, TOPS), np.int32)
+    plain.put_cloud(source)
+    plain.first(100, source.x[:4], source.v[:4], source.index[:4])
+    words, top = plain.partial(4), np.zeros((4, TOPS), np.int32)
     assert capi.call("g6x_get_tops", 4, words, top) == 0
-    top[2, 5] = 2
-    assert capi.call("g6x_raise_partial", 4, words.copy(), top) == ARGUMENT
-    top[2, 5], top[1, 0] = 0, 99
-    assert capi.call("g6x_raise_partial", 4, words, top) == ARGUMENT
-    words[3, 0] = 0
-    assert capi.call("g6x_get_tops", 4, words, top) == ARGUMENT
-    assert capi.call("g6x_get_tops", -1, words, top) == ARGUMENT
-    assert capi.call("g6x_raise_partial", 4, None, top) == NULL
-
-
-def test_an_invalid_row_of_one_share_is_invalid_in_all(new_session):
-    session = new_session()
-    source = cloud(100, seed=1)
-    session.put_cloud(source)
-    session.first(100, source.x[:2], source.v[:2], source.index[:2])
-    words, top = session.partial(2), np.empty((2, TOPS), np.int32)
-    assert capi.call("g6x_get_tops", 2, words, top) == 0
-    top[1, 3:] = 1
-    assert capi.call("g6x_raise_partial", 2, words, top) == 0
-    out = capi.Force.blank(2)
-    assert capi.call("g6x_from_partial", 2, words, out.acc, out.jerk, out.pot) == -8
+    raised, invalid = words.copy(), top.copy()
+    invalid[1, 3:] = 1
+    assert capi.call("g6x_raise_partial", 4, raised, invalid) == 0
+    out = capi.Force.blank(4)
+    assert capi.call("g6x_from_partial", 4, raised, out.acc, out.jerk, out.pot) == -8
     assert np.isfinite(out.acc[0]).all()
     assert np.isnan(out.acc[1]).all()
+    for row, column, value in (2, 5, 2), (1, 0, 99):
+        wrong = top.copy()
+        wrong[row, column] = value
+        assert capi.call("g6x_raise_partial", 4, words.copy(), wrong) == ARGUMENT
+    assert capi.call("g6x_get_tops", -1, words, top) == ARGUMENT
+    words[3, 0] = 0
+    assert capi.call("g6x_get_tops", 4, words, top) == ARGUMENT
 
 
 def test_particles_of_an_integration_are_shared_or_refused(new_session):
-    session = new_session()
+    session, whole = new_session(), new_session()
     source = cloud(100, seed=1)
     t, zero = np.zeros(100), np.zeros((100, 3))
     given = t, source.mass, zero, zero, source.v, source.x
     share = "g6x_share_particles", session.cluster
     assert capi.call(*share, 100, 10, 60, *given) == 0
-    whole = new_session()
     whole.put_cloud(source)
     assert session.scale(50) == whole.scale(100)
     for first, end in ((-1, 5), (6, 5), (0, 101)):
@@ -207,18 +185,3 @@ def test_particles_of_an_integration_are_shared_or_refused(new_session):
     bad[70] = np.nan
     assert capi.call(*share, 100, 0, 50, *given[:-1], bad) < 0
     assert capi.call(*share, 0, 0, 0, *[None] * 6) == 0
-    assert session.scale(50) != []
-
-
-@pytest.mark.parametrize(("all_of_them", "first"), [(2**63 - 1, 0), (2**63 - 1, 2**63 - 2), (5, 5),
-                                                    (5, 2**63 - 1), (-1, 0), (5, -1)])  # fmt: skip
-def test_numbers_of_particles_that_are_none(new_session, all_of_them, first):
-    session, words = new_session(), np.zeros(capi.CONSTANTS["G6X_SAMPLE_WORDS"], np.int64)
-    session.put_cloud(cloud(1))
-    call = session.cluster, 1, all_of_them, first, words
-    assert capi.call("g6x_get_sample", *call) == ARGUMENT
-    found = session.force(1, np.zeros((1, 3)))  # refused until an exchange succeeds
-    assert found.code == ARGUMENT
-    assert np.isnan(found.acc).all()
-    assert capi.call("g6x_end_share", session.cluster) == 0
-    assert session.force(1, np.zeros((1, 3))).code == 0
