@@ -30,39 +30,34 @@ def reports(lines):
 # ---- at the start ------------------------------------------------------------------
 
 
-def test_the_start_names_all_that_is_used_on_one_line():
-    env = {"GRAPE6_ISA": "base", "GRAPE6_THREADS": "3"}
-    (line,) = lines_of("call('g6_open', 5)", GRAPE6_PRECISION="double", **env)
+def test_the_start_names_all_that_is_used_on_one_line_and_once():
+    env = {"GRAPE6_ISA": "base", "GRAPE6_THREADS": "3", "GRAPE6_PRECISION": "double"}
+    script = "for _ in range(3): call('g6_open', 5); call('g6_close', 5)"
+    (line,) = lines_of(script, **env)
     assert line == (
         "grape6: cluster 5: backend cpu, device CPU, mode double, instruction set base, "
         f"3 threads, 48 pipes, library {library_path()}"
     )
-
-
-def test_the_start_counts_the_threads_and_pipes_that_are_there():
-    (line,) = lines_of("call('g6_open', 0)", GRAPE6_BACKEND="cpu-tree", GRAPE6_CLIENT="kira")
+    (line,) = lines_of(script, GRAPE6_BACKEND="cpu-tree", GRAPE6_CLIENT="kira")
     assert "backend cpu-tree, device CPU, mode grape, instruction set " in line
     assert f" {len(os.sched_getaffinity(0))} threads, 1024 pipes, client kira, " in line
-
-
-def test_the_same_start_is_told_once():
-    lines = lines_of("for _ in range(3): call('g6_open', 0); call('g6_close', 0)")
-    assert len(lines) == 1
 
 
 # ---- at the end --------------------------------------------------------------------
 
 
-def test_a_process_that_closes_nothing_reports_at_its_exit():
-    assert len(reports(lines_of(CALL))) == 1
-    assert reports(lines_of(CALL, log="faults")) == []
-
-
-def test_a_process_that_closes_reports_once():
-    (line,) = reports(lines_of(CALL + "s.close()"))
+@pytest.mark.parametrize("end", [
+    "", "s.close()", "ctypes.CDLL(None).__cxa_atexit(library().g6_close, None, None)"
+], ids=["nothing", "close", "close-at-exit"])  # fmt: skip
+def test_a_process_reports_once_however_it_ends(end):
+    """Full calls name the client, not the pipes: more than 48 change the results of kira."""
+    (line,) = reports(lines_of(f"import ctypes\n{CALL}{end}"))
     assert line.startswith(REPORT.format(1))
-    late = "ctypes.CDLL(None).__cxa_atexit(library().g6_close, None, None)"
-    assert len(reports(lines_of(f"import ctypes\n{CALL}{late}"))) == 1
+    assert "GRAPE6_CLIENT" in line
+    assert "NPIPES" not in line
+    if not end:
+        assert reports(lines_of(CALL, log="faults")) == []
+        assert reports(lines_of(CALL, GRAPE6_CLIENT="ph4")) == [REPORT.format(1)]
 
 
 def test_a_library_that_was_unloaded_reports_as_well():
@@ -86,17 +81,8 @@ def test_an_exit_during_calls_of_other_threads_waits_for_none():
     script = "import threading, time\nsource = cloud(3000); s = Session(0); s.put_cloud(source)\n"
     script += f"def work(k):\n  while True:\n{calls}"
     script += "for k in (1, 2, 3): threading.Thread(target=work, args=(k,), daemon=True).start()\n"
-    for wait in (0.05, 0.1, 0.15):
+    for wait in (0.05, 0.1):
         run_python(script + f"time.sleep({wait})", timeout=20, GRAPE6_LOG="info")
-
-
-def test_full_calls_name_the_client_not_the_pipes():
-    """More than 48 pipes change the results of kira, unless it is named."""
-    (line,) = reports(lines_of(CALL))
-    assert "GRAPE6_CLIENT" in line
-    assert "NPIPES" not in line
-    (line,) = reports(lines_of(CALL, GRAPE6_CLIENT="ph4"))
-    assert line == REPORT.format(1)
 
 
 # ---- the environment ---------------------------------------------------------------
@@ -113,10 +99,7 @@ def test_variables_that_do_not_exist_are_named_once():
         + (f"; GRAPE6_{meant} is" if meant else "")
         for name, meant in nearest.items()
     )
-
-
-def test_nothing_is_said_of_it_without_a_log():
-    assert lines_of("call('g6_open', 0)", log="none", GRAPE6_PRESICION="double") == []
+    assert lines_of(script, log="none", GRAPE6_PRESICION="double") == []
 
 
 def test_variables_that_exist_are_not_named(tmp_path):
