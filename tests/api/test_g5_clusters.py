@@ -1,9 +1,10 @@
 """GRAPE-5's clusters: the MC forms, threads, and what is beside them."""
 
+import numpy as np
 import pytest
 
 import capi
-from grape5 import Board, assert_force, direct, stars, value
+from grape5 import Board, assert_force, direct, multi, stars, value
 from test_faults_host import in_threads
 
 M, XJ = stars(300)
@@ -11,7 +12,8 @@ XI = stars(64, seed=2)[1]
 
 
 def test_clusters_do_not_know_of_each_other(boards):
-    made = [boards() for _ in range(4)]
+    """Any number is one."""
+    made = [boards(), *map(Board, (-1, -(2**31), 2**31 - 1))]
     parts = [slice(60 * k, 60 * k + 60) for k in range(4)]
     eps = [0.01, 0.1, 0.3, 0.7]
     for board, part, e in zip(made, parts, eps, strict=True):
@@ -22,6 +24,8 @@ def test_clusters_do_not_know_of_each_other(boards):
         assert board("run") == 0
     for board, part, e in zip(made, parts, eps, strict=True):
         assert_force(board.get(len(XI)), direct(XI, M[part], XJ[part], e))
+    for board in made[1:]:
+        assert board("close") == 0
 
 
 def test_plain_calls_are_of_cluster_0_and_their_softening_of_all():
@@ -41,7 +45,6 @@ for found in (plain(), first.calculate(x), other.calculate(x), late.calculate(x)
     assert_force(found, direct(x, m, x, 0.2))
 value("g5_set_n", 10)
 assert_force(first.calculate(x), direct(x, m[:10], x[:10], 0.2))
-assert_force(other.calculate(x), direct(x, m, x, 0.2))
 value("g5_set_eps", 50, np.full(50, 0.7))
 other("set_eps_to_all", 0.5)
 assert_force(plain(), direct(x, m[:10], x[:10], 0.7))
@@ -51,14 +54,6 @@ value("g5_set_eps2_to_all", 0.09)
 for found in (other.calculate(x), late.calculate(x)):
     assert_force(found, direct(x, m, x, 0.3))
 """)  # fmt: skip
-
-
-def test_any_number_is_a_cluster():
-    for number in (-1, -(2**31), 23, 2**31 - 1):
-        board = Board(number)
-        board.load(M, XJ)
-        assert_force(board.calculate(XI), direct(XI, M, XJ))
-        assert board("close") == 0
 
 
 def test_a_cluster_is_opened_by_its_first_use_and_closed_with_the_last_that_was_opened():
@@ -81,6 +76,28 @@ value("g5_open"); multi("g5_open", 9); multi("g5_close", 9)
 assert multi("g5_run", 9) == closed
 assert capi_text(9)[1] == "GRAPE-5 cluster 9 was closed; call g5_open again"
 """, GRAPE6_LOG="none")  # fmt: skip
+
+
+def test_clusters_in_turn_as_vtc_uses_them(boards):
+    """Opened without being initialized, twice, and again after they were closed."""
+    boards()  # stays open
+    for _ in range(2):
+        assert (value("g5_open_noinit"), value("g5_open")) == (0, 0)
+        assert value("g5_set_range", -4.0, 4.0, M[0]) == 0
+        for name, *args in ("mj", M), ("xj", XJ):
+            assert value(f"g5_set_{name}", 0, 300, *args) == 0
+        value("g5_set_n", 300), value("g5_set_eps_to_all", 0.1)
+        count = value("g5_get_number_of_pipelines_per_board")
+        first, end = value("g5_get_firstcluster"), value("g5_get_number_of_boards")
+        a, p = np.zeros((64, 3)), np.zeros(64)
+        for k, start in enumerate(range(0, 64, count)):  # i particles go to all boards in turn
+            rows = slice(start, min(start + count, 64))
+            cluster, ni = first + k % end, rows.stop - rows.start
+            assert multi("g5_set_xi", cluster, ni, XI[rows]) == multi("g5_run", cluster) == 0
+            assert multi("g5_get_force", cluster, ni, a[rows], p[rows]) == 0
+        assert_force((0, a, p), direct(XI, M, XJ, 0.1))
+        assert value("g5_close") == 0
+    assert (value("g5_open_noinit"), value("g5_close")) == (0, 0)
 
 
 def test_clusters_of_grape_6_with_the_same_number_are_others(new_session):
@@ -124,32 +141,21 @@ def test_threads_may_each_have_a_cluster_or_share_one(boards):
     in_threads(4, work)
 
 
-def test_the_line_at_close_names_the_cluster():
-    done = capi.run_python("""
-from grape5 import *
-m, x = stars(48)
-board = Board(2)
-board.load(m, x)
-board.calculate(x)
-board("close")
-""", GRAPE6_LOG="info")  # fmt: skip
-    assert "GRAPE-5 cluster 2: 1 force calls, 1 of them full with 48" in done.stderr
-
-
-def test_memory_is_given_back():
+def test_memory_is_given_back_at_close_and_a_line_names_the_cluster():
     """In a process of its own, whose heap nothing else makes larger."""
-    capi.run_python("""
+    done = capi.run_python("""
 from grape5 import *
 m, x = stars(300)
 sizes = []
-for _ in range(40):
+for k in range(40):
     board = Board(60)
     board("set_xmj", 0, 300, x, m)
     board("set_eps", 64, np.ones(64))
     board("set_n", 300)
-    assert board.calculate(x[:64])[0] == 0
+    assert board.calculate(x[:48])[0] == 0
     board("close")
     with open("/proc/self/statm") as statm:
         sizes.append(int(statm.read().split()[0]))
 assert sizes[-1] == sizes[10], sizes
-""")
+""", GRAPE6_LOG="info")  # fmt: skip
+    assert "GRAPE-5 cluster 60: 1 force calls, 1 of them full with 48" in done.stderr

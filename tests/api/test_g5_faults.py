@@ -10,7 +10,12 @@ from grape5 import EPS, assert_force, assert_nan, blank, direct, fortran, multi,
 M, XJ = stars(100)
 XI = stars(20, seed=2)[1]
 EXPECTED = direct(XI, M, XJ)
-ORDER, ARGUMENT, NULL = (CONSTANTS[f"G6X_E_{e}"] for e in ("NO_FIRSTHALF", "ARGUMENT", "NULL"))
+ORDER, ARGUMENT, NULL, ADDRESS, MEMORY, J_NAN, I_NAN, NOT_OPEN, MISMATCH, RANGE = (
+    CONSTANTS[f"G6X_E_{name}"]
+    for name in (
+        "NO_FIRSTHALF ARGUMENT NULL ADDRESS MEMORY J_NAN I_NAN NOT_OPEN MISMATCH RANGE"
+    ).split()
+)
 
 
 @pytest.fixture
@@ -81,27 +86,21 @@ assert_force(force(), direct(x, m, x, 0.2))
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-def test_forces_without_a_run_are_nan(loaded):
+def test_forces_without_a_run_or_of_more_rows_than_were_set_are_nan(loaded):
     assert loaded("run") == ORDER
     assert_nan(loaded.get(20), ORDER)
     assert loaded("set_xi", 20, XI) == 0
     assert_nan(loaded.get(20), ORDER)
     assert loaded.error() == (ORDER, "g5_get_force without g5_run")
     assert loaded("run") == 0
-    assert_force(loaded.get(20), EXPECTED)
-    assert loaded("set_xi", 20, XI) == 0
-    assert_nan(loaded.get(20), ORDER)
-
-
-def test_more_rows_than_were_set_are_refused(loaded):
-    loaded("set_xi", 20, XI)
-    loaded("run")
     a, p = blank(22)
-    assert loaded("get_force", 22, a, p) == CONSTANTS["G6X_E_MISMATCH"]
+    assert loaded("get_force", 22, a, p) == MISMATCH
     assert np.isnan(a[:20]).all()
     assert np.isnan(p[:20]).all()
     assert (a[20:] == capi.UNTOUCHED).all()
     assert_force(loaded.get(20), EXPECTED)
+    assert loaded("set_xi", 20, XI) == 0
+    assert_nan(loaded.get(20), ORDER)
 
 
 # ---- numbers -----------------------------------------------------------------
@@ -116,10 +115,7 @@ def test_a_wrong_softening_is_refused_and_the_old_one_not_used(loaded):
             assert_nan(loaded.calculate(XI), ARGUMENT)
             loaded("set_eps_to_all", EPS)
             assert_force(loaded.calculate(XI), EXPECTED)
-
-
-def test_a_wrong_softening_of_an_i_particle_makes_nan(loaded):
-    for wrong in (-0.1, np.nan, np.inf):
+    for wrong in (-0.1, np.nan, np.inf):  # of one i particle
         found = blank(20)
         code = loaded("calculate_force_on_xe", XI, np.r_[np.ones(19), wrong], *found, 20)
         assert_nan((code, *found), ARGUMENT)
@@ -129,12 +125,10 @@ def test_a_wrong_softening_of_an_i_particle_makes_nan(loaded):
 
 def test_what_is_counted_wrongly_is_refused(loaded):
     """Negative, or beyond what an int counts; nothing is legal."""
-    memory = CONSTANTS["G6X_E_MEMORY"]
     for code, name, *args in [
         (ARGUMENT, "set_xmj", 0, -1, XJ, M), (ARGUMENT, "set_xj", 0, -1, XJ),
         (ARGUMENT, "set_mj", 0, -5, M), (ARGUMENT, "set_jp", 0, -1, M, XJ),
-        (CONSTANTS["G6X_E_ADDRESS"], "set_xmj", -1, 100, XJ, M),
-        (memory, "set_xmj", 2**31 - 50, 100, XJ, M),
+        (ADDRESS, "set_xmj", -1, 100, XJ, M), (MEMORY, "set_xmj", 2**31 - 50, 100, XJ, M),
         (ARGUMENT, "set_eps", -1, M), (0, "set_eps_to_all", EPS),
         (ARGUMENT, "set_xi", -1, XI), (ORDER, "run"), (ARGUMENT, "get_force", -1, *blank(1)),
         (ARGUMENT, "calculate_force_on_x", XI, *blank(1), -1),
@@ -144,7 +138,7 @@ def test_what_is_counted_wrongly_is_refused(loaded):
     ]:  # fmt: skip
         assert loaded(name, *args) == code, (name, *args)
     assert_force(loaded.calculate(XI), EXPECTED)
-    for n, first, second in (-1, ARGUMENT, ARGUMENT), (2**31 - 1, 0, memory):
+    for n, first, second in (-1, ARGUMENT, ARGUMENT), (2**31 - 1, 0, MEMORY):
         assert loaded("set_n", n) == first
         assert_nan(loaded.calculate(XI), second)
     assert loaded("set_n", 100) == 0
@@ -152,46 +146,37 @@ def test_what_is_counted_wrongly_is_refused(loaded):
 
 
 @pytest.mark.parametrize("half", ["x", "m"])
-def test_a_bad_j_particle_makes_nan_until_it_is_sent_again(loaded, half):
-    halves, wrong = {"x": XJ.copy(), "m": M.copy()}, CONSTANTS["G6X_E_J_NAN"]
+def test_a_bad_j_particle_or_half_of_one_makes_nan_until_it_is_sent(loaded, half):
+    halves, good = {"x": XJ.copy(), "m": M.copy()}, {"x": XJ, "m": M}
     halves[half][7] = np.nan if half == "x" else np.inf
-    assert loaded("set_xmj", 0, 100, *halves.values()) == wrong
+    assert loaded("set_xmj", 0, 100, *halves.values()) == J_NAN
     assert "address 7" in loaded.error()[1]
-    assert_nan(loaded.calculate(XI), wrong)
+    assert_nan(loaded.calculate(XI), J_NAN)
     loaded("set_n", 7)
     assert_force(loaded.calculate(XI), direct(XI, M[:7], XJ[:7]))
     loaded("set_n", 100)
-    good = {"x": ("set_xj", 0, 100, XJ), "m": ("set_mj", 0, 100, M)}
-    assert loaded(*good.pop("m" if half == "x" else "x")) == 0  # the half that was good
-    assert_nan(loaded.calculate(XI), wrong)
-    assert loaded(*good[half]) == 0
+    other = "m" if half == "x" else "x"
+    assert loaded(f"set_{other}j", 0, 100, good[other]) == 0  # the half that was good
+    assert_nan(loaded.calculate(XI), J_NAN)
+    assert loaded(f"set_{half}j", 0, 100, good[half]) == 0
     assert_force(loaded.calculate(XI), EXPECTED)
-
-
-@pytest.mark.parametrize("half", ["x", "m"])
-def test_half_a_particle_makes_nan(loaded, half):
-    sent = ("set_xj", 100, 5, XJ) if half == "x" else ("set_mj", 100, 5, M)
-    assert loaded(*sent) == 0
+    assert loaded(f"set_{half}j", 100, 5, good[half]) == 0
     assert_force(loaded.calculate(XI), EXPECTED)
     loaded("set_n", 105)
-    assert_nan(loaded.calculate(XI), CONSTANTS["G6X_E_J_NAN"])
+    assert_nan(loaded.calculate(XI), J_NAN)
     assert "address 100 " in loaded.error()[1]
     assert "lacks" in loaded.error()[1]
 
 
 def test_a_bad_i_particle_spoils_its_own_row(loaded):
-    x = XI.copy()
+    x, good = XI.copy(), np.arange(20) != 3
     x[3, 2] = np.nan
-    bad = CONSTANTS["G6X_E_I_NAN"]
-    good = np.arange(20) != 3
     loaded("set_xi", 20, x)
-    assert loaded("run") == bad
+    assert loaded("run") == I_NAN
     assert loaded.error()[1].startswith("NaN or Inf in i particle 3 ")
-    for code, a, p in (loaded.get(20), loaded.calculate(x)):
-        assert_force((code, a[good], p[good]), EXPECTED.of(good), code=bad)
+    for code, a, p in (loaded.get(20), loaded.calculate(x), loaded.in_pieces(x, 5)):
+        assert_force((code, a[good], p[good]), EXPECTED.of(good), code=I_NAN)
         assert np.isnan([*a[3], p[3]]).all()
-    code, a, p = loaded.in_pieces(x, 5)
-    assert_force((code, a[good], p[good]), EXPECTED.of(good), code=bad)
 
 
 def test_a_force_beyond_a_double_is_told(loaded):
@@ -199,7 +184,7 @@ def test_a_force_beyond_a_double_is_told(loaded):
     loaded("set_xj", 0, 1, XI)
     loaded("set_eps_to_all", 1e-6)
     code, a, p = loaded.calculate(XI[:2] + np.array([[1e-6, 0, 0], [0, 0, 0]]))
-    assert loaded.error()[0] == code == CONSTANTS["G6X_E_RANGE"]
+    assert loaded.error()[0] == code == RANGE
     assert loaded.error()[1].startswith("the force on particle 0 ")
     assert np.isnan(p[0])
     assert np.isfinite(a[1]).all()
@@ -254,7 +239,7 @@ def test_an_open_of_named_devices_takes_a_list(boards):
         assert call("g5_open_special", 1, np.zeros(1)) == 0
         assert multi("g5_set_n", 0, 5) == 0
         assert value("g5_close") == 0
-        assert value("g5_set_n", 5) == CONSTANTS["G6X_E_NOT_OPEN"]
+        assert value("g5_set_n", 5) == NOT_OPEN
     assert fortran("g5_open_special", None, np.zeros(1)) == NULL
 
 
