@@ -9,13 +9,15 @@ import on_ranks
 
 SCRIPT = """
 import hashlib
-from grape6py import Grape6, errors, plummer
+import fake_arrays
+from grape6py import Grape6, Hermite, errors, plummer
 N = 4200
 MASS, POS, VEL = plummer(N, seed=5)
 FAKE_GPU = ctypes.CDLL(os.environ["GRAPE6_TEST_FAKE_GPU"])
+cupy = sys.modules["cupy"] = fake_arrays.Module()
 
 def filled(precision):
-    grape = Grape6(backend="cuda", precision=precision)
+    grape = Grape6(precision=precision)
     grape.set_particles(MASS, POS, VEL, acc=-POS)
     return grape
 
@@ -23,149 +25,101 @@ def digest(*forces):
     hashed = hashlib.sha256()
     for part in forces:
         for array in [*part[:5], *(part.neighbours or [])]:
-            hashed.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+            hashed.update(b"" if array is None else array.tobytes())
     return hashed.hexdigest()
+
+def fail(call):
+    FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
 """
 
 # Steps of blocks and of all, with particles that move in between, lists, and a close pair.
 STEPS = """
-found = []
-with filled({mode!r}) as grape:
-    print(grape.backend)
-    rng = np.random.default_rng(6)
-    for step in range(2):
-        found.append(grape.forces(nn=True, time=step / 64, eps=0.01 * (step % 2)))
-        moved = rng.choice(N, 50, replace=False)
-        grape.set_particles(MASS[moved], POS[moved] * 1.01, VEL[moved], address=moved,
-                            time=step / 64)
-        rows = np.arange(step, step + 90)
-        found.append(grape.forces(POS[rows], VEL[rows], rows, nn=True, h=0.05))
-    for close in (False, True):
-        if close:
-            POS[4077] = POS[5] + 1e-15
-        grape.set_particles(MASS, POS, VEL)
-        found.append(grape.forces())  # rows are handed over while others are being summed
-        found.append(grape.forces(nn=True))
-        found.append(grape.forces(POS[:77], VEL[:77], np.arange(77), nn=True))
-print(digest(*found))
+for mode in {modes!r}.split():
+    MASS, POS, VEL = plummer(N, seed=5)
+    with filled(mode) as grape:
+        found, rng = [], np.random.default_rng(6)
+        for step in range(2):
+            found.append(grape.forces(nn=True, time=step / 64, eps=0.01 * (step % 2)))
+            moved = rng.choice(N, 50, replace=False)
+            grape.set_particles(MASS[moved], POS[moved] * 1.01, VEL[moved], address=moved,
+                                time=step / 64)
+            rows = np.arange(step, step + 90)
+            found.append(grape.forces(POS[rows], VEL[rows], rows, nn=True, h=0.05))
+        for close in (False, True):
+            if close:
+                POS[4077] = POS[5] + 1e-15
+            grape.set_particles(MASS, POS, VEL)
+            found.append(grape.forces())  # rows are handed over while others are being summed
+            found.append(grape.forces(nn=True))
+            found.append(grape.forces(POS[:77], VEL[:77], np.arange(77), nn=True))
+        print(grape.backend, mode, digest(*found), sep="; ")
 """
 
 
 @pytest.fixture(scope="module")
-def run(fake_gpu, library_of):
-    """What a script prints, by lines, with the library that reads variables for tests."""
-    made = {
-        "GRAPE6_TEST_FAKE_GPU": str(fake_gpu),
-        "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
-    }
-    made["GRAPE6_TEST_GPU_THRESHOLD"] = "100000"  # pairs; truly some ten millions
+def settings(fake_gpu, library_of):
+    """Environment of a process with the library that reads variables for tests."""
+    return {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_BACKEND": "cuda",
+            "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
+            "GRAPE6_TEST_GPU_THRESHOLD": "100000"}  # fmt: skip  # pairs; truly some ten millions
+
+
+@pytest.fixture(scope="module")
+def run(settings):
+    """What a script prints, by lines."""
 
     def run(script, devices, **env):
-        env = made | {"GRAPE6_DEVICES": devices} | env
-        return capi.run_python(SCRIPT + script, timeout=300, **env).stdout.split("\n")
+        env = settings | {"GRAPE6_DEVICES": devices} | env
+        return capi.run_python(SCRIPT + script, timeout=300, **env).stdout.splitlines()
 
     return run
 
 
 @pytest.fixture(scope="module")
 def on_one(run):
-    return {mode: run(STEPS.format(mode=mode), "0")[1] for mode in capi.MODES}
+    return run(STEPS.format(modes="grape double single"), "0")
 
 
-def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, mode):
-    name, bits, _ = run(STEPS.format(mode=mode), "0,1,2,3,4")
-    assert name.endswith(", 5 of them")
-    assert bits == on_one[mode]
-
-
-def test_bits_of_rows_that_are_merged_while_devices_work(run, on_one):
-    found = run(STEPS.format(mode="grape"), "0,1,2", GRAPE6_TEST_MERGES_EARLY="1")
-    assert found[1] == on_one["grape"]
-
-
-def test_small_calls_are_one_devices(run, on_one):
-    name, bits, _ = run(STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_GPU_THRESHOLD="10000000")
-    assert name.endswith("2 of them")
-    assert bits == on_one["grape"]
+@pytest.mark.parametrize(("modes", "devices", "env"), [
+    ("grape double single", "0,1,2,3,4", {}),
+    pytest.param("grape", "0,1,2", {"GRAPE6_TEST_MERGES_EARLY": "1"}, id="merged-meanwhile"),
+    pytest.param("grape", "0,1", {"GRAPE6_TEST_GPU_THRESHOLD": "10000000"}, id="small-calls"),
+])  # fmt: skip
+def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, modes, devices, env):
+    found = run(STEPS.format(modes=modes), devices, **env)
+    for line, one in zip(found, on_one[: len(modes.split())], strict=True):
+        assert line.split("; ")[1:] == one.split("; ")[1:]
+        assert line.partition("; ")[0].endswith(f", {devices.count(',') + 1} of them")
 
 
 def test_a_rank_of_mpi_takes_its_own_device(run):
-    name, _ = run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1")
-    assert name == "cuda stand-in for a GPU"
+    assert run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1") == [
+        "cuda stand-in for a GPU"
+    ]
 
 
-def test_row02_other_devices_go_on(run):
-    """Whichever driver call fails: the forces are right, or the first device has failed."""
-    outcomes = run("""
-SOME = POS[:500], VEL[:500], np.arange(500)
-with filled("grape") as grape:
-    expected = digest(grape.forces(*SOME, nn=True, time=0.5))
-for call in range(1, 60):
-    with filled("grape") as grape:
-        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
-        try:
-            found = digest(grape.forces(*SOME, nn=True, time=0.5))
-            print(grape.backend[-9:], found == expected)
-        except errors.BackendError as error:
-            print("lost" if "not used any more" in str(error) else error)
-        FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
-""", "0,1,2")  # fmt: skip
-    assert set(outcomes) <= {"2 of them True", "3 of them True", "lost", ""}
-    assert outcomes.count("2 of them True") > 3
-    assert "lost" in outcomes  # how often depends on which thread calls first
-    assert outcomes.count("3 of them True") > 3  # there are not that many calls
-
-
-def test_partial_sums_are_those_of_all_devices(run, mode):
-    """Asked for once or twice, before the results or after, and with a pair left to the host."""
-    script = f"""
+# Each is run with one device and with three.
+SAME = {
+    # Asked for once or twice, before the results or after, and with a pair left to the host.
+    "partial-sums": """
 POS[77] = POS[5] + 1e-15
 INDEX = np.arange(N, dtype=np.int32)
-with filled({mode!r}) as grape:
-    grape.set_particles(MASS, POS, VEL)
-    forces, found = grape.forces(POS[:90], VEL[:90], INDEX[:90]), []
-    cluster = grape._board.cluster
-    for _ in range(2):
-        words = np.zeros((90, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-        assert call("g6x_get_partial", cluster, 90, words) == 0
-        found.append(words.tobytes())
-    assert found[0] == found[1]
-    acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)
-    assert call("g6x_from_partial", 90, words, acc, jerk, pot) == 0
-    assert np.array_equal(acc, forces.acc) and np.array_equal(pot, forces.pot)
-    print(hashlib.sha256(found[0]).hexdigest())
-"""
-    assert run(script, "0") == run(script, "0,1,2")
-
-
-def test_a_host_that_keeps_pythons_lock_is_not_held_up(run):
-    """An extension module (f2py's, say) that calls the library and does not release the lock."""
-    script = """
-library = ctypes.PyDLL(os.environ["GRAPE6_TEST_LIBRARY"])
-def pointer(array):
-    return ctypes.c_void_p(array.ctypes.data)
-number = ctypes.c_double
-assert library.g6_open(5) == 0
-zero = np.zeros(3)
-for i in range(N):
-    library.g6_set_j_particle(5, i, i, number(0), number(0), number(MASS[i]), pointer(zero),
-                              pointer(zero), pointer(zero), pointer(VEL[i]), pointer(POS[i]))
-index, h2 = np.arange(90, dtype=np.int32), np.zeros(90)
-acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)
-start = [5, N, 90, pointer(index), pointer(POS), pointer(VEL)]
-assert library.g6calc_firsthalf(*start, pointer(acc), pointer(jerk), pointer(pot), number(0),
-                                pointer(h2)) == 0
-assert library.g6calc_lasthalf(*start, number(0), pointer(h2), pointer(acc), pointer(jerk),
-                               pointer(pot)) == 0
-with filled("grape") as grape:
-    print(np.array_equal(acc, grape.forces(POS[:90], VEL[:90], index).acc))
-"""
-    assert run(script, "0,1", GRAPE6_BACKEND="cuda")[0] == "True"
-
-
-def test_nearest_neighbours_after_the_lists_of_a_call_without_them(run):
-    """The lists are the first device's alone; what is asked for then is again that of all."""
-    script = """
+for mode in ("grape", "double", "single"):
+    with filled(mode) as grape:
+        grape.set_particles(MASS, POS, VEL)
+        forces, found = grape.forces(POS[:90], VEL[:90], INDEX[:90]), []
+        for _ in range(2):
+            words = np.zeros((90, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
+            assert call("g6x_get_partial", grape._board.cluster, 90, words) == 0
+            found.append(words.tobytes())
+        assert found[0] == found[1]
+        acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)
+        assert call("g6x_from_partial", 90, words, acc, jerk, pot) == 0
+        assert np.array_equal(acc, forces.acc) and np.array_equal(pot, forces.pot)
+        print(hashlib.sha256(found[0]).hexdigest())
+""",
+    # The lists are the first device's alone; what is asked for then is again that of all.
+    "nearest-after-lists-of-a-call-without": """
 session = Session(5)
 for i in range(N):
     session.put(i, i, MASS[i], POS[i], VEL[i])
@@ -178,10 +132,57 @@ listed = session.neighbours(3)
 found = session.last(*arguments)
 assert np.array_equal(plain.acc, found.acc)
 print(hashlib.sha256(found.bits() + found.nearest.tobytes() + repr(listed).encode()).hexdigest())
-"""
-    on_one, on_three = (run(script, d, GRAPE6_BACKEND="cuda") for d in ("0", "0,1,2"))
-    assert on_one == on_three
-    assert len(on_one[0]) == 64
+""",
+    # Calls that are shared go by the host, with NaN rows, nearest neighbours and lists.
+    "arrays-of-the-first-device": """
+rows = np.arange(90, dtype=np.int32)
+with filled("grape") as grape:
+    number = grape._board.option("DEVICE")
+    given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
+    for more in (dict(nn=True), dict(h=0.05, eps=0.01), dict()):
+        print(digest(grape.forces(*given, **more)))
+    given[0].memory[3, 1] = np.nan
+    try:
+        grape.forces(*given)
+    except errors.NotFiniteError as error:
+        print(error)
+""",
+    "an-integration-on-the-first-device": """
+cluster = Hermite(*plummer(2500, seed=3), eps=0.01)
+cluster.evolve(1 / 256)
+assert type(cluster._blocks.bodies).__name__ == "DeviceArrays"
+print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
+""",
+}
+
+
+@pytest.mark.parametrize("script", SAME.values(), ids=SAME)
+def test_three_devices_give_what_one_gives(run, script):
+    found = run(script, "0")
+    assert found == run(script, "0,1,2")
+    assert any(len(word) == 64 for line in found for word in line.split())
+
+
+def test_row02_other_devices_go_on(run):
+    """Whichever driver call fails: the forces are right, or the first device has failed."""
+    outcomes = run("""
+SOME = POS[:500], VEL[:500], np.arange(500)
+with filled("grape") as grape:
+    expected = digest(grape.forces(*SOME, nn=True, time=0.5))
+for call in range(1, 60):
+    with filled("grape") as grape:
+        fail(call)
+        try:
+            found = digest(grape.forces(*SOME, nn=True, time=0.5))
+            print(grape.backend[-9:], found == expected)
+        except errors.BackendError as error:
+            print("lost" if "not used any more" in str(error) else error)
+        fail(0)
+""", "0,1,2")  # fmt: skip
+    assert set(outcomes) <= {"2 of them True", "3 of them True", "lost"}
+    assert outcomes.count("2 of them True") > 3
+    assert "lost" in outcomes  # how often depends on which thread calls first
+    assert outcomes.count("3 of them True") > 3  # there are not that many calls
 
 
 def test_row02_devices_that_are_left_follow_the_particles(run):
@@ -205,52 +206,58 @@ for use in range(1, 16):
         error = np.abs(found.pot / expected.pot - 1).max()
         print(grape.backend[-9:], bool(error < 1e-5))
 """, "0,1,2")  # fmt: skip
-    assert set(outcomes) == {"2 of them True", "3 of them True", ""}
+    assert set(outcomes) == {"2 of them True", "3 of them True"}
 
 
-ARRAYS = """
-import fake_arrays
-cupy = sys.modules["cupy"] = fake_arrays.Module()
-"""
-
-
-def test_arrays_of_the_first_device(run):
-    """Calls that are shared go by the host, with NaN rows, nearest neighbours and lists."""
-    script = f"""{ARRAYS}
+def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
+    script = """
 rows = np.arange(90, dtype=np.int32)
+outcomes = set()
+for call in range(1, 40):
+    with Grape6() as grape:
+        grape._board.prepare_for(0, 0)
+        number = grape._board.option("DEVICE")
+        given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
+        grape.set_particles(MASS, POS, VEL)
+        fail(call)
+        try:
+            found = grape.forces(*given)
+            outcomes.add("found")
+            assert np.isfinite(found.acc.memory).all()
+        except errors.BackendError as error:
+            outcomes.add("failed")
+            assert "fail" in str(error), error
+        fail(0)
+        assert np.isfinite(grape.forces(*given).acc.memory).all()
+print(*sorted(outcomes))
+"""
+    assert run(script, "0,1,2", GRAPE6_BACKEND="auto") == ["failed found"]
+
+
+def test_a_host_that_keeps_pythons_lock_is_not_held_up(run):
+    """An extension module (f2py's, say) that calls the library and does not release the lock."""
+    script = """
+library = ctypes.PyDLL(os.environ["GRAPE6_TEST_LIBRARY"])
+session = Session(5)
+for i in range(N):
+    session.put(i, i, MASS[i], POS[i], VEL[i])
+index, out = np.arange(90, dtype=np.int32), Force.blank(90)
+found = {name: function(library, name, SIGNATURES[name])
+         for name in ("g6calc_firsthalf", "g6calc_lasthalf")}
+zero3, zero, start = np.zeros((90, 3)), np.zeros(90), [5, N, 90, index, POS, VEL]
+for name, more in (("g6calc_firsthalf", [zero3, zero3, zero, 0.0, zero]),
+                   ("g6calc_lasthalf", [0.0, zero, out.acc, out.jerk, out.pot])):
+    assert found[name](*map(pointer, start + more)) == 0
 with filled("grape") as grape:
-    number = grape._board.option("DEVICE")
-    given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
-    for more in (dict(nn=True), dict(h=0.05, eps=0.01), dict()):
-        found = grape.forces(*given, **more)
-        arrays = [a.memory for a in found[:5] if a is not None]
-        lists = [a.memory for a in found.neighbours or []]
-        print(hashlib.sha256(b"".join(a.tobytes() for a in arrays + lists)).hexdigest())
-    given[0].memory[3, 1] = np.nan
-    try:
-        grape.forces(*given)
-    except errors.NotFiniteError as error:
-        print(error)
+    print(np.array_equal(out.acc, grape.forces(POS[:90], VEL[:90], index).acc))
 """
-    assert run(script, "0") == run(script, "0,1,2")
+    assert run(script, "0,1") == ["True"]
 
 
-def test_bodies_of_an_integration_are_on_the_first_device(run):
-    script = f"""{ARRAYS}
-from grape6py import Hermite
-cluster = Hermite(*plummer(2500, seed=3), eps=0.01, backend="cuda")
-cluster.evolve(1 / 256)
-assert type(cluster._blocks.bodies).__name__ == "DeviceArrays"
-print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
-"""
-    assert run(script, "0") == run(script, "0,1,2")
-
-
-def test_ranks_of_mpi_have_all_bodies_on_their_devices(run, fake_gpu, library_of):
+def test_ranks_of_mpi_have_all_bodies_on_their_devices(run, settings):
     """A run, a look at all bodies, a change, a field as function, an event, and a stop."""
-    script = f"""{ARRAYS}
+    script = """
 from mpi4py import MPI
-from grape6py import Hermite
 from grape6py.events import Escape
 comm = MPI.COMM_WORLD if len(sys.argv) > 1 else None
 rank = comm.rank if comm else 0
@@ -273,53 +280,25 @@ seen += [other.pos, other.steps]
 if rank == 0:
     print(hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in seen)).hexdigest())
 """
-    alone = run(script, "0,1")[0]
-    environment = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_DEVICES": "0,1",
-                   "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}  # fmt: skip
-    done = on_ranks.run(2, "-c", capi.PRELUDE + SCRIPT + script, "ranks", environment=environment)
-    assert done.stdout.split() == [alone], done.stderr
-
-
-def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
-    script = f"""{ARRAYS}
-rows = np.arange(90, dtype=np.int32)
-outcomes = set()
-for call in range(1, 40):
-    with Grape6() as grape:
-        grape._board.prepare_for(0, 0)
-        number = grape._board.option("DEVICE")
-        given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
-        grape.set_particles(MASS, POS, VEL)
-        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
-        try:
-            found = grape.forces(*given)
-            outcomes.add("found")
-            assert np.isfinite(found.acc.memory).all()
-        except errors.BackendError as error:
-            outcomes.add("failed")
-            assert "fail" in str(error), error
-        FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
-        assert np.isfinite(grape.forces(*given).acc.memory).all()
-print(*sorted(outcomes))
-"""
-    assert run(script, "0,1,2", GRAPE6_BACKEND="auto")[0] == "failed found"
+    alone = run(script, "0,1")
+    done = on_ranks.run(2, "-c", capi.PRELUDE + SCRIPT + script, "ranks",
+                        environment=settings | {"GRAPE6_DEVICES": "0,1"})  # fmt: skip
+    assert done.stdout.split() == alone, done.stderr
 
 
 def test_no_targets_are_no_call_to_share(run):
     """Though the prediction of many particles alone would be worth it."""
-    script = f"""{ARRAYS}
+    script = """
 with filled("grape") as grape:
-    number = grape._board.option("DEVICE")
-    none = cupy.on(number, np.zeros((0, 3)))
+    none = cupy.on(grape._board.option("DEVICE"), np.zeros((0, 3)))
     print(len(grape.forces(np.zeros((0, 3))).pot), len(grape.forces(none).pot.memory))
 """
-    assert run(script, "0,1", GRAPE6_TEST_GPU_THRESHOLD="1000")[0] == "0 0"
+    assert run(script, "0,1", GRAPE6_TEST_GPU_THRESHOLD="1000") == ["0 0"]
 
 
 def test_leapfrogs_of_arrays_compute_where_these_lie(run):
     """Though sessions take turns of the devices."""
     script = """
-import fake_arrays
 import pytest
 from grape6py import Leapfrog
 from grape6py.cuda.tree import device_tree
@@ -331,7 +310,7 @@ made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backe
         for _ in range(3)]
 print(*(galaxy.pos.device.id for galaxy in made))
 """
-    assert run(script, "0,1") == ["0 0 0", ""]
+    assert run(script, "0,1") == ["0 0 0"]
 
 
 def test_a_session_that_is_forgotten_while_another_opens_is_closed_after_that(run):
@@ -353,4 +332,4 @@ fake_device.Device.kernels = kernels
 with filled("double") as other:
     print(other.forces().pot.max() < 0, number in cluster._released_ids, cluster._forgotten)
 """, "0")  # fmt: skip
-    assert (lines[0], lines[-2]) == ("deque([1000000])", "True True deque([])")
+    assert (lines[0], lines[-1]) == ("deque([1000000])", "True True deque([])")

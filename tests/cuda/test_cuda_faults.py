@@ -1,93 +1,178 @@
-"""Faults of the CUDA backend: no memory, a GPU that is lost, a fork.
-
-Those named test_auto_... are run with the backend auto, the others with cuda.
+"""Faults of the CUDA backend: no memory, a GPU that is lost, a fork. If CUDA was asked for the call
+is refused; with the backend auto the CPU goes on, with the bits of its own.
 """
 
+import contextlib
+import functools
 import os
 import signal
+from unittest import mock
 
 import numpy as np
 import pytest
 
+import backends
 import capi
-import fake_device
-from fake_device import driver, fail
+from fake_device import Device, driver, fail
 from grape6py._lib import codes
-from on_gpu import SOURCE, TIME, N, V, X, bits, fill, on_gpu, run
+from on_gpu import TIME, bits, fill, on_gpu
 from particles import cloud
-from walking import by_copies, by_numbers, by_pointers, random_walks
+from walking import FORMS, Flight, by_numbers, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 
 DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = (
     capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK", "RUNTIME")
 )
-NO_MEMORY = codes.from_code(DEVICE_MEMORY, "the device is out of memory: a test says so")
-NEVER = 1 << 40
+N = 700
+SOURCE = cloud(N, seed=71, moving=True)
+X, V = (a.astype(float) for a in SOURCE.at(TIME))
+FEW, MANY = np.arange(40), np.arange(900) % N
 
 
-# ---- faults: asked for --------------------------------------------------------------------
+def arguments(rows):
+    return N, X[rows], V[rows], SOURCE.index[rows], 1e-6
 
 
-def refuse_memory(monkeypatch, fits):
-    """Allocations fail unless `fits(size)`."""
-    allocate = fake_device.Device.allocate
+@contextlib.contextmanager
+def failing(name, code, words, is_wrong):
+    """A method of the device raises where `is_wrong(*arguments)`."""
+    method = getattr(Device, name)
 
-    def checked(self, pinned, size):
-        if not fits(size):
-            raise NO_MEMORY
-        return allocate(self, pinned, size)
+    def checked(self, *given):
+        if is_wrong(*given):
+            raise codes.from_code(code, words)
+        return method(self, *given)
 
-    monkeypatch.setattr(fake_device.Device, "allocate", checked)
-
-
-def assert_refused(found, code):
-    assert found.code == code
-    for name in ("acc", "jerk", "pot"):
-        assert np.isnan(getattr(found, name)).all()
+    with mock.patch.object(Device, name, checked):
+        yield
 
 
-def test_row01_no_memory_at_open(monkeypatch):
-    refuse_memory(monkeypatch, lambda size: False)
-    assert capi.call("g6_open", 77) == DEVICE_MEMORY
-    assert "out of memory" in capi.text("g6x_last_error", 77)[1]
-    monkeypatch.undo()
+@contextlib.contextmanager
+def no_memory(number=None):
+    """The allocation of this number fails, or each; gives the numbers of all."""
+    asked = []
+
+    def fails(*_):
+        asked.append(len(asked) + 1)
+        return number in (None, asked[-1])
+
+    with failing("allocate", DEVICE_MEMORY, "the device is out of memory: a test says so", fails):
+        yield asked
+
+
+def no_kernels(beginning):
+    """Those whose names begin so do not compile."""
+    words = f"the kernels do not compile: {beginning}"
+    return failing("kernels", RUNTIME, words,
+                   lambda _, names: any(n.startswith(beginning) for n in names))  # fmt: skip
+
+
+@contextlib.contextmanager
+def lost(number):
+    """From this call of the driver on."""
+    fail(number, for_ever=False)
+    yield
+    fail(0)
+
+
+# ---- whatever fails ------------------------------------------------------------------------
+
+
+def steps(session):
+    """What a client does: code, and bits or whether there are but NaNs, of each."""
+    for rows in (FEW, MANY):
+        found = session.force(*arguments(rows), h2=0.1)
+        is_nan = all(np.isnan(a).all() for a in (found.acc, found.jerk, found.pot))
+        yield found.code, is_nan if found.code else bits(found)
+        code, _, listed = session.neighbours(3)
+        yield code, bool(code) or listed
+    words = np.zeros((len(FEW), capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
+    first = session.first(*arguments(FEW))
+    code = first or capi.call("g6x_get_partial", session.cluster, len(FEW), words)
+    yield code, bool(code) or words.tobytes()
+
+
+@functools.cache
+def right(mode, backend):
+    """Without a fault. The device's are the same in auto."""
+    with backends.chosen("cpu") if backend == "cpu" else contextlib.nullcontext():
+        session = capi.Session(900, precision=mode)
+        found = [*steps(fill(session, SOURCE))]
+        session.close()
+    return found
+
+
+FAULTS = {f"row01-{n}": (DEVICE_MEMORY, lambda n=n: no_memory(n)) for n in range(1, 14)}
+FAULTS |= {f"row02-{n}": (DEVICE_LOST, lambda n=n: lost(n)) for n in range(1, 15)}
+FAULTS |= {f"row04-{n}": (RUNTIME, lambda: no_kernels("middle")) for n in range(1, 4)}
+MODES = [*capi.MODES] * len(FAULTS)
+
+
+@pytest.mark.backends("cuda auto")
+@pytest.mark.parametrize(("fault", "mode"), [*zip(FAULTS, MODES, strict=False)])
+def test_calls_are_refused_or_the_cpu_goes_on_and_all_others_are_right(make, on_backend, fault,
+                                                                       mode):  # fmt: skip
+    session, other, on_device = make(SOURCE), make(SOURCE), right(mode, "cuda")
+    code, broken = FAULTS[fault]
+    was_on_gpu, refused = True, 0
+    with broken() as asked:
+        session.put_cloud(SOURCE)
+        session.set_ti(TIME)
+        for found, here, there in zip(steps(session), on_device, right(mode, "cpu"), strict=True):
+            if on_backend == "auto":
+                assert was_on_gpu or not on_gpu(session)
+                was_on_gpu = on_gpu(session)
+                assert found == (here if was_on_gpu else there)
+            elif found[0] or (refused and code == DEVICE_LOST):
+                assert found == (code, True)
+                assert session.error()[0] == code
+                refused += 1
+            else:
+                assert found == here
+    struck = asked is None or int(fault.partition("-")[2]) in asked
+    assert struck == (not was_on_gpu if on_backend == "auto" else refused > 0)
+    assert code != DEVICE_LOST or on_backend == "auto" or "not used any more" in session.error()[1]
+    assert [*steps(other)] == on_device
+    if on_backend == "cuda" and code != DEVICE_LOST:
+        assert [*steps(session)] == on_device
+
+
+# ---- no memory, no kernels -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "code", "words"), [
+    (no_memory, DEVICE_MEMORY, "out of memory"),
+    (lambda: no_kernels("predict"), RUNTIME, "do not compile"),
+], ids=["row01", "row04"])  # fmt: skip
+def test_an_open_that_fails(fault, code, words):
+    with fault():
+        assert capi.call("g6_open", 77) == code
+        assert words in capi.text("g6x_last_error", 77)[1]
     assert capi.call("g6_open", 77) == 0
     assert capi.call("g6_close", 77) == 0
 
 
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_row01_no_memory_at_growth(make, monkeypatch, rows):
-    session = make()
-    expected = bits(run(session, rows))
-    more = SOURCE.take(np.r_[0:N, 0:N])
-    more.index[:] = np.arange(2 * N)
+@pytest.mark.backends("auto")
+def test_auto_row01_no_memory_at_open(mode, new_session):
+    with no_memory():
+        session = new_session(precision=mode)
+        assert not on_gpu(session)
+        assert [*steps(fill(session, SOURCE))] == right(mode, "cpu")
+
+
+def test_row01_no_memory_at_growth(make, mode):
+    session = make(SOURCE)
+    more = SOURCE.take(np.arange(8 * N) % N)
+    more.index[:] = np.arange(8 * N)
     assert session.put_cloud(more) == 0
-    refuse_memory(monkeypatch, lambda size: False)
-    assert_refused(session.force(2 * N, X[rows], V[rows]), DEVICE_MEMORY)
-    assert_refused(session.force(2 * N, X[rows], V[rows]), DEVICE_MEMORY)
-    monkeypatch.undo()
+    with no_memory():
+        for rows in (FEW, MANY):
+            found = session.force(8 * N, *arguments(rows)[1:])
+            assert found.code == DEVICE_MEMORY
+            assert np.isnan(found.acc).all()
     assert session.put_cloud(SOURCE) == 0
-    assert bits(run(session, rows)) == expected
-
-
-@pytest.mark.parametrize("n", range(1, 14))
-def test_row01_the_nth_allocation_fails(new_session, monkeypatch, n):
-    """Whichever it is, the call is refused, and the next one is right."""
-    count = iter(range(1, NEVER))
-    with monkeypatch.context() as patch:
-        session = new_session()
-        refuse_memory(patch, lambda size: next(count) != n)
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
-        found = session.force(N, X[:300], V[:300], SOURCE.index[:300], eps2=1e-6, h2=0.1)
-        if not found.code:
-            listed = session.neighbours(0)[0]
-            assert next(count) <= n or listed == DEVICE_MEMORY
-        else:
-            assert_refused(found, DEVICE_MEMORY)
-    fresh = fill(new_session())
-    assert bits(run(session, slice(0, 300))) == bits(run(fresh, slice(0, 300)))
+    assert [*steps(session)] == right(mode, "cuda")
 
 
 @pytest.fixture(scope="module")
@@ -100,235 +185,99 @@ def walks():
     return jobs, expected
 
 
-@pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
-@pytest.mark.parametrize("n", range(1, 15))
-def test_row01_the_nth_allocation_of_walks_fails(new_session, monkeypatch, walks, n, form):
-    (jobs, expected), session = walks, new_session()
-    count, refused = iter(range(1, NEVER)), 0
-    with monkeypatch.context() as patch:
-        refuse_memory(patch, lambda size: next(count) != n)
-        for job in jobs:
-            found = form(session, job)
-            refused += found.code != 0
-            if found.code:
-                assert found.code == session.error()[0] == DEVICE_MEMORY
-                assert np.isnan(found.acc).all()
-                assert np.isnan(found.pot).all()
-    assert refused == (next(count) > n)
-    assert [form(session, job).bits() for job in jobs] == expected
+@pytest.mark.full
+@pytest.mark.parametrize("form", FORMS)
+def test_row01_the_nth_allocation_of_walks_fails(new_session, walks, form):
+    jobs, expected = walks
+    for n in range(1, 15):
+        session, refused = new_session(), 0
+        with no_memory(n) as asked:
+            for found in (form(session, job) for job in jobs):
+                if found.code:
+                    refused += 1
+                    assert found.code == session.error()[0] == DEVICE_MEMORY
+                    assert np.isnan(found.acc).all()
+                    assert np.isnan(found.pot).all()
+        assert refused == (n in asked)
+        assert [form(session, job).bits() for job in jobs] == expected
 
 
-def refuse_kernels(monkeypatch, refused):
-    """Those whose names begin so do not compile."""
-    kernels = fake_device.Device.kernels
-
-    def checked(self, precision, names):
-        if any(name.startswith(refused) for name in names):
-            raise codes.from_code(RUNTIME, f"the kernels do not compile: {refused}")
-        return kernels(self, precision, names)
-
-    monkeypatch.setattr(fake_device.Device, "kernels", checked)
-
-
-def test_row04_a_kernel_that_does_not_compile_at_open(monkeypatch):
-    refuse_kernels(monkeypatch, "predict")
-    assert capi.call("g6_open", 77) == RUNTIME
-    assert "do not compile" in capi.text("g6x_last_error", 77)[1]
+@pytest.mark.backends("auto")
+@pytest.mark.parametrize("form", FORMS)
+def test_auto_row01_walks_without_memory_go_on_with_the_cpu(new_session, cpu, mode, form):
+    job, session = random_walks(sizes=(5, 70)), new_session(precision=mode)
+    with cpu(precision=mode) as other:
+        expected = by_numbers(other, job).bits()
+    with no_memory():
+        found = form(session, job)
+    assert (found.code, found.bits()) == (0, expected)
+    assert not on_gpu(session)
 
 
-def test_row04_a_kernel_that_does_not_compile_when_it_is_wanted(make, monkeypatch):
-    """The call is refused; others, and the same one later, are right."""
-    session = make()
-    expected = bits(run(session, slice(0, 40)))
-    with monkeypatch.context() as patch:
-        refuse_kernels(patch, "wide")
-        assert_refused(session.force(N, X[:1500], V[:1500]), RUNTIME)
-        assert bits(run(session, slice(0, 40))) == expected
-    fresh = make()
-    assert bits(run(session, slice(0, 1500))) == bits(run(fresh, slice(0, 1500)))
+# ---- a lost GPU ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", range(1, 9))
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_row02_a_gpu_that_fails_is_not_used_any_more(make, mode, n, rows):
-    session, other = make(), make()
-    run(other, slice(0, 10))
-    fail(n, for_ever=False)
-    session.set_ti(TIME / 2)
-    for _ in range(9):
-        first = session.force(N, X[rows], V[rows], h2=0.1)
-        if first.code:
-            break
-    assert_refused(first, DEVICE_LOST)
-    assert "is not used any more" in session.error()[1]
-    fail(0)
-    assert_refused(session.force(N, X[rows], V[rows]), DEVICE_LOST)
-    assert session.neighbours(0)[0] == DEVICE_LOST
-    assert run(other, rows).code == 0
-
-
-def test_row02_a_result_that_never_comes_is_a_lost_gpu(make, monkeypatch):
-    session = make()
-    receive = SOURCE.take(np.arange(3))
-    run(session, slice(0, 40))
-    session.put_cloud(receive)
+def test_row02_a_result_that_never_comes_is_a_lost_gpu(make):
+    session = make(SOURCE)
+    session.force(*arguments(FEW))
+    session.put_cloud(SOURCE.take(np.arange(3)))
     driver().fake_gpu_skip(1)
     try:
-        found = session.force(N, X[:40], V[:40])
+        found = session.force(*arguments(FEW))
     finally:
         driver().fake_gpu_skip(0)
-    assert_refused(found, DEVICE_LOST)
-
-
-def in_child(check):
-    """What a forked child makes of it: the exit status is that of `check`."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        os._exit(0 if check() else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def test_row30_a_forked_child_may_not_use_the_gpu(make):
-    session = make()
-    run(session, slice(0, 10))
-
-    def check():
-        found = session.force(N, X[:10], V[:10])
-        return found.code == FORKED and np.isnan(found.acc).all()
-
-    assert in_child(check) == 0
-    assert run(session, slice(0, 10)).code == 0
-
-
-# ---- faults: the library's choice --------------------------------------------------------
-
-
-def cpu_bits(cpu, mode, rows, lists=None):
-    with cpu(precision=mode) as session:
-        fill(session)
-        found = bits(run(session, rows, h2=0.1))
-        return found if lists is None else (found, [session.neighbours(i) for i in lists])
-
-
-@pytest.mark.backends("auto")
-def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
-    refuse_memory(monkeypatch, lambda size: False)
-    session = new_session(precision=mode)
-    assert not on_gpu(session)
-    fill(session)
-    found = run(session, slice(0, 20), h2=0.1)
-    assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
-
-
-@pytest.mark.backends("auto")
-def test_auto_row04_a_kernel_that_does_not_compile_when_it_is_wanted(make, cpu, mode, monkeypatch):
-    session = make()
-    refuse_kernels(monkeypatch, "wide")
-    found = run(session, slice(0, 1500), h2=0.1)
-    assert not on_gpu(session)
-    assert bits(found) == cpu_bits(cpu, mode, slice(0, 1500))
-
-
-@pytest.mark.backends("auto")
-@pytest.mark.parametrize("n", range(1, 11))
-def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
-    count = iter(range(1, NEVER))
-    expected = cpu_bits(cpu, "grape", slice(0, 300))
-    session = new_session()
-    refuse_memory(monkeypatch, lambda size: next(count) < n)
-    fill(session)
-    found = run(session, slice(0, 300), h2=0.1)
-    if not on_gpu(session):
-        assert bits(found) == expected
-    else:
-        assert next(count) <= n
-
-
-@pytest.mark.backends("auto")
-@pytest.mark.parametrize("n", range(1, 9))
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_auto_row02_the_cpu_finishes_what_a_gpu_began(make, cpu, mode, n, rows):
-    session, other = make(), make()
-    fail(n, for_ever=False)
-    lists = (0, 39)
-    expected, expected_lists = cpu_bits(cpu, mode, rows, lists)
-    for _ in range(9):
-        found = run(session, rows, h2=0.1)
-        if not on_gpu(session):
-            break
-    assert not on_gpu(session)
-    assert bits(found) == expected
-    assert [session.neighbours(i) for i in lists] == expected_lists
-    assert bits(run(session, rows, h2=0.1)) == expected
-    fail(0)
-    assert on_gpu(other)
-    assert run(other, rows).code == 0
-
-
-@pytest.mark.backends("auto")
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_auto_row02_a_gpu_lost_at_the_lists(make, cpu, mode, n):
-    session = make()
-    expected = cpu_bits(cpu, mode, slice(0, 40), [3])[1]
-    run(session, slice(0, 40), h2=0.1)
-    fail(n)
-    assert [session.neighbours(3)] == expected
+    assert found.code == DEVICE_LOST
+    assert np.isnan(found.acc).all()
 
 
 @pytest.mark.backends("auto")
 def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mode):
-    session, out = make(), capi.Force.blank(40)
-    expected = cpu_bits(cpu, mode, slice(0, 40))
-    args = N, X[:40], V[:40], SOURCE.index[:40]
-    assert session.first(*args, eps2=1e-6) == 0
-    session.set_ti(10.0)
-    session.set_int("G6X_PRECISION", (capi.MODES[mode] + 1) % 3)
-    session.set_int("G6X_JERK", 0)
-    session.set_int("G6X_SNAP", 0)
-    assert session.neighbours(3)[0] == 0
-    fail(1)
-    words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-    assert capi.call("g6x_get_partial", session.cluster, 40, words) == 0
-    assert not on_gpu(session)
-    assert bits(session.last(*args, eps2=1e-6, out=out)) == expected
-
-
-@pytest.mark.backends("auto")
-def test_auto_row02_a_gpu_lost_at_the_partial_sums(make, cpu, mode):
-    def partial(session):
-        words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-        assert session.first(N, X[:40], V[:40], SOURCE.index[:40]) == 0
+    def halves(session):
+        assert session.first(*arguments(FEW), h2=0.1) == 0
+        session.set_ti(10.0)
+        session.set_int("G6X_PRECISION", (capi.MODES[mode] + 1) % 3)
+        session.set_int("G6X_JERK", 0)
+        session.set_int("G6X_SNAP", 0)
+        assert session.neighbours(3)[0] == 0
         fail(1)
-        assert capi.call("g6x_get_partial", session.cluster, 40, words) == 0
-        return words.tobytes()
+        words = session.partial(40)
+        return words.tobytes() + bits(session.last(*arguments(FEW)))
 
-    found = partial(make())
-    with cpu(precision=mode) as session:
-        fill(session)
-        assert partial(session) == found
-
-
-@pytest.mark.backends("auto")
-def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
-    session = make()
-    run(session, slice(0, 10))
-    expected = cpu_bits(cpu, mode, slice(0, 20))
-    assert in_child(lambda: bits(run(session, slice(0, 20), h2=0.1)) == expected) == 0
-    assert on_gpu(session)
-    assert run(session, slice(0, 10)).code == 0
-
-
-@pytest.mark.backends("auto")
-@pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
-def test_auto_row01_walks_without_memory_go_on_with_the_cpu(make, cpu, mode, monkeypatch, form):
-    job, session = random_walks(sizes=(5, 70)), make()
-    with cpu(precision=mode) as other:
-        expected = by_numbers(other, job).bits()
-    refuse_memory(monkeypatch, lambda size: False)
-    found = form(session, job)
-    assert (found.code, found.bits()) == (0, expected)
+    session = make(SOURCE)
+    found = halves(session)
     assert not on_gpu(session)
+    assert found.endswith(right(mode, "cpu")[0][1])
+    with cpu(precision=mode) as other:
+        assert halves(fill(other, SOURCE)) == found
+
+
+@pytest.mark.backends("cuda auto")
+@pytest.mark.parametrize("form", FORMS[:2])
+@pytest.mark.parametrize("call", [1, 2, 3, 5])
+def test_row02_walks_on_a_gpu_that_fails(plain, form, call, on_backend):
+    job = random_walks(sizes=(300, 40, 700), eps2=1e-6)
+    fail(call)
+    found = form(plain, job)
+    if on_backend == "auto":  # the CPU goes on
+        assert found.code == 0
+        assert found.bits() == form(plain, job).bits()
+        assert not on_gpu(plain)
+    else:
+        assert found.code == DEVICE_LOST
+        assert np.isnan(found.acc).all()
+
+
+@pytest.mark.backends("auto")
+def test_row02_a_gpu_that_fails_between_dispatch_and_retrieve(plain):
+    job = random_walks(sizes=(300, 40, 700), eps2=1e-6)
+    flights = [Flight(plain, k, job) for k in range(2)]
+    fail(1)
+    for flight in flights:
+        found = flight.retrieve()
+        assert found.code == DEVICE_LOST
+        assert np.isnan(found.acc).all()
+        assert np.isnan(found.pot).all()
+    assert by_pointers(plain, job).code == 0
 
 
 @pytest.mark.backends("auto")
@@ -347,3 +296,17 @@ def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_gpu_is_lost(new_s
         text = capi.text("g6x_last_warning", session.cluster)[1]
         assert text.startswith("2 pairs"), (call, text)
     assert not on_gpu(session)
+
+
+@pytest.mark.backends("cuda auto")
+def test_row30_a_forked_child_may_not_use_the_gpu(make, mode, on_backend):
+    """With auto it goes on with the CPU; the parent with the GPU."""
+    session, on_device, on_cpu = make(SOURCE), right(mode, "cuda"), right(mode, "cpu")
+    refused = [(FORKED, True)] * len(on_cpu)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit([*steps(session)] != (on_cpu if on_backend == "auto" else refused))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert on_gpu(session)
+    assert [*steps(session)] == on_device

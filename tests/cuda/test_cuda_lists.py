@@ -52,6 +52,7 @@ def test_what_a_call_does_not_reach_is_sent_as_well(new_session):
     board.check(3000)
 
 
+@pytest.mark.full
 def test_a_list_too_long_for_one_launch(new_session):
     board, n = Board(new_session, 3), SENT_AT_REST + 700
     board.list(0, n)
@@ -61,7 +62,6 @@ def test_a_list_too_long_for_one_launch(new_session):
 
 
 def test_prediction_on_the_host():
-    """In a process of its own, since a library reads its environment once."""
     script = """
 import itertools
 import test_cuda_lists

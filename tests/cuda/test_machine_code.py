@@ -4,6 +4,8 @@ which may be full, damaged, read-only or another's. What compiles it is made up 
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,20 +33,13 @@ def files():
     return [os.path.join(machine_code.folder(), name) for name in os.listdir(machine_code.folder())]
 
 
-def test_what_was_compiled_once_is_found_later(compiles):
+def test_what_was_compiled_once_is_found_later(compiles, monkeypatch):
     made = machine_code.make(["few", "some"], *WHAT)
     assert machine_code.find(["some", "few", "middle"], *WHAT) == made
     assert sorted(compiles) == ["few", "some"]
-
-
-@pytest.mark.parametrize("what", [("single", 90, 13), ("grape", 100, 13), ("grape", 90, 12)])
-def test_another_precision_device_or_cuda_has_code_of_its_own(compiles, what):
-    machine_code.make(["few"], *WHAT)
-    assert machine_code.find(["few"], *what) == {}
-
-
-def test_a_changed_text_has_code_of_its_own(compiles, monkeypatch):
-    machine_code.make(["few"], *WHAT)
+    # Another precision, device, CUDA or text has code of its own.
+    for what in (("single", 90, 13), ("grape", 100, 13), ("grape", 90, 12)):
+        assert machine_code.find(["few"], *what) == {}
     monkeypatch.setattr(compiler, "direct", lambda: "another text")
     assert machine_code.find(["few"], *WHAT) == {}
 
@@ -87,59 +82,52 @@ def test_row39_a_file_that_cannot_be_trusted_is_compiled_again(compiles, spoil, 
     assert not [name for name in files() if "/." in name]
 
 
-def test_row39_a_folder_that_others_may_write_to_is_not_used(compiles):
-    os.makedirs(machine_code.folder())
-    os.chmod(machine_code.folder(), 0o777)
-    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
-    assert files() == []
-
-
-@pytest.mark.parametrize("cache", ["file/cache", "file"])
-def test_row39_without_a_folder_kernels_are_compiled_in_memory(
-    compiles, tmp_path, monkeypatch, cache
-):
-    """Root may write anywhere, but not under a file."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(machine_code.VARIABLE, str(tmp_path / cache))
-    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
-    assert machine_code.find(["few"], *WHAT) == {}
-
-
-def test_row39_without_a_home_nothing_is_written_to_the_working_folder(
-    compiles, tmp_path, monkeypatch
-):
+def no_home(tmp_path, monkeypatch):
+    """Where nothing may be written to the working folder."""
     monkeypatch.delenv(machine_code.VARIABLE)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.chdir(tmp_path)
+
+
+def full_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(28, "no space left")))
+
+
+def below_a_file(tmp_path, monkeypatch):
+    """Where root may not write either."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(machine_code.VARIABLE, str(tmp_path / "file/cache"))
+
+
+def in_a_file(tmp_path, monkeypatch):
+    below_a_file(tmp_path, monkeypatch)
+    monkeypatch.setenv(machine_code.VARIABLE, str(tmp_path / "file"))
+
+
+def writable_by_others(tmp_path, monkeypatch):
+    os.makedirs(machine_code.folder())
+    os.chmod(machine_code.folder(), 0o777)
+
+
+@pytest.mark.parametrize("where", [no_home, full_disk, below_a_file, in_a_file, writable_by_others])
+def test_row39_without_a_folder_kernels_are_compiled_in_memory(
+    compiles, tmp_path, monkeypatch, where
+):
+    where(tmp_path, monkeypatch)
     assert list(machine_code.make(["few"], *WHAT)) == ["few"]
     assert machine_code.find(["few"], *WHAT) == {}
-    assert os.listdir(tmp_path) == []
-
-
-def test_row39_a_full_disk_leaves_nothing_behind(compiles, monkeypatch):
-    def full(*_):
-        raise OSError(28, "no space left")
-
-    monkeypatch.setattr(os, "rename", full)
-    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
-    assert files() == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [*tmp_path.glob("file")]
 
 
 def test_row39_many_compile_at_once(compiles):
     """Each file is whole whenever it is there."""
-    found = []
 
-    def use():
-        for _ in range(20):
-            machine_code.make(["few", "some"], *WHAT)
-            found.append(machine_code.find(["few", "some"], *WHAT))
+    def use(_):
+        made = machine_code.make(["few", "some"], *WHAT)
+        return made, machine_code.find(["few", "some"], *WHAT)
 
-    threads = [threading.Thread(target=use) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [machine_code.make(["few", "some"], *WHAT)] * 80
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == made for made, found in pool.map(use, range(80)))
 
 
 def test_a_cache_is_below_cupys_and_one_users(monkeypatch, tmp_path):
