@@ -11,15 +11,26 @@ import importlib
 import sys
 from types import ModuleType, SimpleNamespace
 
-OWN = tuple(
-    f"grape6py.cuda.{name}" for name in ("device", "gpu", "memory")
-)  # made anew for each test
+# Made anew for each test.
+OWN = tuple(f"grape6py.cuda.{name}" for name in ("device", "gpu", "memory"))
+MODULES = """cupy_backends cupy_backends.cuda cupy_backends.cuda.api cupy_backends.cuda.api.runtime
+    cupy_backends.cuda.api.driver cupy_backends.cuda.libs cupy_backends.cuda.libs.nvrtc""".split()
+# What the other functions give, and constants.
+ANSWERS = {
+    "eventCreateWithFlags": 9,
+    "memGetInfo": (250_000_000, 2_000_000_000),
+    "runtimeGetVersion": 13020,
+    "funcGetAttribute": 1024,
+    "getSupportedArchs": (75, 80, 90, 100),
+    "getPTX": b"PTX",
+    "destroyProgram": None,
+}
 
 
 class CUDARuntimeError(RuntimeError):
     """CuPy's of that name: `status` is the runtime's number."""
 
-    def __init__(self, status, words):
+    def __init__(self, status, words="CUDA_ERROR_OF_THAT_NUMBER"):
         super().__init__(words)
         self.status = status
 
@@ -39,6 +50,12 @@ class CompileException(Exception):
 class Fake:
     """The state of the device, and the functions of the modules by their names there."""
 
+    hostAllocPortable = streamNonBlocking = 1
+    eventDisableTiming = 2
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = "static"
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = "dynamic"
+    CUDARuntimeError, CUDADriverError, NVRTCError = CUDARuntimeError, CUDADriverError, NVRTCError
+
     def __init__(self):
         self.calls, self.limit, self.pooled = [], 10000, 0
         self.broken = None  # raised by whatever touches the device
@@ -46,8 +63,12 @@ class Fake:
         self.compile_error = None  # the compiler's words
         self.devices, self.context = 2, 0
         self.contexts = []  # numbers of devices that have got one
-        self._memory, self._program = {}, iter(range(1, 1000))
-        self._options = {}
+        self._memory, self._options = {}, []
+
+    def __getattr__(self, name):
+        if name not in ANSWERS:
+            raise AttributeError(name)
+        return lambda *_: ANSWERS[name]
 
     @property
     def used(self):
@@ -62,7 +83,7 @@ class Fake:
 
     # ---- runtime ----
 
-    def malloc(self, size):
+    def malloc(self, size, flags=0):
         self.touch("allocate")
         assert self.context
         if self.used + size > self.limit:
@@ -71,8 +92,7 @@ class Fake:
         self._memory[ctypes.addressof(memory)] = memory
         return ctypes.addressof(memory)
 
-    def hostAlloc(self, size, flags):
-        return self.malloc(size)
+    hostAlloc = malloc
 
     def free(self, address):
         self.touch("free")
@@ -91,20 +111,11 @@ class Fake:
         self.touch("stream")
         return 7
 
-    def eventCreateWithFlags(self, flags):
-        return 9
-
     def getDeviceCount(self):
         return self.devices
 
     def deviceGetAttribute(self, kind, number):
         return {16: 132, 97: 232448, 75: 9, 76: 0}[kind]
-
-    def memGetInfo(self):
-        return 250_000_000, 2_000_000_000
-
-    def runtimeGetVersion(self):
-        return 13020
 
     # ---- driver ----
 
@@ -117,32 +128,24 @@ class Fake:
 
     def moduleLoadData(self, code):
         self.calls.append(("load", code))
-        if code in self.refused:
-            raise CUDADriverError(self.refused[code], "CUDA_ERROR_OF_THAT_NUMBER")
+        self.check_status(self.refused.get(code))
         return code
 
     def moduleGetFunction(self, module, name):
         return hash((module, name))
-
-    def funcGetAttribute(self, kind, function):
-        return 1024
 
     def funcSetAttribute(self, *what):
         self.calls.append(("shared", *what))
 
     def check_status(self, status):
         if status:
-            raise CUDADriverError(status, "CUDA_ERROR_OF_THAT_NUMBER")
+            raise CUDADriverError(status)
 
     # ---- NVRTC ----
 
-    def getSupportedArchs(self):
-        return (75, 80, 90, 100)
-
     def createProgram(self, text, name, headers, names):
-        program = next(self._program)
-        self.calls.append(("text", text))
-        return program
+        self._options.append(None)
+        return len(self._options) - 1
 
     def compileProgram(self, program, options):
         self.calls.append(("compile", options))
@@ -153,84 +156,49 @@ class Fake:
     def getCUBIN(self, program):
         return b"code of " + " ".join(self._options[program]).encode()
 
-    def getPTX(self, program):
-        return b"PTX"
-
     def getProgramLog(self, program):
         return self.compile_error
 
-    def destroyProgram(self, program):
-        pass
+    # ---- CuPy's pools ----
+
+    def free_all_blocks(self):
+        self.touch("free_all_blocks")
+        self.limit, self.pooled = self.limit + self.pooled, 0
 
 
-class Driver(dict):
+def driver(fake, names):
     """libcuda.so.1."""
 
-    def __init__(self, fake, names):
-        super().__init__({name: ctypes.CFUNCTYPE(None)() for name in names})
+    def retain(context, number):
+        fake.contexts.append(number)
+        context._obj.value = 100 + number
 
-        def retain(context, number):
-            fake.contexts.append(number)
-            context._obj.value = 100 + number
-            return 0
+    def name_of(name, size, number):
+        name.value = b"Fake %d" % number
 
-        def name_of(name, size, number):
-            name.value = b"Fake %d" % number
-            return 0
-
-        self |= {"cuDevicePrimaryCtxRetain": retain, "cuDeviceGetName": name_of}
-
-
-def _module(fake, name, **more):
-    module = ModuleType(name)
-    module.__file__ = "/nowhere/cupy_backends/__init__.py"
-    module.__getattr__ = lambda wanted: getattr(fake, wanted)
-    module.__dict__.update(more)
-    return module
+    others = {name: ctypes.CFUNCTYPE(None)() for name in names}
+    return others | {"cuDevicePrimaryCtxRetain": retain, "cuDeviceGetName": name_of}
 
 
 def install(monkeypatch, folder):
     """The fake and the module grape6py.cuda.device that uses it."""
     fake = Fake()
-    runtime = _module(fake, "runtime", hostAllocPortable=1, streamNonBlocking=1,
-                      eventDisableTiming=2, CUDARuntimeError=CUDARuntimeError)  # fmt: skip
-    driver = _module(fake, "driver", CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES="static",
-                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="dynamic",
-                     CUDADriverError=CUDADriverError)  # fmt: skip
-    fake.driver = driver  # also in place of our own
-    nvrtc = _module(fake, "nvrtc", NVRTCError=NVRTCError)
-    base = "cupy_backends"
-    api = _module(fake, f"{base}.cuda.api", runtime=runtime, driver=driver)
-    libs = _module(fake, f"{base}.cuda.libs", nvrtc=nvrtc)
-    modules = {base: _module(fake, base), f"{base}.cuda": _module(fake, f"{base}.cuda"),
-               api.__name__: api, libs.__name__: libs, f"{base}.cuda.api.runtime": runtime,
-               f"{base}.cuda.api.driver": driver, f"{base}.cuda.libs.nvrtc": nvrtc,
-               "cupy": _cupy(fake)}  # fmt: skip
-    for name, module in modules.items():
+    for name in MODULES:
+        module = ModuleType(name)
+        module.__file__ = "/nowhere/cupy_backends/__init__.py"
+        module.__getattr__ = lambda wanted: getattr(fake, wanted)
         monkeypatch.setitem(sys.modules, name, module)
+    cupy = SimpleNamespace(get_default_memory_pool=lambda: fake)
+    cupy.get_default_pinned_memory_pool = cupy.get_default_memory_pool
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setenv("CUPY_CACHE_DIR", str(folder))
-    return fake, _fresh(monkeypatch, fake)
-
-
-def _cupy(fake):
-    def free_all():
-        fake.touch("free_all_blocks")
-        fake.limit += fake.pooled
-        fake.pooled = 0
-
-    pool = SimpleNamespace(free_all_blocks=free_all)
-    return SimpleNamespace(get_default_memory_pool=lambda: pool,
-                           get_default_pinned_memory_pool=lambda: pool)  # fmt: skip
-
-
-def _fresh(monkeypatch, fake):
     for name in OWN:
         monkeypatch.delitem(sys.modules, name, raising=False)
     device, gpu, _ = map(importlib.import_module, OWN)
     for name in OWN:
         monkeypatch.delitem(sys.modules, name)  # other tests make their own
-    library = Driver(fake, gpu.DRIVER)
+    library = driver(fake, gpu.DRIVER)
     used = {n: getattr(ctypes, n) for n in "c_void_p cast byref create_string_buffer".split()}
-    monkeypatch.setattr(gpu, "driver", fake.driver)
+    monkeypatch.setattr(gpu, "driver", fake)
     monkeypatch.setattr(gpu, "ctypes", SimpleNamespace(CDLL=lambda name: library, **used))
-    return device
+    return fake, device
