@@ -7,13 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import capi
-from embedding import LIBPYTHON, SITE, TRAPS, assert_quiet
+from embedding import LIBPYTHON, MINOR, SITE, TRAPS, assert_quiet
 
 PYTHON, RUNTIME = (capi.CONSTANTS[f"G6X_E_{name}"] for name in ("PYTHON", "RUNTIME"))
 HOSTILE = "import os\nos._exit(66)\n"
@@ -31,99 +30,86 @@ def hostile(folder, *names):
     return folder
 
 
-def gone(folder):
-    """Called in the child: its working directory is there no more."""
-    os.mkdir(folder)
-    os.chdir(folder)
-    os.rmdir(folder)
+def misleading(e, folder):
+    """Each of these has led some embedded Python astray."""
+    ending = "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(66); }"
+    libpython = e.parts.fake(f"libpython{MINOR}.so.1.0", ending)
+    modules = hostile(folder / "p", "numpy.py", "sitecustomize.py", "grape6py.py", "encodings.py")
+    env = {
+        "PYTHONPATH": modules, "PYTHONHOME": folder, "PYTHONPLATLIBDIR": "nowhere",
+        "PYTHONVERBOSE": "1", "PYTHONINSPECT": "1", "PYTHONDUMPREFS": "1",
+        "PYTHONWARNINGS": "error", "VIRTUAL_ENV": folder, "CONDA_PREFIX": folder,
+        "PATH": hostile(folder / "bin", "python", "python3", f"python{MINOR}"), "HOME": folder,
+        "PYTHONUSERBASE": hostile(folder / ".local", f"{SITE}/numpy.py"), "LANG": "xx",
+        "LC_ALL": "tlh_KX.UTF-8", "LD_LIBRARY_PATH": e.parts.with_driver(libpython),
+    }  # fmt: skip
+    return {"env": env, "cwd": modules}
+
+
+def lacking(e, folder):
+    """No working directory any more, no streams, no children and no home."""
+
+    def begin():
+        (folder / "gone").mkdir()
+        os.chdir(folder / "gone")
+        os.rmdir(folder / "gone")
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for stream in range(3):
+            os.close(stream)
+
+    return {"preexec_fn": begin, "env": {"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}}
 
 
 # What a host may be started with, made from the environment e and a folder of the test.
 SITUATIONS = {
-    "empty": lambda e, folder: {},
-    "elsewhere": lambda e, folder: {"cwd": folder},
-    "folder-gone": lambda e, folder: {"preexec_fn": lambda: gone(folder / "gone")},
-    "numpy.py-here": lambda e, folder: {"cwd": hostile(folder, "numpy.py", "encodings.py")},
-    "pythonpath": lambda e, folder: {
-        "env": {"PYTHONPATH": hostile(folder, "numpy.py", "sitecustomize.py", "grape6py.py")}
-    },
-    "pythonhome": lambda e, folder: {"env": {"PYTHONHOME": folder}},
-    "python-switches": lambda e, folder: {
-        "env": {"PYTHONVERBOSE": "1", "PYTHONINSPECT": "1", "PYTHONDUMPREFS": "1",
-                "PYTHONPLATLIBDIR": "nowhere", "PYTHONWARNINGS": "error"}
-    },
-    "virtual-env": lambda e, folder: {"env": {"VIRTUAL_ENV": folder, "CONDA_PREFIX": folder}},
-    "path": lambda e, folder: {
-        "env": {"PATH": hostile(folder, "python", "python3", f"python3.{sys.version_info.minor}")}
-    },
-    "user-site": lambda e, folder: {
-        "env": {"HOME": folder, "PYTHONUSERBASE": hostile(folder / ".local", f"{SITE}/numpy.py")}
-    },
-    "no-home": lambda e, folder: {"env": {"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}},
-    "no-stdin": lambda e, folder: {"preexec_fn": lambda: os.close(0)},
-    "no-output": lambda e, folder: {"preexec_fn": lambda: [os.close(1), os.close(2)]},
+    "nothing": lambda e, folder: {"cwd": folder},
+    "misleading": misleading,
+    "lacking": lacking,
     "full-output": lambda e, folder: {"stdout": open("/dev/full", "w"), "capture_output": False,  # noqa: SIM115
                                       "stderr": subprocess.PIPE},
-    "c-locale": lambda e, folder: {"env": {"LC_ALL": "C"}},
-    "unknown-locale": lambda e, folder: {"env": {"LC_ALL": "tlh_KX.UTF-8", "LANG": "xx"}},
-    "library-path": lambda e, folder: {
-        "env": {"LD_LIBRARY_PATH": e.parts.with_driver(e.parts.fake(
-            f"libpython3.{sys.version_info.minor}.so.1.0",
-            "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(66); }",
-        ))}
-    },
     "grape6-python": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.python}},
     "grape6-python-folder": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.folder}},
-    "no-children": lambda e, folder: {
-        "preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    },
     "traps": lambda e, folder: {"how": "traps"},
     "small-stack": lambda e, folder: {"how": "small"},
+    "fortran": lambda e, folder: {"program": e.parts.fortran("fortran")},
+    "fortran-traps": lambda e, folder: {"program": e.parts.fortran("fortran-traps", TRAPS)},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("language", ["c", "fortran"])
-def test_a_host_opens_a_device_from_any_environment(installed, language, situation, tmp_path):
-    options = SITUATIONS[situation](installed, tmp_path)
-    if language == "fortran":
-        flags = [TRAPS] if situation == "traps" else []
-        options["program"] = installed.parts.fortran("-".join(["fortran", *flags]), *flags)
-    assert_quiet(installed.start(**options))
+def test_a_host_opens_a_device_from_any_environment(installed, situation, tmp_path):
+    assert_quiet(installed.start(**SITUATIONS[situation](installed, tmp_path)))
 
 
 # ---- where Python and its packages are found -----------------------------------------
 
 
-def leave_environment(environment):
-    """Lays the package beside the environment, as a source tree has it."""
+@pytest.fixture
+def moved(environment):
+    """One whose package lies beside it, as a source tree has it, and writes the file there that
+    says which Python to take."""
     package = environment.folder / "tree" / "grape6py"
     package.parent.mkdir()
     environment.package = environment.package.rename(package)
-    return package
+    environment.told = package / "lib/interpreter"
+    return environment
 
 
-def test_a_library_in_no_environment_goes_by_the_file_beside_it(environment):
-    package = leave_environment(environment)
-    (package / "lib/interpreter").write_text(f"executable = {environment.python}\n")
-    assert_quiet(environment.start())
-
-
-def test_the_file_beside_the_library_may_name_a_libpython_elsewhere(environment):
-    package = leave_environment(environment)
-    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py")
-    text = f"executable = {environment.python}\nlibpython = {package}/lib/libgrape6.so\n"
-    (package / "lib/interpreter").write_text(text)
-    done = environment.start("refused")
+def test_a_library_in_no_environment_goes_by_the_file_beside_it(moved):
+    moved.told.write_text(f"executable = {moved.python}\n")
+    assert_quiet(moved.start())
+    based_on(moved, ENCODINGS)
+    libpython = moved.package / "lib/libgrape6.so"
+    moved.told.write_text(f"executable = {moved.python}\nlibpython = {libpython}\n")
+    done = moved.start("refused")
     assert "the bridge cannot be loaded" in done.stderr  # since no libpython came before it
 
 
 @pytest.mark.parametrize("text", [None, "executable = /nonexistent/python\n", "executable\n"])
-def test_row05_a_library_that_knows_no_python_says_what_to_do(environment, text):
-    package = leave_environment(environment)
+def test_row05_a_library_that_knows_no_python_says_what_to_do(moved, text):
     if text:
-        (package / "lib/interpreter").write_text(text)
-    done = environment.start("refused")
+        moved.told.write_text(text)
+    done = moved.start("refused")
     assert int(done.stdout.split()[0]) == PYTHON
     assert "grape6 config --python" in done.stderr
 
@@ -140,14 +126,11 @@ def test_packages_may_lie_where_a_pth_file_points(environment):
                                    "lib/python3/dist-packages",
                                    f"local/{Path(SITE).parent}/dist-packages"])  # fmt: skip
 def test_packages_of_the_system_are_seen_if_the_environment_sees_them(environment, place):
-    minor = f"3.{sys.version_info.minor}"
-    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py",
-             f"lib64/libpython{minor}.so.1.0", f"{place}/numpy/__init__.py")  # fmt: skip
+    based_on(environment, ENCODINGS, f"lib64/libpython{MINOR}.so.1.0", f"{place}/numpy/__init__.py")
     no_numpy(environment)
     no_cffi(environment)
-    config = environment.folder / "pyvenv.cfg"
     for seen, missing in (("true", "cffi"), ("false", "numpy")):
-        config.write_text(re.sub(r"(packages = )\w+", rf"\1{seen}", config.read_text()))
+        environment.configure(r"(packages = )\w+", rf"\1{seen}")
         assert f"{missing} is missing" in environment.start("refused").stderr
 
 
@@ -171,8 +154,7 @@ def test_what_is_the_hosts_own_stays_so(installed, how):
 
 
 def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
-    text = environment.device.read_text()
-    environment.device.write_text(f"{text}\nprint('said')\nsys.__stdout__.write('more')\n")
+    environment.extend("device", "print('said')\nsys.__stdout__.write('more')\n")
     done = environment.start()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "said\nmore")
 
@@ -193,15 +175,11 @@ overflow(int)()
 
 
 def test_row32_python_computes_without_the_hosts_traps(environment):
-    environment.device.write_text(environment.device.read_text() + OVERFLOW)
+    environment.extend("device", OVERFLOW)
     assert_quiet(environment.start("traps"))
 
 
 # ---- what is missing ---------------------------------------------------------------
-
-
-def no_python(environment):
-    (environment.folder / "bin").rename(environment.folder / "no-bin")
 
 
 def no_numpy(environment):
@@ -212,13 +190,15 @@ def no_cffi(environment):
     next(environment.site.glob("_cffi_backend*")).unlink()
 
 
-def no_bridge(environment):
-    next(environment.package.glob("_bridge*.so")).unlink()
+def bridge(environment):
+    return next(environment.package.glob("_bridge*.so"))
 
 
 def other_bridge(environment):
-    bridge = next(environment.package.glob("_bridge*.so"))
-    bridge.rename(bridge.with_name("_bridge.cpython-399-x86_64-linux-gnu.so"))
+    bridge(environment).rename(environment.package / "_bridge.cpython-399-x86_64-linux-gnu.so")
+
+
+ENCODINGS = f"{Path(SITE).parent}/encodings/__init__.py"
 
 
 def based_on(environment, *files):
@@ -227,42 +207,28 @@ def based_on(environment, *files):
     for name in ("bin/python3", *files):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).touch()
-    config = environment.folder / "pyvenv.cfg"
-    text = re.sub(r"^home = .*$", f"home = {base}/bin", config.read_text(), flags=re.MULTILINE)
-    config.write_text(text)
-
-
-def no_standard_library(environment):
-    based_on(environment)
-
-
-def static_python(environment):
-    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py")
-
-
-def library_alone(environment):
-    shutil.rmtree(environment.package / "cuda")
+    environment.configure(r"^home = .*$", f"home = {base}/bin")
 
 
 MISSING = {
-    no_python: "GRAPE6_PYTHON",
-    no_numpy: "numpy is missing",
-    no_cffi: "cffi is missing",
-    no_bridge: "without the bridge",
-    other_bridge: "installed for Python 3.99",
-    no_standard_library: "standard library",
-    static_python: "without a shared library",
-    library_alone: "not inside its Python package",
+    "GRAPE6_PYTHON": lambda e: (e.folder / "bin").rename(e.folder / "no-bin"),
+    "numpy is missing": no_numpy,
+    "cffi is missing": no_cffi,
+    "without the bridge": lambda e: bridge(e).unlink(),
+    "installed for Python 3.99": other_bridge,
+    "standard library": based_on,
+    "without a shared library": lambda e: based_on(e, ENCODINGS),
+    "not inside its Python package": lambda e: shutil.rmtree(e.package / "cuda"),
 }
 
 
-@pytest.mark.parametrize("spoil", MISSING, ids=lambda f: f.__name__)
-def test_row05_a_missing_piece_is_named_and_no_interpreter_starts(environment, spoil):
-    spoil(environment)
+@pytest.mark.parametrize("named", MISSING)
+def test_row05_a_missing_piece_is_named_and_no_interpreter_starts(environment, named):
+    MISSING[named](environment)
     done = environment.start("refused")
     code, _, _, text = done.stdout.split(" ", 3)
     assert (done.returncode, int(code)) == (0, PYTHON), done.stderr
-    assert MISSING[spoil] in text
+    assert named in text
     assert done.stderr == f"grape6: {text}"
 
 
@@ -279,22 +245,19 @@ def answers(environment):
     return {call: (int(code), text) for call, code, text in lines}, done.stderr
 
 
-@pytest.mark.parametrize("error", ["ValueError('no luck')", "SystemExit(0)", "KeyboardInterrupt()",
-                                   "MemoryError()", "None.nothing"])  # fmt: skip
-@pytest.mark.parametrize("call", CALLS)
+ERRORS = "ValueError('no luck')", "SystemExit(0)", "KeyboardInterrupt()", "MemoryError()", "a.b"
+
+
+@pytest.mark.parametrize(("call", "error"), [*(("open", error) for error in ERRORS),
+                                             *zip(CALLS[1:], ERRORS, strict=False)])  # fmt: skip
 def test_a_call_that_raises_gives_a_code_and_a_text(environment, call, error):
-    where = environment.device
     define = "open_device" if call == "open" else f"Device.{call}"
-    where.write_text(where.read_text() + f"""
-def fail(*arguments):
-    raise {error}
-{define} = fail
-""")  # fmt: skip
+    environment.extend("device", f"def fail(*_):\n    raise {error}\n{define} = fail\n")
     found, printed = answers(environment)
     later = set(CALLS) - {"close"} if call == "open" else {call}
     memory = error.startswith("MemoryError")
     assert found[call][0] == (capi.CONSTANTS["G6X_E_MEMORY"] if memory else PYTHON)
-    assert memory or re.match(r"\w+", error)[0] in found[call][1] or "None" in error
+    assert memory or error.partition("(")[0].replace("a.b", "NameError") in found[call][1]
     assert all(found[name][0] > 0 for name in set(CALLS) - later - {"release"})
     assert call != "open" or found["kernels"][1] == "the device is not open"
     assert all(code != 0 for code, _ in found.values())
@@ -302,8 +265,7 @@ def fail(*arguments):
 
 
 def test_a_failure_of_the_failure_handling_is_no_success(environment):
-    where = environment.package / "cuda/bridge.py"
-    where.write_text(where.read_text() + "\nBridge._code_and_text = Bridge.open = None\n")
+    environment.extend("bridge", "Bridge._code_and_text = Bridge.open = None\n")
     found, printed = answers(environment)
     assert found["open"] == (PYTHON, "Python failed; stderr may say why")
     assert "Traceback" in printed
@@ -368,18 +330,11 @@ ctypes.CDLL(None).__cxa_atexit(library.bridge_calls_, None, None)
 
 def test_a_host_may_be_linked_to_python_and_not_have_started_it(installed):
     assert_quiet(installed.start(env={"LD_PRELOAD": LIBPYTHON}))
-
-
-def test_a_host_linked_to_another_python_is_told_so(installed):
     code = """
     int Py_IsInitialized(void) { return 0; }
     const char *Py_GetVersion(void) { return "3.99.1 (main)"; }
     """
-    fake = installed.parts.fake("libfake.so", code) / "libfake.so"
-    copy = installed.package / "libfake.so"  # LD_PRELOAD takes no blank
-    done = installed.start("codes", env={"LD_PRELOAD": shutil.copy(fake, copy).name,
-                                         "LD_LIBRARY_PATH": installed.parts.with_driver(
-                                             installed.package)})  # fmt: skip
+    done = installed.start("codes", env=installed.preload("libfake.so", code))
     assert re.match(f"start {PYTHON} this program has loaded Python 3.99", done.stdout)
 
 
@@ -388,4 +343,4 @@ def test_a_python_process_of_another_version_is_told_so(environment):
     script = f"import ctypes; print(ctypes.CDLL({str(environment.library)!r}).bridge_calls_())"
     done = run_script(environment, script)
     assert int(done.stdout) == PYTHON
-    assert f"the Python here is 3.{sys.version_info.minor}" in done.stderr.splitlines()[0]
+    assert f"the Python here is {MINOR}" in done.stderr.splitlines()[0]

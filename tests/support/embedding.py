@@ -4,6 +4,7 @@ and cffi are links to those of this Python, and the device is that of fake_devic
 `bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +22,10 @@ import capi
 import tools
 from grape6py import paths
 from once import made_once
-from variants import BUILD
+from variants import BUILD, run
 
-SITE = f"lib/python3.{sys.version_info.minor}/site-packages"
+MINOR = f"3.{sys.version_info.minor}"
+SITE = f"lib/python{MINOR}/site-packages"
 LIBPYTHON = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
 TRAPS = "-ffpe-trap=zero,overflow,invalid"
 COUNTS = BUILD / "counted/bridge"  # where support/covered.py looks for them
@@ -31,9 +33,21 @@ RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an e
 SOURCES = """python/bridge python/driver python/gil python/find_python python/site_packages
     core/error core/options core/config core/environment simd/dispatch""".split()
 
-FAKE_GPU = """
+# A driver, whose INIT, COUNT and VERSION are what it says.
+INIT = "int cuInit(unsigned flags) { return flags ? 1 : INIT; }"
+FAKE_GPU = (
+    INIT
+    + """
 #include <stdint.h>
 #include <string.h>
+#ifndef WRONG_THREAD
+#define WRONG_THREAD 0
+#endif
+int cuDeviceGetCount(int *count) { return *count = COUNT, WRONG_THREAD; }
+int cuDriverGetVersion(int *version) { return *version = VERSION, 0; }
+int cuGetErrorString(int error, const char **text)
+{ return *text = "no such luck", error < 0; }
+int fake_gpu_error_text(int error, const char **text) { return cuGetErrorString(error, text); }
 int fake_gpu_push_context(void *context) { return !context; }
 int fake_gpu_pop_context(void **context) { return !context; }
 int fake_gpu_launch(void) { return 0; }
@@ -47,15 +61,11 @@ int fake_gpu_query(void *stream) { return !stream; }
 int fake_gpu_record(void *event, void *stream) { return !event || !stream; }
 int fake_gpu_follow(void *stream, void *event, unsigned nothing)
 { return !event || !stream || nothing; }
-int fake_gpu_error_text(int error, const char **text) { return *text = "text", error < 0; }
-int cuInit(unsigned flags) { return flags != 0; }
-int cuDeviceGetCount(int *count) { return *count = 1, 0; }
-int cuDriverGetVersion(int *version) { return *version = 0, 0; }
-int cuGetErrorString(int error, const char **text) { return fake_gpu_error_text(error, text); }
 void probe_grape(void) {}
 void probe_double(void) {}
 void probe_single(void) {}
 """
+)
 
 
 def packages():
@@ -69,20 +79,18 @@ def packages():
 def gcc(out, *arguments):
     flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
     paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'include'}"]
-    run(tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm")
+    run([tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm"])
 
 
 def compile_parts(folder):
     """The library and the program. Lines that run are counted by what is compiled here, once."""
     folder.mkdir()
-    sources = [capi.ROOT / "csrc" / f"{name}.c" for name in SOURCES]
-    calls = capi.TESTS / "c/bridge_calls.c"
-    link = ["-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete"]
     shutil.rmtree(COUNTS, ignore_errors=True)
     COUNTS.mkdir(parents=True)
-    counted = ["--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/"]
     library = folder / "libgrape6.so"
-    gcc(library, *sources, calls, *link, *counted)
+    gcc(library, *(capi.ROOT / f"csrc/{name}.c" for name in SOURCES),
+        capi.TESTS / "c/bridge_calls.c", "-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete",
+        "--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/")  # fmt: skip
     gcc(folder / "open_device", capi.TESTS / "c/open_device.c", library, RPATH)
 
 
@@ -92,27 +100,32 @@ class Parts:
     def __init__(self, folder):
         self.folder = folder
         self.library, self.program = folder / "libgrape6.so", folder / "open_device"
-        self.driver = self.fake("libcuda.so.1", FAKE_GPU)
+        self.driver = self.fake_driver()
 
     def fortran(self, name, *flags):
         """tests/fortran/open_device.f90 with these flags."""
         out = self.folder / name
         if not out.exists():
             source = capi.TESTS / "fortran/open_device.f90"
-            run(tools.need("gfortran"), *flags, source, self.library, RPATH, "-o", out)
+            run([tools.need("gfortran"), *flags, source, self.library, RPATH, "-o", out])
         return out
 
     def with_driver(self, folder):
         """For LD_LIBRARY_PATH."""
         return f"{folder}:{self.driver}"
 
-    def fake(self, name, code):
+    def fake(self, name, code, *flags):
         """A shared library of this name, in a folder of its own."""
         folder = self.folder / f"fake-{name}-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
         (folder / "fake.c").write_text(code)
-        gcc(folder / name, folder / "fake.c", "-shared")
+        gcc(folder / name, folder / "fake.c", "-shared", *flags)
         return folder
+
+    def fake_driver(self, init=0, count=1, version=0, code=FAKE_GPU):
+        """One that says so."""
+        flags = f"-DINIT={init}", f"-DCOUNT={count}", f"-DVERSION={version}"
+        return self.fake("libcuda.so.1", code, *flags)
 
 
 class Environment:
@@ -128,31 +141,40 @@ class Environment:
         ignored = shutil.ignore_patterns("lib", "__pycache__")
         shutil.copytree(paths.PREFIX, self.package, ignore=ignored)
         (self.package / "lib").mkdir()
-        self.library = Path(shutil.copy(parts.library, self.package / "lib"))
-        self.device = Path(
-            shutil.copy(capi.SUPPORT / "fake_device.py", self.package / "cuda/device.py")
-        )
+        self.library = self.copy(parts.library, "lib")
+        self.copy(capi.SUPPORT / "fake_device.py", "cuda/device.py")
         self.python = folder / "bin/python"
+
+    def configure(self, pattern, text):
+        """Replaces what is in pyvenv.cfg."""
+        file = self.folder / "pyvenv.cfg"
+        file.write_text(re.sub(pattern, text, file.read_text(), flags=re.MULTILINE))
+
+    def extend(self, module, code):
+        """Adds to what the package's part for CUDA has."""
+        with (self.package / f"cuda/{module}.py").open("a") as file:
+            file.write(f"\n{code}")
+
+    def preload(self, name, code, driver=None):
+        """What makes a program load this library first; LD_PRELOAD takes no blank."""
+        self.copy(self.parts.fake(name, code) / name)
+        return {"LD_PRELOAD": name,
+                "LD_LIBRARY_PATH": f"{self.package}:{driver or self.parts.driver}"}  # fmt: skip
+
+    def copy(self, path, place="."):
+        """Of a file, in the package."""
+        return Path(shutil.copy(path, self.package / place))
 
     def start(self, how="plain", program=None, env=(), **options):
         """Runs a program with nothing in its environment but the driver's place and `env`."""
-        copy = self.package / (program or self.parts.program).name
+        program = program or self.parts.program
+        copy = self.package / program.name
         if not copy.exists():
-            shutil.copy(program or self.parts.program, copy)
+            self.copy(program)
         found = {"LD_LIBRARY_PATH": self.parts.driver, **dict(env)}
+        env = {name: str(value) for name, value in found.items() if value is not None}
         options = {"capture_output": True, "text": True, "timeout": 60, **options}
-        return subprocess.run(
-            [copy, how],
-            env={name: str(value) for name, value in found.items() if value is not None},
-            check=False,
-            **options,
-        )
-
-
-def run(*command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
-    return done
+        return subprocess.run([copy, how], env=env, check=False, **options)
 
 
 def assert_quiet(done):
