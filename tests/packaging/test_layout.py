@@ -2,6 +2,9 @@
 folder uses one that uses it."""
 
 import re
+from collections import defaultdict
+
+import pytest
 
 import capi
 import tools
@@ -24,18 +27,29 @@ def owner(folder, stem):
     return stem
 
 
-def test_global_names_begin_with_folder_and_file(variants):
-    wrong, seen = [], 0
-    for path in variants["counted"].folder.rglob("csrc/*/*.c.o"):
-        folder, stem = path.parent.name, path.name.removesuffix(".c.o")
+@pytest.fixture(scope="module")
+def symbols(variants):
+    """Names that other files see and names of others that it uses, by file: read from the objects,
+    since a header may stand between."""
+    objects = variants["counted"].folder.rglob("csrc/*/*.c.o")
+    listed = run([tools.need("nm"), "--print-file-name", "--extern-only", *objects]).stdout
+    found = defaultdict(lambda: (set(), set()))
+    for name, kind, symbol in re.findall(r"csrc/(\w+/\w+)\.c\.o:.* ([A-Z]) (\w+)$", listed, re.M):
+        if (CSRC / f"{name}.c").exists():  # or of a file that is gone
+            found[name][kind == "U"].add(symbol)
+    return found
+
+
+def test_global_names_begin_with_folder_and_file(symbols):
+    wrong = []
+    for file, (defined, _) in symbols.items():
+        folder, stem = file.split("/")
         allowed = {prefix(folder, stem), prefix(folder, owner(folder, stem))}
-        listed = run([tools.need("nm"), "--defined-only", "--extern-only", path]).stdout
-        for name in re.findall(r" [A-Z] (\w+)$", listed, re.MULTILINE):
-            seen += 1
+        for name in defined:
             exported = folder == "api" and EXPORTED.match(name)
             if not exported and not any(re.match(rf"{a}(_|$)", name) for a in allowed):
-                wrong.append(f"{folder}/{stem}.c: {name}")
-    assert seen > 500
+                wrong.append(f"{file}.c: {name}")
+    assert sum(len(defined) for defined, _ in symbols.values()) > 500
     assert wrong == []
 
 
@@ -70,35 +84,25 @@ def circles(graph):
     return [set(group) for group in found if group]
 
 
-def used_by_symbols(folder):
-    """By file what others of its names it uses, and which: read from the objects, since a header
-    may stand between."""
-    defined, used = {}, {}
-    for path in folder.rglob("csrc/*/*.c.o"):
-        name = f"{path.parent.name}/{path.name.removesuffix('.c.o')}"
-        if not (CSRC / f"{name}.c").exists():  # of a file that is gone
-            continue
-        listed = run([tools.need("nm"), path]).stdout
-        defined |= dict.fromkeys(re.findall(r" [TDBRVW] (\w+)$", listed, re.MULTILINE), name)
-        used[name] = set(re.findall(r" U (\w+)$", listed, re.MULTILINE))
-    return {
-        name: {defined[s] for s in symbols if defined.get(s, name) != name}
-        for name, symbols in used.items()
-    }
+@pytest.fixture(scope="module")
+def uses(symbols):
+    """The files that each uses names of."""
+    home = {symbol: file for file, (defined, _) in symbols.items() for symbol in defined}
+    return {file: {home[symbol] for symbol in used & home.keys()} - {file}
+            for file, (_, used) in symbols.items()}  # fmt: skip
 
 
-def test_no_folder_uses_one_that_uses_it(variants):
-    graph = {}
-    for name, others in used_by_symbols(variants["counted"].folder).items():
+def test_no_folder_uses_one_that_uses_it(uses):
+    graph = defaultdict(set)
+    for name, others in uses.items():
         folder = name.partition("/")[0]
-        graph.setdefault(folder, set()).update({o.partition("/")[0] for o in others} - {folder})
+        graph[folder] |= {other.partition("/")[0] for other in others} - {folder}
     assert len(graph) > 8
     assert circles(graph) == []
 
 
-def test_files_that_use_each_other_are_those_of_the_document(variants):
-    found = circles(used_by_symbols(variants["counted"].folder))
+def test_files_that_use_each_other_are_those_of_the_document(uses):
     text = (capi.ROOT / "ARCHITECTURE.md").read_text()
     section = text.split("## Circles")[1].split("\n## ")[0]
     told = [set(re.findall(r"`(\w+/\w+)`", line)) for line in section.split("\n* ")[1:]]
-    assert sorted(map(sorted, found)) == sorted(map(sorted, told))
+    assert sorted(map(sorted, circles(uses))) == sorted(map(sorted, told))

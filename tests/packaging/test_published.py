@@ -6,58 +6,39 @@ data, each result is shown somewhere, and the summary stays short.
 
 import fnmatch
 import re
-import subprocess
 import sys
 
 import pytest
 
 import capi
+from variants import run
 
 HERE = capi.ROOT / "benchmarks"
 sys.path.insert(0, str(HERE))
 import published  # noqa: E402
 import tables  # noqa: E402
 
-TABLES = pytest.mark.parametrize("found", published.DATA["tables"], ids=published.name_of)
 
-
-def cells(found):
-    return [cell for row in published.cells_of(found).values() for cell in row]
-
-
-@TABLES
-def test_every_published_figure_has_an_entry_and_each_way_at_most_one(found):
+@pytest.mark.parametrize("found", published.DATA["tables"], ids=published.name_of)
+def test_a_figure_has_an_entry_for_each_way_an_entry_its_figure_and_a_loss_its_reason(found):
     names = [row[0] for row in found["rows"]]
     assert len(set(names)) == len(names)
     ways = {}
-    for cell in cells(found):
+    for cell in (cell for row in published.cells_of(found).values() for cell in row):
         ways.setdefault((cell.row, cell.column), []).append(cell.entry.get("by"))
+        assert cell.ours is None or abs(cell.ours) < float("inf"), cell
+        why = cell.entry.get("why") and cell.entry.get("needs")
+        assert why or cell.state != "lost", (cell.row, cell.column, cell.ours)
     for row in found["rows"]:
         for title, printed in zip(found["columns"], row[1:], strict=True):
             by = ways.get((row[0], title), [])
             assert printed is None or by, (row[0], title)
             assert len(set(by)) == len(by), (row[0], title, by)
-
-
-@TABLES
-def test_every_entry_has_a_figure_or_says_why_not(found):
-    names = {row[0] for row in found["rows"]}
     for entry in found["ours"]:
-        assert set(entry.get("rows", names)) <= names, entry
+        assert set(entry.get("rows", names)) <= set(names), entry
         assert set(entry.get("columns", found["columns"])) <= set(found["columns"]), entry
         kinds = {k for k in ("file", "not measured", "not comparable") if entry.get(k)}
         assert len(kinds) == 1 or kinds == {"file", "not measured"}, entry
-    for cell in cells(found):
-        assert cell.ours is None or abs(cell.ours) < float("inf"), cell
-
-
-@TABLES
-def test_every_loss_says_why_and_what_it_needs(found):
-    for cell in cells(found):
-        lost = cell.state == "lost"
-        assert not lost or (cell.entry.get("why") and cell.entry.get("needs")), (
-            cell.row, cell.column, cell.ours,
-        )  # fmt: skip
 
 
 def test_an_entry_of_a_figure_that_is_not_there_is_an_error():
@@ -81,34 +62,25 @@ def test_an_entry_may_say_what_is_not_measured_yet(file, row):
 
 
 def test_means_are_of_several_files_and_of_each_value_of_a_field_first(monkeypatch):
-    figures = {
-        "few": [{"n": 1, "error": 2.0}],
-        "many": [{"n": 2, "error": e} for e in (4.0, 5.0, 6.0)],
-    }
+    figures = {"few": [{"n": 1, "error": 2.0}], "none": [{"error": 0.0}],
+               "many": [{"n": 2, "error": e} for e in (4.0, 5.0, 6.0)]}  # fmt: skip
     monkeypatch.setattr(published, "result", lambda file: {"figures": figures[file]})
     entry = {"file": ["few", "many"], "ours": "10 * error"}
-    assert published.our_figure(entry, None) == 42.5
-    assert published.our_figure(entry | {"each": "n"}, None) == 35
+    for more, mean in (({}, 42.5), ({"each": "n"}, 35), ({"take": "median"}, 45)):
+        assert published.our_figure(entry | more, None) == mean
     assert published.our_figure(entry | {"match": "n"}, 2) == 50
-    assert published.our_figure(entry | {"take": "median"}, None) == 45
     assert published.our_figure(entry | {"ours": "error / dollars"}, None) < 1
-
-
-def test_nothing_is_better_than_an_error_of_zero(monkeypatch):
-    monkeypatch.setattr(published, "result", lambda file: {"figures": [{"error": 0.0}]})
     found = {"columns": {"error": "1e-7", "rate": "GFLOP/s"}}
     entry = {"file": "none", "ours": "error"}
-    for title, gain in (("error", float("inf")), ("rate", 0)):
+    for title, gain in (("error", float("inf")), ("rate", 0)):  # nothing is better than no error
         assert published.Cell(found, 1, title, 2.0, entry).gain == gain
 
 
 def test_a_sum_of_rows_is_printed():
-    done = subprocess.run(
-        [sys.executable, HERE / "published.py"], capture_output=True, text=True, check=True
-    )
+    printed = run([sys.executable, HERE / "published.py"]).stdout
+    (line,) = re.findall(r"^all (.*)$", printed, re.MULTILINE)
+    total, *states = map(int, line.split())
     rows = sum(len(found["rows"]) for found in published.DATA["tables"])
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("all "))
-    total, *states = map(int, line.split()[1:])
     assert total == rows == sum(states)
 
 
@@ -122,12 +94,9 @@ def test_tables_of_the_pages_are_made_of_the_data(page):
     assert tables.made_anew(page) == page.read_text(), "python benchmarks/tables.py"
 
 
-def test_a_table_stands_on_one_page():
+def test_a_table_stands_on_one_page_and_the_summary_stays_short():
     names = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
     assert len(names) == len(set(names))
-
-
-def test_the_summary_stays_short():
     text = tables.SUMMARY.read_text()
     prose = re.sub(r"^\|.*\n", "", text, flags=re.MULTILINE)
     assert len(text.splitlines()) <= MOST_LINES

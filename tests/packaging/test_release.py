@@ -5,7 +5,6 @@ import ast
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 
@@ -17,6 +16,7 @@ import metadata
 import ready
 import release
 import tools
+from variants import run
 
 ROOT = capi.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -64,18 +64,14 @@ def test_changelog_and_citation_have_this_version():
     assert tuple(map(int, version.split("."))) >= newest
 
 
-def test_a_version_is_ready_when_everything_has_it(edit):
-    assert ready.missing() == ready.missing(f"v{grape6py.__version__}") == []
-
-
-@pytest.mark.parametrize("file", ["CHANGELOG.md", "CITATION.cff", "grape6py/__init__.py"])
-def test_what_an_upload_lacks_is_named(edit, file):
+def test_a_version_is_ready_when_everything_has_it_and_else_what_lacks_is_named(edit):
     version = grape6py.__version__
-    edits = {"CHANGELOG.md": ("] - 2031-02-03", "]"),
-             "CITATION.cff": ("repository-code:", "#"),
-             "grape6py/__init__.py": (version, "9.9.9")}  # fmt: skip
-    edit(file, *edits[file])
-    assert any(line.startswith(file) for line in ready.missing(f"v{version}"))
+    assert ready.missing() == ready.missing(f"v{version}") == []
+    for file, old, new in (("CHANGELOG.md", "] - 2031-02-03", "]"),
+                           ("CITATION.cff", "repository-code:", "#"),
+                           ("grape6py/__init__.py", version, "9.9.9")):  # fmt: skip
+        edit(file, old, new)
+        assert any(line.startswith(file) for line in ready.missing(f"v{version}"))
 
 
 # ---- links -------------------------------------------------------------------------
@@ -107,10 +103,7 @@ def test_without_an_address_no_link_leads_nowhere(edit):
 
 
 def words(*command):
-    done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=ROOT, check=False,
-                          capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.split()
+    return run([sys.executable, "-m", *command], cwd=ROOT).stdout.split()
 
 
 def need(module):

@@ -1,17 +1,21 @@
 """The site of `make docs` shows what its sources say: pages are opened in a browser, and their
-headings and blocks of code are those of the Markdown, in the same order."""
+headings and blocks of code are those of the Markdown, in the same order. And the examples of its
+gallery draw what it shows."""
 
+import os
 import re
 import subprocess
 import sys
 
+import matplotlib.image
 import pytest
 
 import capi
-import site_pages
 from tools import need
 
+pytestmark = pytest.mark.full
 ROOT = capi.ROOT
+EXAMPLES = sorted((ROOT / "docs/gallery").glob("*.py"))
 PIECE = re.compile(
     r"^```(?P<language>\w*)[^\n]*\n(?P<fenced>.*?)^```$"
     r"|(?<=\n\n)(?P<indented> {4}[^\n]*\n(?:\n* {4}[^\n]*\n)*)"
@@ -67,15 +71,13 @@ def written(markdown):
 
 def sources():
     """The Markdown of each page, by the page's folder in the site."""
-    texts = {
-        str(path.relative_to(ROOT / "docs")): path.read_text()
-        for path in (ROOT / "docs").rglob("*.md")
-    }
+    import site_pages  # which needs mkdocs
+
+    docs = ROOT / "docs"
+    texts = {str(path.relative_to(docs)): path.read_text() for path in docs.rglob("*.md")}
     texts |= {page: (ROOT / name).read_text() for page, name in site_pages.ABOVE.items()}
     texts |= {"reference/c.md": site_pages.headers(), "gallery/index.md": site_pages.gallery()}
-    return {
-        name.removesuffix(".md").removesuffix("index").rstrip("/"): t for name, t in texts.items()
-    }
+    return {re.sub(r"(index)?\.md$", "", name).rstrip("/"): text for name, text in texts.items()}
 
 
 def test_pages_show_the_headings_and_the_code_of_their_sources(pages):
@@ -85,7 +87,15 @@ def test_pages_show_the_headings_and_the_code_of_their_sources(pages):
 
 
 def test_no_page_shows_markup_as_prose(pages):
+    markup = r":(class|meth|func|attr|mod|data|exc|obj):|```|\]\("
     for name, page in pages.items():
-        assert not re.search(
-            r":(class|meth|func|attr|mod|data|exc|obj):|```|\]\(", page["prose"]
-        ), name
+        assert not re.search(markup, page["prose"]), name
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_draws_its_picture(tmp_path, path):
+    env = os.environ | {"MPLBACKEND": "agg", "GRAPE6_BACKEND": "cpu"}
+    subprocess.run([sys.executable, path], cwd=tmp_path, env=env, check=True)
+    (made,) = tmp_path.iterdir()
+    assert made.name == f"{path.stem}.png"
+    assert matplotlib.image.imread(made).std() > 0.05  # there is something on it

@@ -3,7 +3,6 @@
 Every rank knows all bodies, gives those that are its own, and rank 0 prints lines of JSON.
 """
 
-import json
 import os
 import resource
 import signal
@@ -16,30 +15,15 @@ from mpi4py import MPI
 
 from grape6py import Units, plummer, read_snapshot, write_snapshot
 from grape6py.files.storage import atomic_files
+from rank_programs import COMM, RANK, SIZE, complaint, say
 
-COMM = MPI.COMM_WORLD
-RANK, SIZE = COMM.Get_rank(), COMM.Get_size()
+LAST = RANK == SIZE - 1
 N = 1000
 UNITS = Units("5e4 Msun", "1.2 pc")
 MODEL = plummer(N, seed=1)
 IDS = np.arange(N)[::-1] + 2**33
-NUMBERS = (1, 2, 3, 5)  # of ranks
+NUMBERS = (1, 2, 3)  # of ranks
 NAMES = {"a.hdf5": "gadget-hdf5", "b.gadget": "gadget", "c.gadget2": "gadget2"}
-
-
-def say(**found):
-    if RANK == 0:
-        print(json.dumps(found), flush=True)
-
-
-def complaints(call):
-    """What all ranks say of a call that must fail."""
-    try:
-        call()
-        text = "no error"
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-    return COMM.gather(text)
 
 
 def contents():
@@ -67,48 +51,40 @@ def mine(time=0.5, ids=IDS, comm=COMM, **options):
     return lambda name: write_snapshot(name, *bodies, time=time, ids=ids, comm=comm, **options)
 
 
-def on_some(size, call, *arguments):
-    """A call on a number of ranks, with their communicator."""
-    comm = COMM.Split(0 if size > RANK else MPI.UNDEFINED)
-    if comm != MPI.COMM_NULL:
-        call(comm, *arguments)
-        comm.Free()
-    COMM.barrier()
-
-
 def files(folder):
-    """Sets that 1, 2, 3 and 5 ranks write, and other numbers read."""
+    """Sets that 1, 2 and 3 ranks write, and other numbers read."""
     os.chdir(folder)
     for writers in NUMBERS:
         if RANK == 0:
             os.mkdir(str(writers))
         COMM.barrier()
         os.chdir(str(writers))
-        on_some(writers, write)
-        for readers in NUMBERS:
-            on_some(readers, read)
+        for size, call in ((writers, write), *((readers, read) for readers in NUMBERS)):
+            on_some(size, call)
         os.chdir("..")
     for ranks in NUMBERS:
         on_some(ranks, others)
     say(ok=True)
 
 
-def write(comm):
+def on_some(size, call):
+    """A call on a number of ranks, with their communicator and the bodies that each is to get."""
+    comm = COMM.Split(0 if size > RANK else MPI.UNDEFINED)
+    if comm != MPI.COMM_NULL:
+        call(comm, slice(N * RANK // size, N * (RANK + 1) // size))
+        comm.Free()
+    COMM.barrier()
+
+
+def write(comm, _):
     """Sets of all formats."""
     for name in NAMES:
         mine(comm=comm, **({"units": UNITS} if name == "a.hdf5" else {}))(name)
     mine(comm=comm, ids=None)("d.hdf5")
 
 
-def share(comm):
-    """The bodies that a rank is to get."""
-    rank, size = comm.Get_rank(), comm.Get_size()
-    return slice(N * rank // size, N * (rank + 1) // size)
-
-
-def read(comm):
+def read(comm, some):
     """What any number of ranks has written, here and there by one of the files' names."""
-    some = share(comm)
     for name in [*NAMES, "d.hdf5"]:
         one = next(file for file in sorted(os.listdir()) if file.startswith(name[0] + "."))
         for given in (name, one):
@@ -122,9 +98,8 @@ def read(comm):
             assert found.format == NAMES.get(name, "gadget-hdf5")
 
 
-def others(comm):
+def others(comm, some):
     """Formats that are one file: the first rank reads, and deals out; and few bodies."""
-    some = share(comm)
     if comm.Get_rank() == 0:
         write_snapshot("a.nemo", MODEL, time=0.25, ids=IDS)
         write_snapshot("a.txt", MODEL)
@@ -145,31 +120,29 @@ def others(comm):
 def broken(folder):
     """What fails on one rank fails on all, and leaves the files that were there."""
     os.chdir(folder)
-    last = RANK == SIZE - 1
     mine()("a.hdf5")
     before = contents()
-    nothing = np.zeros(0)
     wrong = np.array(MODEL.pos)
     wrong[3] = np.nan
+    given = wrong if LAST else MODEL.pos
     calls = {
-        "nan": lambda: write_snapshot(
-            "a.hdf5", MODEL.mass, wrong if last else MODEL.pos, comm=COMM
-        ),
-        "time": lambda: mine(time=1.0 + last)("a.hdf5"),
-        "units": lambda: mine(units=UNITS if last else None)("a.hdf5"),
-        "path": lambda: mine()("b.hdf5" if last else "a.hdf5"),
-        "ids": lambda: mine(ids=None if last else IDS)("a.hdf5"),
-        "sign": lambda: mine(ids=(IDS - 2**34 if last else IDS.astype("u8") + 2**63))("a.hdf5"),
+        "nan": lambda: write_snapshot("a.hdf5", MODEL.mass, given, comm=COMM),
+        "time": lambda: mine(time=1.0 + LAST)("a.hdf5"),
+        "units": lambda: mine(units=UNITS if LAST else None)("a.hdf5"),
+        "path": lambda: mine()("b.hdf5" if LAST else "a.hdf5"),
+        "ids": lambda: mine(ids=None if LAST else IDS)("a.hdf5"),
+        "sign": lambda: mine(ids=(IDS - 2**34 if LAST else IDS.astype("u8") + 2**63))("a.hdf5"),
         "format": lambda: mine()("a.nemo"),
         "files": lambda: mine(files=2)("a.hdf5"),
         "folder": lambda: mine()("no/folder/a.hdf5"),
-        "call": lambda: read_snapshot("a.hdf5", comm=COMM) if last else mine()("a.hdf5"),
+        "call": lambda: read_snapshot("a.hdf5", comm=COMM) if LAST else mine()("a.hdf5"),
         "read": lambda: read_snapshot("no.hdf5", comm=COMM),
         "which": lambda: read_snapshot("a.hdf5", which=RANK, comm=COMM),
-        "full": lambda: full(last),
+        "full": full,
+        "damage": lambda: read_snapshot("a.hdf5", comm=COMM),
     }
-    for name, call in calls.items():
-        say(call=name, texts=complaints(call))
+    for name, call in [*calls.items()][:-1]:
+        say(call=name, texts=COMM.gather(complaint(call)))
         assert contents() == before, name
     mine(time=3.0)("a.hdf5")
     assert read_snapshot("a.hdf5").time == 3.0
@@ -177,15 +150,15 @@ def broken(folder):
     if RANK == 0:
         os.truncate(f"a.{SIZE - 1}.hdf5", 3000)
     COMM.barrier()
-    say(call="damage", texts=complaints(lambda: read_snapshot("a.hdf5", comm=COMM)))
-    write_snapshot("empty.hdf5", nothing, np.zeros((0, 3)), comm=COMM)
+    say(call="damage", texts=COMM.gather(complaint(calls["damage"])))
+    write_snapshot("empty.hdf5", [], np.zeros((0, 3)), comm=COMM)
     assert len(read_snapshot("empty.hdf5", comm=COMM).mass) == 0
 
 
-def full(is_here):
+def full():
     """The disk of one rank is full while it writes."""
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if is_here:
+    if LAST:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
     try:
         mine(time=2.0)("a.hdf5")
@@ -197,7 +170,7 @@ def killed(folder):
     """A rank is killed when it has written its file, which has not got its name."""
     os.chdir(folder)
     mine()("a.hdf5")
-    if RANK == SIZE - 1:
+    if LAST:
         write = atomic_files._write_synced
 
         def and_die(path, pieces):
