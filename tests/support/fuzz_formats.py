@@ -5,8 +5,7 @@
 makes `count` files of each format out of valid ones, by random changes, and reads each, with the
 format left open and with it named. Whatever else comes is a failure: another exception, a number
 that is none, shapes that do not fit, two seconds of the processor, 512 MiB of memory, the end of
-the process. Warnings of NumPy are told, and are none. Failures are told apart by their place, and
-the first file of each goes to `folder`.
+the process. Warnings of NumPy are told, and are none. The files go to `folder`.
 
 Each format has a process of its own, whose memory and time are limited; input `index` of a seed is
 always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`.
@@ -286,20 +285,17 @@ def made(name, seed, index, valid=None):
 
 def _unsound(found):
     """What is wrong with a snapshot, or None."""
-    n = len(found.mass)
-    if (found.mass.shape, found.pos.shape, found.vel.shape) != ((n,), (n, 3), (n, 3)):
-        return "shapes"
-    if any(array.dtype != np.float64 for array in found):
-        return "types"
-    if not all(np.isfinite(array).all() for array in found):
-        return "not finite"
-    if found.time is not None and not np.isfinite(found.time):
-        return "time"
-    if found.ids is not None and (found.ids.shape != (n,) or found.ids.dtype.kind not in "iu"):
-        return "ids"
-    if found.units is not None and not 0 < found.units.G < np.inf:
-        return "G of units"
-    return None if found.format in FORMATS else "format"
+    n, ids = len(found.mass), found.ids
+    sound = {
+        "shapes": [array.shape for array in found] == [(n,), (n, 3), (n, 3)],
+        "types": all(array.dtype == np.float64 for array in found),
+        "not finite": all(np.isfinite(array).all() for array in found),
+        "time": found.time is None or np.isfinite(found.time),
+        "ids": ids is None or (ids.shape == (n,) and ids.dtype.kind in "iu"),
+        "G of units": found.units is None or 0 < found.units.G < np.inf,
+        "format": found.format in FORMATS,
+    }
+    return next((what for what, is_so in sound.items() if not is_so), None)
 
 
 def attempt(data, which, name=None):
@@ -329,26 +325,30 @@ def attempt(data, which, name=None):
 # ---- many ------------------------------------------------------------------------------
 
 
-def _place(text):
-    """Of which kind a failure is: its exception and its place, without the numbers in it."""
-    first, _, place = text.partition("\n")
-    return f"{first.partition(':')[0]} {place.strip()}" if place else text.lstrip("0123456789. ")
-
-
-def _child(name, first, count, seed, progress):
-    """Runs inputs from `first` on; prints each failure as a line, and where it is into a file."""
-    valid = seeds(name)
-    for data in valid:
-        for named in (None, name):
-            assert attempt(data, -1, named) is None, attempt(data, -1, named)
+def limit_memory():
     with open("/proc/self/statm", encoding="ascii") as file:
         limit = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def noted(progress, first, count):
+    """The numbers of inputs, each written to a file before it is tried."""
     place = os.open(progress, os.O_WRONLY)
-    for index in range(first, count):
+    for index in range(int(first), int(count)):
         os.pwrite(place, struct.pack("q", index), 0)
-        data, which = made(name, seed, index, valid)
+        yield index
+
+
+def _child(name, seed, first, count, progress):
+    """Runs inputs from `first` on; prints each failure as a line."""
+    valid = seeds(name)
+    for data in valid:
+        for named in (None, name):
+            assert attempt(data, -1, named) is None, attempt(data, -1, named)
+    limit_memory()
+    for index in noted(progress, first, count):
+        data, which = made(name, int(seed), index, valid)
         signal.setitimer(signal.ITIMER_PROF, KILLED)  # whose signal ends the process
         for named in (None, name):
             if wrong := attempt(data, which, named):
@@ -356,61 +356,73 @@ def _child(name, first, count, seed, progress):
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def run(name, count, seed=SEED):
-    """What went wrong with a format, warnings included: (index, named, what) for each."""
-    found, first = [], 0
+def watched(script, words, count, *, of_hdf5, first=0):
+    """What a script prints as a child: (index, name, what) for each failure, warnings included.
+
+    An input that ends its process is one, too, and the next process begins behind it.
+    """
+    found = []
     with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
-        progress.write(struct.pack("q", 0))
+        progress.write(struct.pack("q", first))
         progress.flush()
         while first < count:
-            command = [sys.executable, __file__, "--child", name, first, count, seed, progress.name]
+            command = [sys.executable, script, "--child", *words, first, count, progress.name]
             done = subprocess.run([str(word) for word in command], check=False, text=True,
                                   capture_output=True)  # fmt: skip
             found += [eval(line) for line in done.stdout.splitlines()]
             if done.returncode == 0:
                 break
-            index = struct.unpack("q", Path(progress.name).read_bytes())[0]
+            first = struct.unpack("q", Path(progress.name).read_bytes())[0]
             last = (done.stderr.strip().splitlines() or [""])[-1]
             # HDF5's own library (2.0) does not end, or crashes, for one such file in a thousand.
-            whose = WARNED if name in HDF5 and done.returncode < 0 else ""
-            found.append((index, None, f"{whose}the process ended with {done.returncode}: {last}"))
-            first = index + 1
+            whose = WARNED if of_hdf5 and done.returncode < 0 else ""
+            found.append((first, None, f"{whose}the process ended with {done.returncode}: {last}"))
+            first += 1
             if done.returncode > 0:  # not by a signal: a fault of this program
                 break
     return found
 
 
-def told(name, failures, seed, folder=None):
-    """Lines that say which kinds of failures there were, and how to see the first of each."""
-    kinds = Counter(_place(what) for _, _, what in failures)
-    lines = []
+def run(name, count, seed=SEED):
+    """What went wrong with a format."""
+    return watched(__file__, [name, seed], count, of_hdf5=name in HDF5)
+
+
+def failures(found):
+    return [one for one in found if not one[2].startswith(WARNED)]
+
+
+def told(name, found):
+    """Lines that say which kinds of failures there were, and the first input of each."""
+
+    def place(text):  # the exception and its place, without the numbers in it
+        first, _, place = text.partition("\n")
+        return (
+            f"{first.partition(':')[0]} {place.strip()}" if place else text.lstrip("0123456789. ")
+        )
+
+    kinds = Counter(place(what) for *_, what in found)
+    lines = [f"{name}: {len(failures(found))} failures, {len(found)} with warnings"]
     for kind, count in kinds.most_common():
-        index, named, what = next(f for f in failures if _place(f[2]) == kind)
-        lines.append(f"{name}: {count} times, first input {index} (format={named!r}): {what}")
-        if folder:
-            path = Path(folder) / f"{name}-{index}"
-            path.write_bytes(made(name, seed, index)[0])
-            lines.append(f"    {path}, which={made(name, seed, index)[1]}")
-    return lines
+        first = next(one for one in found if place(one[2]) == kind)
+        lines.append(f"{name}: {count} times, first input {first}")
+    return "\n".join(lines)
 
 
 def main(count=1000, seed=SEED, folder=None, *names):
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
     failed = False
     for name in names or FORMATS:
-        began = time.monotonic()
         found = run(name, int(count), int(seed))
-        failures = [one for one in found if not one[2].startswith(WARNED)]
-        failed |= bool(failures)
-        print(f"{name}: {count} files in {time.monotonic() - began:.0f} s, {len(failures)} "
-              f"failures, {len(found) - len(failures)} warnings", flush=True)  # fmt: skip
-        print(*told(name, found, seed, folder), sep="\n", end="\n" * bool(found), flush=True)
-    return 1 if failed else 0
+        failed |= bool(failures(found))
+        print(told(name, found), flush=True)
+        for index, *_ in found if folder else ():
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            (Path(folder) / f"{name}-{index}").write_bytes(made(name, int(seed), index)[0])
+    return int(failed)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        _child(sys.argv[2], *map(int, sys.argv[3:6]), sys.argv[6])
+        _child(*sys.argv[2:])
     else:
         sys.exit(main(*sys.argv[1:]))

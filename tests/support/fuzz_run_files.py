@@ -1,21 +1,18 @@
 """Damaged files of a run, sealed again, so that readers come to what is in them: fuzz_formats.py.
 
-    python tests/support/fuzz_run_files.py [count [seed [folder]]]
+    python tests/support/fuzz_run_files.py [count [seed]]
 
 changes an index or an output of a small run `count` times, and reads the run in every way. What
-comes is sound bodies, or a SnapshotError that names a file of the run. The first file of each other
-outcome goes to `folder`. Input `index` of a seed is always the same: `made(seed, index, runs)`.
+comes is sound bodies, or a SnapshotError that names a file of the run. Input `index` of a seed is
+always the same: `made(seed, index, runs)`.
 """
 
 import contextlib
 import io
 import os
 import random
-import resource
 import shutil
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -198,7 +195,7 @@ def attempt(valid, name, target, data, saves=False):
     return wrong or (f"{took:.1f} s of the processor\n    slow" if took > 3 else None)
 
 
-def _child(first, count, seed, progress):
+def _child(seed, first, count, progress):
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="grape6-fuzz-") as name:
         folder = Path(name)
         atomic_files.os.fsync = lambda _: None
@@ -209,13 +206,9 @@ def _child(first, count, seed, progress):
         for run in valid:
             wrong = attempt(valid, run, valid[run], valid[run].read_bytes())
             assert wrong is None, wrong
-        with open("/proc/self/statm", encoding="ascii") as file:
-            limit = int(file.read().split()[0]) * resource.getpagesize() + fuzz_formats.MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        place = os.open(progress, os.O_WRONLY)
-        for index in range(first, count):
-            os.pwrite(place, struct.pack("q", index), 0)
-            of = made(seed, index, valid)
+        fuzz_formats.limit_memory()
+        for index in fuzz_formats.noted(progress, first, count):
+            of = made(int(seed), index, valid)
             signal.setitimer(signal.ITIMER_PROF, KILLED)
             signal.setitimer(signal.ITIMER_REAL, 20 * KILLED)  # of a pipe it waits for
             if wrong := attempt(valid, *of, saves=index % 8 == 0):
@@ -223,46 +216,13 @@ def _child(first, count, seed, progress):
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def run(count, seed=SEED, first=0):
+def run(count, seed=SEED):
     """What went wrong: (index, file, what) for each."""
-    found = []
-    with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
-        progress.write(struct.pack("q", first))
-        progress.flush()
-        while first < count:
-            command = [sys.executable, __file__, "--child", first, count, seed, progress.name]
-            done = subprocess.run([str(word) for word in command], check=False, text=True,
-                                  capture_output=True)  # fmt: skip
-            found += [eval(line) for line in done.stdout.splitlines()]
-            if done.returncode == 0:
-                break
-            first = struct.unpack("q", Path(progress.name).read_bytes())[0]
-            last = (done.stderr.strip().splitlines() or [""])[-1]
-            # HDF5's own library does not end, or crashes, for some damaged bytes.
-            whose = fuzz_formats.WARNED if done.returncode < 0 else ""
-            found.append((first, "", f"{whose}ended with {done.returncode}: {last}"))
-            first += 1
-            if done.returncode > 0:
-                break
-    return found
-
-
-def main(count=1000, seed=SEED, first=0):
-    began = time.monotonic()
-    found = run(int(count), int(seed), int(first))
-    failures = [one for one in found if not one[2].startswith(fuzz_formats.WARNED)]
-    print(f"{int(count) - int(first)} files in {time.monotonic() - began:.0f} s, {len(failures)} "
-          f"failures, {len(found) - len(failures)} ends of HDF5")  # fmt: skip
-    kinds = {}
-    for index, file, what in found:
-        kinds.setdefault(fuzz_formats._place(what), []).append((index, file, what))
-    for of in kinds.values():
-        print(f"{len(of)} times, first input {of[0]}")
-    return 1 if failures else 0
+    return fuzz_formats.watched(__file__, [seed], count, of_hdf5=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        _child(*map(int, sys.argv[2:5]), sys.argv[5])
+        _child(*sys.argv[2:])
     else:
-        sys.exit(main(*sys.argv[1:]))
+        print(fuzz_formats.told("runs", run(*map(int, sys.argv[1:]))))
