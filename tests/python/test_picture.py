@@ -68,28 +68,19 @@ def visible_texts(figure):
     return [(t.get_text(), Text.get_window_extent(t, renderer)) for t in found]
 
 
-RADII = {
-    "apart": [(0.3, 0.8, 2.0)],
-    "equal": [(0.5, 0.5, 0.5)],
-    "near": [(0.5, 0.501, 0.502)],
-    "zeros": [(0.0, 0.0, 0.0)],
-    "one zero": [(0.0, 0.5, 1.0)],
-    "crossing": [(0.1, 0.2, 5.0), (0.2, 0.2, 0.2), (3.0, 3.1, 3.2)],
-    "one decade": [(1.0, 3.0, 10.0)],
-    "six decades": [(1e-3, 1.0, 1e3)],
-    "far": [(1e-30, 1.0, 1e40)],
-    "huge": [(1.1e12, 2.2e12, 3.3e12)],
-    "tiny": [(1.1e-12, 2.2e-12, 3.3e-12)],
-    "nan": [(np.nan, np.nan, np.nan)],
-}
-ERRORS = {
-    "constant": [1e-9], "zero": [0.0], "six decades": np.geomspace(1e-14, 1e-8, 7),
-    "all": np.geomspace(1e-16, 1, 9), "narrow": np.linspace(1e-7, 1.1e-7, 9), "nan": [np.nan],
-    "some zero": [0.0, 1e-8, 0.0, -3e-8], "octave": [1e-7, 2e-7], "large": [0.5, 20.0],
-}  # fmt: skip
+RADII = [
+    [(0.3, 0.8, 2.0)], [(0.5, 0.5, 0.5)], [(0.5, 0.501, 0.502)], [(0.0, 0.0, 0.0)],
+    [(0.0, 0.5, 1.0)], [(0.1, 0.2, 5.0), (0.2, 0.2, 0.2), (3.0, 3.1, 3.2)], [(1.0, 3.0, 10.0)],
+    [(1e-3, 1.0, 1e3)], [(1e-30, 1.0, 1e40)], [(1.1e12, 2.2e12, 3.3e12)],
+    [(1.1e-12, 2.2e-12, 3.3e-12)], [(np.nan, np.nan, np.nan)],
+]  # fmt: skip
+ERRORS = [
+    [1e-9], [0.0], np.geomspace(1e-14, 1e-8, 7), np.geomspace(1e-16, 1, 9),
+    np.linspace(1e-7, 1.1e-7, 9), [np.nan], [0.0, 1e-8, 0.0, -3e-8], [1e-7, 2e-7], [0.5, 20.0],
+]  # fmt: skip
 CASES = [
     *[{"radii": radii, "errors": errors}
-      for radii, errors in zip(RADII.values(), itertools.cycle(ERRORS.values()))],
+      for radii, errors in zip(RADII, itertools.cycle(ERRORS))],
     *[{"count": count} for count in (1, 2, 41, 1000)],
     *[{"start": start, "end": end} for start, end in
       [(0, 1e12), (1000, 1000.5), (0, 3e-7), (-5, 5), (123456, 123456.25), (0, 0.7)]],
@@ -98,7 +89,8 @@ CASES = [
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_no_text_lies_on_another_or_leaves_the_picture(number):
-    figure, _ = case_drawn(number)
+    """And axes have two ticks or more."""
+    figure, records = case_drawn(number)
     found = visible_texts(figure)
     for (text, box), (other, box2) in itertools.combinations(found, 2):
         assert not box.overlaps(box2), (text, other)
@@ -106,26 +98,6 @@ def test_no_text_lies_on_another_or_leaves_the_picture(number):
         assert box.x0 >= 0, text
         assert box.x1 <= figure.bbox.x1, text
         assert box.y0 >= 0, text
-
-
-@pytest.mark.parametrize("number", range(len(RADII)))
-def test_labels_of_radii_lie_beside_the_curves(number):
-    figure, _ = case_drawn(number)
-    axes = figure.axes[1]
-    labels = [text for text in axes.texts if isinstance(text, Annotation)]
-    assert [t.get_text() for t in labels] == ["10 % of mass", "50 % of mass", "90 % of mass"]
-    renderer = figure.canvas.get_renderer()
-    for label, line in zip(labels, axes.lines, strict=False):
-        box = Text.get_window_extent(label, renderer)
-        assert box.x0 > axes.bbox.x1
-        assert label.get_color() == line.get_color()
-    middles = [Text.get_window_extent(t, renderer).y0 for t in labels]
-    assert sorted(middles) == middles or number == len(RADII) - 1  # in the order of the curves
-
-
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_axes_have_two_ticks_or_more(number):
-    figure, records = case_drawn(number)
     for axes in figure.axes[:3]:
         for axis in (axes.xaxis, axes.yaxis):
             labels = [t.label1.get_text() for t in axis._update_ticks() if t.label1.get_text()]
@@ -134,19 +106,32 @@ def test_axes_have_two_ticks_or_more(number):
             assert len(set(labels)) == len(labels)
 
 
+@pytest.mark.parametrize("number", range(len(RADII)))
+def test_labels_of_radii_lie_beside_the_curves(number):
+    figure, _ = case_drawn(number)
+    axes = figure.axes[1]
+    labels = [text for text in axes.texts if isinstance(text, Annotation)]
+    assert [t.get_text() for t in labels] == ["10 % of mass", "50 % of mass", "90 % of mass"]
+    boxes = [Text.get_window_extent(t, figure.canvas.get_renderer()) for t in labels]
+    for label, box, line in zip(labels, boxes, axes.lines, strict=False):
+        assert box.x0 > axes.bbox.x1
+        assert label.get_color() == line.get_color()
+    lower = [box.y0 for box in boxes]
+    assert sorted(lower) == lower or number == len(RADII) - 1  # in the order of the curves
+
+
 def test_only_few_outputs_have_markers():
     for count, marker in (9, "o"), (1000, ""):
         lines = drawn(history(count=count), sphere()).axes[1].lines
         assert lines[0].get_marker() in (marker, "None" if not marker else "o")
 
 
-def test_labels_are_moved_apart_and_no_farther():
-    assert curves.apart([1, 50, 99], 10, 100) == [1, 50, 99]
-    assert curves.apart([50, 50, 50], 10, 100) == [40, 50, 60]
-    assert curves.apart([52, 50], 10, 100) == [56, 46]
-    assert curves.apart([0, 0], 10, 100) == [0, 10]
-    assert curves.apart([100, 100], 10, 100) == [90, 100]
-    assert curves.apart([], 10, 100) == []
+@pytest.mark.parametrize(("middles", "apart"), [
+    ([1, 50, 99], [1, 50, 99]), ([50, 50, 50], [40, 50, 60]), ([52, 50], [56, 46]),
+    ([0, 0], [0, 10]), ([100, 100], [90, 100]), ([], []),
+])  # fmt: skip
+def test_labels_are_moved_apart_and_no_farther(middles, apart):
+    assert curves.apart(middles, 10, 100) == apart
 
 
 def test_a_long_title_is_made_to_fit():
