@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from grape6py import Hermite, Leapfrog, plummer
+from grape6py import Hermite, Leapfrog
 from grape6py.integrators.blocks import Blocks
 from runs import assert_same_end, edited, last_group, process, run, stopped, times
 
@@ -66,37 +66,25 @@ def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
     assert f"time = {float(last_group(kept)[0]['time'])!r}" in (tmp_path / "last.txt").read_text()
 
 
-@pytest.fixture
-def signal_at(monkeypatch):
-    """Lets a signal come in the block that ends at a time."""
+@pytest.mark.parametrize(("when", "number", "status", "written"), [
+    (0.5, signal.SIGTERM, 0, [0, 0.25, 0.5]), (0.25, signal.SIGINT, 130, [0, 0.25]),
+])  # fmt: skip
+def test_a_signal_in_the_block_of_an_output_writes_that_output_once(
+    tmp_path, monkeypatch, when, number, status, written
+):
+    """It comes in the block that ends at a time: in the last one it is too late."""
     advance = Blocks.advance
 
-    def arrange(when, number):
-        def interrupted(self, target, stop, *, most):
-            moved = advance(self, target, stop, most=1)
-            if self.latest() == when:
-                signal.raise_signal(number)
-            return moved
+    def interrupted(self, target, stop, *, most):
+        moved = advance(self, target, stop, most=1)
+        if self.latest() == when:
+            signal.raise_signal(number)
+        return moved
 
-        monkeypatch.setattr(Blocks, "advance", interrupted)
-
-    return arrange
-
-
-def test_a_signal_in_the_last_block_loses_no_output(tmp_path, signal_at, capsys):
-    signal_at(0.5, signal.SIGTERM)
-    arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt", "0.125"]
-    status = run(*arguments, "--out", tmp_path / "a.h5")
-    assert times(tmp_path / "a.h5")[-1] == 0.5
-    assert status == 0
-    assert "0.5000" in capsys.readouterr().out
-
-
-def test_a_signal_in_the_block_of_an_output_writes_that_output_once(tmp_path, signal_at):
-    signal_at(0.25, signal.SIGINT)
+    monkeypatch.setattr(Blocks, "advance", interrupted)
     arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt-out", "0.25", "--dt", "0.125"]
-    assert run(*arguments, "--out", tmp_path / "a.h5") == 130
-    assert times(tmp_path / "a.h5") == [0, 0.25]
+    assert run(*arguments, "--out", tmp_path / "a.h5") == status
+    assert times(tmp_path / "a.h5") == written
 
 
 def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, capsys):
@@ -161,26 +149,6 @@ def test_the_start_is_kept_if_its_name_is_that_of_the_new_run(tmp_path):
     assert run(new, "--t-end", "0.2", "--out", new) == 0
     assert times(f"{new}.~1~")[-1] == 0.1
     assert times(new)[-1] == 0.2
-
-
-def test_a_restart_does_not_depend_on_the_threads(tmp_path):
-    assert run("--n", "600", "--t-end", "0.1", "--threads", "1", "--out", tmp_path / "a.h5") == 0
-    for threads in (1, 2):
-        new = tmp_path / f"{threads}.h5"
-        assert run(tmp_path / "a.h5", "--restart", "--t-end", "0.2", "--threads", threads,
-                   "--out", new) == 0  # fmt: skip
-    assert_same_end(tmp_path / "1.h5", tmp_path / "2.h5")
-
-
-def test_a_file_saved_from_python_can_be_gone_on_with(tmp_path, capsys):
-    cluster = Hermite(*plummer(50, 1), eps=0.1)
-    cluster.evolve(0.25)
-    cluster.save(tmp_path / "mine.h5")
-    assert run(tmp_path / "mine.h5", "--restart", "--t-end", "0.5", "--out", tmp_path / "b.h5",
-               "--plot", tmp_path / "b.png") == 0  # fmt: skip
-    cluster.evolve(0.5)
-    assert (last_group(tmp_path / "b.h5")[1]["pos"] == cluster.pos).all()
-    assert "relative energy error" in capsys.readouterr().out
 
 
 def test_a_restart_elsewhere_warns_in_one_line(tmp_path):
