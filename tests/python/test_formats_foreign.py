@@ -40,17 +40,6 @@ def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, ids):
         assert np.array_equal(found["iord"], ids)
 
 
-def test_pynbody_knows_the_units_of_an_hdf5_file(pynbody, tmp_path):
-    path, units = tmp_path / "a.hdf5", Units("5e4 Msun", "1.2 pc", velocity="2 km/s")
-    write_snapshot(path, plummer(N, seed=1), units=units)
-    found = pynbody.load(str(path))
-    for key, unit, kind in (
-        ("pos", "cm", "length"), ("mass", "g", "mass"), ("vel", "cm s^-1", "velocity")
-    ):  # fmt: skip
-        size = found[key].units.ratio(unit, a=1, h=1)  # by which its units are multiplied
-        assert float(size) == pytest.approx(units.in_cgs(kind), rel=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["tipsy.TipsySnap", "gadget.GadgetSnap"])
 def test_what_pynbody_writes_is_read(pynbody, tmp_path, kind):
     module, name = kind.split(".")
@@ -73,25 +62,6 @@ def test_what_pynbody_writes_is_read(pynbody, tmp_path, kind):
         assert np.allclose(getattr(found, key), expected, rtol=1e-7, atol=0), key
 
 
-def test_yt_opens_an_hdf5_file(tmp_path, ids):
-    yt = pytest.importorskip("yt", reason="SKIP: yt")
-    yt.set_log_level("error")
-    model, path = plummer(N, seed=1), tmp_path / "a.hdf5"
-    write_snapshot(path, model, time=0.375, ids=ids, units=Units("5e4 Msun", "1.2 pc"))
-    found = yt.load(str(path))  # which takes its own units, unless unit_base says others
-    assert float(found.current_time) == 0.375
-    data = found.all_data()
-    numbers = data["all", "ParticleIDs"].v.astype(int)
-    order, ours = np.argsort(numbers), np.argsort(ids)
-    assert np.array_equal(numbers[order], ids[ours])
-    assert np.array_equal(data["all", "Coordinates"].v[order], model.pos[ours])
-    for name, unit, array in (
-        ("Velocities", found.velocity_unit, model.vel), ("Masses", found.mass_unit, model.mass)
-    ):  # fmt: skip
-        read = (data["all", name] / unit).to("dimensionless").v
-        assert np.allclose(read[order], array[ours], rtol=1e-13, atol=0)
-
-
 @pytest.mark.parametrize("text", ["Msun pc Myr", "5e4 Msun 1.2 pc", "1e10 Msun kpc km/s", None])
 @pytest.mark.parametrize("of_a_run", [False, True])
 def test_yt_and_pynbody_know_units(tmp_path, monkeypatch, text, of_a_run):
@@ -108,8 +78,9 @@ def test_yt_and_pynbody_know_units(tmp_path, monkeypatch, text, of_a_run):
         path = "run/000000.hdf5"
         model, units = read_snapshot(path), read_snapshot(path).units
     else:
-        write_snapshot(path, model, units=units)
+        write_snapshot(path, model, units=units, time=0.375)
     found, other = yt.load(path), pynbody.load(path)
+    assert float(found.current_time) == read_snapshot(path).time
     data = found.all_data()
     order = np.argsort(data["all", "ParticleIDs"].v)
     for field, key, unit, dimension, array in (
