@@ -37,19 +37,16 @@ def test_config_puts_all_that_was_asked_on_one_line_in_order(capsys):
     assert apart == f"-lgrape6 -L{lib} -Wl,-rpath,{lib}\n"
 
 
-def test_config_names_things_that_exist(capsys):
+def test_config_names_things_that_exist(capsys, monkeypatch):
     values = json.loads(output(capsys, "config", "--json"))
     for name in ("fsource", "data", "prefix", "includedir", "libdir", "pkgconfig"):
         assert os.path.exists(values[name])
     assert len(read_snapshot(values["data"]).mass) == 1024
-    assert os.path.exists(f"{values['includedir']}/g6lib.h")
-    assert os.path.exists(f"{values['libdir']}/libgrape6.so")
-    assert os.path.exists(f"{values['pkgconfig']}/grape6.pc")
+    for name, file in (("includedir", "g6lib.h"), ("libdir", "libgrape6.so"),
+                       ("pkgconfig", "grape6.pc")):  # fmt: skip
+        assert os.path.exists(f"{values[name]}/{file}")
     assert json.loads(output(capsys, "config", "--json", "--prefix")).keys() == {"prefix"}
-
-
-def test_config_escapes_a_space_in_flags_alone(capsys, monkeypatch):
-    monkeypatch.setattr(paths, "LIBRARY_DIR", Path("/my disk/lib"))
+    monkeypatch.setattr(paths, "LIBRARY_DIR", Path("/my disk/lib"))  # escaped in flags alone
     assert output(capsys, "config", "--ldflags") == "-L/my\\ disk/lib -Wl,-rpath,/my\\ disk/lib\n"
     assert output(capsys, "config", "--libdir") == "/my disk/lib\n"
 
@@ -68,15 +65,12 @@ def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypat
     }
 
 
-def test_config_python_says_what_to_write_where_it_may_not(capsys, monkeypatch, tmp_path):
+def test_config_says_what_is_missing(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "INTERPRETER", tmp_path / "nowhere" / "interpreter")
     assert main(["config", "--python"]) == 1
     printed = capsys.readouterr()
-    assert f"executable = {sys.executable}\n" in printed.out
+    assert f"executable = {sys.executable}\n" in printed.out  # what to write where it may not
     assert "nowhere" in printed.err
-
-
-def test_config_without_a_library_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "LIBRARY", tmp_path / "libgrape6.so")
     assert main(["config", "--libs"]) == 1
     assert "does not exist" in capsys.readouterr().err
@@ -152,38 +146,24 @@ def info(tmp_path):
     return info
 
 
-NO_CUPY = "not used, CuPy is missing: pip install 'grape6py[cuda12]'"
+MISSING = "pip install 'grape6py[cuda12]'"
 
 
-@pytest.mark.parametrize(
-    ("count", "devices", "gpu"),
-    [
-        (0, "", "none: the NVIDIA driver sees no device"),
-        (2, "", f"First, Second: {NO_CUPY}"),
-        (2, "1", f"Second: {NO_CUPY}"),
-        (2, "0,2", "none: GRAPE6_DEVICES=0,2, but the devices are 0 to 1"),
-    ],
-)
-def test_info_names_the_devices_or_why_there_are_none(info, count, devices, gpu):
-    about = info(count, None, GRAPE6_DEVICES=devices)
+@pytest.mark.parametrize(("count", "devices", "cupy", "gpu"), [
+    (0, "", None, "none: the NVIDIA driver sees no device"),
+    (2, "", None, f"First, Second: not used, CuPy is missing: {MISSING}"),
+    (2, "1", None, f"Second: not used, CuPy is missing: {MISSING}"),
+    (2, "0,2", None, "none: GRAPE6_DEVICES=0,2, but the devices are 0 to 1"),
+    (1, "", "def getVersion(): return 12, 9", "First"),
+    (1, "", "raise RuntimeError('Failure finding libnvrtc.so.12')",
+     "First: not used, CUDA's run-time compiler (NVRTC) is missing: "
+     f"{MISSING} (Failure finding libnvrtc.so.12)"),
+    (1, "", "raise ValueError('no luck')", "First: not used, CuPy cannot be used: no luck"),
+])  # fmt: skip
+def test_info_names_the_devices_or_what_they_lack(info, count, devices, cupy, gpu):
+    about = info(count, cupy, GRAPE6_DEVICES=devices)
     assert about["gpu"] == gpu
     assert about["devices"] == ([] if gpu.startswith("none") else gpu.split(":")[0].split(", "))
-
-
-@pytest.mark.parametrize(
-    ("cupy", "gpu"),
-    [
-        ("def getVersion(): return 12, 9", "First"),
-        (
-            "raise RuntimeError('Failure finding libnvrtc.so.12')",
-            "First: not used, CUDA's run-time compiler (NVRTC) is missing: "
-            "pip install 'grape6py[cuda12]' (Failure finding libnvrtc.so.12)",
-        ),
-        ("raise ValueError('no luck')", "First: not used, CuPy cannot be used: no luck"),
-    ],
-)
-def test_info_says_what_cupy_lacks(info, cupy, gpu):
-    assert info(1, cupy)["gpu"] == gpu
 
 
 def test_info_says_whether_processes_share_a_gpu(info, tmp_path):
@@ -254,10 +234,11 @@ def test_selftest_notices_wrong_results(monkeypatch):
         for check in selftest.judge(1)
         if not check["ok"] and check["mode"] == "grape"
     }
-    for name in ("acc", "jerk", "pot"):
-        assert f"{name}, median error" in missed
-        assert f"{name}, softened, median error" in missed
-    assert {"nearest neighbours wrong", "lists wrong"} <= missed
+    assert missed >= {"nearest neighbours wrong", "lists wrong"} | {
+        f"{name}{kind}, median error"
+        for name in ("acc", "jerk", "pot")
+        for kind in ("", ", softened")
+    }
 
 
 # ---- bench -------------------------------------------------------------------------
@@ -287,40 +268,12 @@ def test_bench_measures_the_instruction_set_asked_for(capsys, isa):
     assert json.loads(output(capsys, "bench", "direct", *quick))["isa"] == isa
 
 
-def test_bench_speaks_to_people_too(capsys):
-    line = output(capsys, "bench", "direct", "--n", "256", "--samples", "1", "--seconds", "0.001")
-    assert "G pairs/s" in line
-    assert "ni 256" in line
-
-
 def test_bench_alone_measures_each_mode_and_says_what_more_there_is(capsys):
     *lines, more, _ = output(capsys, "bench").splitlines()
     assert [re.search(r"mode (\w+), n 16384, .* G pairs/s", line)[1] for line in lines] == [
         "grape", "double", "single"
     ]  # fmt: skip
     assert more.startswith("More: grape6 bench direct --help")
-
-
-# ---- the command itself ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("wrong", [[], ["dance"], ["bench", "direct", "--n", "0"]])
-def test_a_wrong_command_line_ends_with_status_two(wrong, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(wrong)
-    assert caught.value.code == 2
-    assert "usage: grape6" in capsys.readouterr().err
-
-
-def test_a_fault_ends_with_status_one_and_its_text(capsys, monkeypatch):
-    from grape6py.errors import BackendError
-
-    def broken():
-        raise BackendError("the GPU is on fire")
-
-    monkeypatch.setattr(machine, "describe", broken)
-    assert main(["info"]) == 1
-    assert capsys.readouterr().err == "grape6: the GPU is on fire\n"
 
 
 def test_the_second_error_of_a_kind_is_printed_as_the_first(capfd, monkeypatch):

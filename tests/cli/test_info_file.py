@@ -68,21 +68,13 @@ def test_it_knows_a_run(here, capsys):
     assert said["moments"] == len(archive.history("a.h5")[1])
 
 
-def test_what_is_no_file_of_bodies_is_refused(here, capsys):
-    (here / "a").write_bytes(b"\1" * 100)
-    assert main(["info", "a"]) == 1
-    assert "unknown format" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["info", "--set", "gas"])
-
-
 # ---- what a terminal obeys ----
 
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
 
 
 def is_harmless(text):
-    return text.isprintable() or all(c.isprintable() or c in "\n\t" for c in text)
+    return all(c.isprintable() or c in "\n\t" for c in text)
 
 
 def test_names_out_of_files_command_no_terminal(here, capsys):
@@ -113,38 +105,7 @@ def test_errors_and_warnings_have_nothing_that_a_terminal_obeys():
     assert is_harmless(str(said[0].message))
 
 
-# ---- numbers ----
-
-
-@pytest.mark.parametrize("words", [
-    "run --escape -1e30", "run --escape -inf", "run --escape nan", "run --eps -1e-3",
-    "run --t-end inf", "run --G -1", "run --theta -.5", "bench direct --seconds nan",
-    "bench direct --seconds -1e3", "bench direct --n -1", "selftest --seed -1",
-    "convert a b --which -1e3",
-])  # fmt: skip
-def test_a_number_that_makes_no_sense_is_named_with_its_option(capsys, words):
-    with pytest.raises(SystemExit) as left:
-        main(words.split())
-    assert left.value.code == 2
-    *_, option, value = words.split()
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert f"argument {option}: " in line
-    assert value in line
-
-
 def test_an_orbit_may_begin_with_a_negative_number(here, capsys):
     words = "run --n 8 --t-end 0.125 --field nfw,mass=1,scale=2 --orbit -8,0,0,0,.3,0"
     assert main(words.split()) == 0
     assert "orbit" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("fps", ["-1e3", "nan", "1e-300", "1e300"])
-def test_frames_a_second_are_a_number_that_makes_sense(here, capsys, fps):
-    assert main(["movie", "a.h5", "--fps", fps]) == 1
-    assert f"fps = {float(fps)}" in capsys.readouterr().err
-
-
-def test_more_files_than_a_snapshot_has_are_refused_at_once(here, capsys):
-    write_snapshot("a.hdf5", plummer(8, seed=1))
-    assert main(["convert", "a.hdf5", "b.hdf5", "--files", str(10**12)]) == 1
-    assert "too many" in capsys.readouterr().err

@@ -3,11 +3,11 @@
 import json
 from functools import partial
 
-import h5py
 import numpy as np
 import pytest
 
 from grape6py import (
+    archive,
     fractal,
     galaxy,
     galaxy_merger,
@@ -15,21 +15,15 @@ from grape6py import (
     kroupa,
     maschberger,
     plummer,
-    read_snapshot,
     salpeter,
     stars,
     uniform,
     with_binaries,
 )
 from grape6py.cli.run_models import MODELS, OPTIONS
-from runs import last_group, process, run
+from runs import process, run
 
 QUICK = ["--t-end", "0.0625", "--dt-out", "0.0625", "--backend", "cpu"]
-
-
-def start_of(path):
-    with h5py.File(path) as file:
-        return [file["000000"][name][()] for name in ("mass", "pos", "vel")]
 
 
 @pytest.mark.parametrize(("words", "title", "eps", "model"), [
@@ -65,7 +59,7 @@ def test_a_model_by_name_is_that_of_python(here, capsys, words, title, eps, mode
     seed = 3 if "--seed" in words else 1
     assert report["name"] == f"{title}N = 60, seed {seed}"
     assert report["settings"]["eps"] == eps
-    for array, expected in zip(start_of("a.h5"), model(), strict=True):
+    for array, expected in zip(archive.read_particles("a.h5", 0), model(), strict=True):
         assert np.array_equal(array, expected)
 
 
@@ -78,34 +72,12 @@ def test_stars_and_binaries_are_those_of_python_without_softening(here, capsys):
     assert report["settings"]["eps"] == 0
     model = stars(kroupa(40, 1), uniform, 1, 1, virial_ratio=0.5)
     expected = with_binaries(model, 0.25, 1, separation=(0.02 / 40, 2 / 40))
-    for array, other in zip(start_of("a.h5"), expected, strict=True):
+    for array, other in zip(archive.read_particles("a.h5", 0), expected, strict=True):
         assert np.array_equal(array, other)
-
-
-@pytest.mark.parametrize(("words", "message"), [
-    ("plummer --segregation 1", "give --mass-function"),
-    ("galaxy --binaries 0.5", "galaxy has no --binaries"),
-    ("fractal --mass-function kroupa", "fractal has no --mass-function"),
-    ("fractal --dimension 4", "'4' is not a number from 1 to 3"),
-    ("plummer --binaries 2", "'2' is not a number from 0 to 1"),
-])  # fmt: skip
-def test_options_of_other_models_are_refused(here, capsys, words, message):
-    assert run(*words.split(), "--n", 10, *QUICK) != 0
-    assert message in capsys.readouterr().err
 
 
 def test_the_merger_of_bonsai_has_its_bodies_for_its_number():
     assert len(MODELS["merger"].draw(240_002, 1).particles.mass) == 240_002
-
-
-@pytest.mark.parametrize("name", ["king", "uniform", "fractal", "galaxy", "merger"])
-def test_models_are_written_and_gone_on_with(here, name):
-    assert run(name, "--n", 50, *QUICK, "--out", "a.h5", "--out", "a.txt") == 0
-    mass, pos, _ = read_snapshot("a.txt")
-    assert np.array_equal(pos, last_group("a.h5")[1]["pos"])
-    assert len(mass) == 50
-    assert run("a.h5", "--restart", "--t-end", 0.125) == 0
-    assert last_group("a.h5")[0]["time"] == 0.125
 
 
 def test_help_names_every_model_with_its_options(here):
