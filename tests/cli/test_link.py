@@ -89,6 +89,13 @@ def test_files_of_others_are_named_and_left_alone(capsys, tmp_path):
     assert {**tree(tmp_path), **before} == tree(tmp_path)
     grape6(capsys, "--prefix", tmp_path, "--remove")
     assert tree(tmp_path) == before
+    put(tmp_path, {"include/g6lib.h": "theirs"})  # as of AMUSE's framework, and left out
+    assert names_in(grape6(capsys, "--prefix", tmp_path, code=1)) == [
+        "include/g6lib.h",
+        "lib/libg6.so",
+    ]
+    grape6(capsys, "--prefix", tmp_path, "--only", "sapporo", "pg5", "starlab")
+    assert (tmp_path / "include/g6lib.h").read_text() == "theirs"
 
 
 def test_what_is_forced_comes_back(capsys, tmp_path):
@@ -143,17 +150,11 @@ def test_only_some_are_removed(capsys, tmp_path):
     assert tree(tmp_path) == before
 
 
-def test_headers_of_others_are_left_out(capsys, tmp_path):
-    """As those of AMUSE's framework, which emulates a GRAPE-6."""
-    put(tmp_path, {"include/g6lib.h": "theirs"})
-    said = grape6(capsys, "--prefix", tmp_path, code=1)
-    assert names_in(said) == ["include/g6lib.h"]
-    grape6(capsys, "--prefix", tmp_path, "--only", "sapporo", "g6", "pg5", "starlab")
-    assert (tmp_path / "include/g6lib.h").read_text() == "theirs"
-
-
-def test_a_file_that_was_changed_is_left(capsys, tmp_path):
+def test_starlab_is_told_the_folder_by_a_file_that_is_left_if_it_was_changed(capsys, tmp_path):
     grape6(capsys, "--prefix", tmp_path, "--only", "starlab")
+    script = f". {tmp_path}/share/grape6/grape.sh; echo $GRAPE_LDFLAGS_ $GRAPE_LIBS_"
+    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said == f"-L{tmp_path}/lib -Wl,-rpath,{tmp_path}/lib -lgrape6\n"
     (tmp_path / "share/grape6/grape.sh").write_text("mine")
     said = grape6(capsys, "--prefix", tmp_path, code=1)
     assert names_in(said) == ["share/grape6/grape.sh"]
@@ -211,30 +212,17 @@ def test_what_a_killed_call_left_is_removed(capsys, monkeypatch, tmp_path):
     assert tree(tmp_path) == before
 
 
-def test_starlab_is_told_the_folder(capsys, tmp_path):
-    grape6(capsys, "--prefix", tmp_path, "--only", "starlab")
-    script = f". {tmp_path}/share/grape6/grape.sh; echo $GRAPE_LDFLAGS_ $GRAPE_LIBS_"
-    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said == f"-L{tmp_path}/lib -Wl,-rpath,{tmp_path}/lib -lgrape6\n"
-
-
-def test_a_broken_record_is_named(capsys, tmp_path):
-    put(tmp_path, {"share/grape6/linked.json": "{"})
-    assert "share/grape6/linked.json is broken" in grape6(capsys, "--prefix", tmp_path, code=1)
-
-
-def test_the_packages_own_folder_is_refused(capsys):
-    """By force, the library would become a link to itself."""
-    said = grape6(capsys, "--prefix", paths.PREFIX, "--force", code=1)
-    assert "the package's own folder" in said
-    assert not paths.LIBRARY.is_symlink()
-
-
-def test_a_file_is_no_prefix(capsys, tmp_path):
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_what_is_no_prefix_or_its_record_is_named(capsys, tmp_path, options):
     (tmp_path / "file").write_text("")
-    for options in ([], ["--force"]):
-        said = grape6(capsys, "--prefix", tmp_path / "file", *options, code=1)
-        assert said.startswith(f"grape6: {tmp_path}/file")
+    said = grape6(capsys, "--prefix", tmp_path / "file", *options, code=1)
+    assert said.startswith(f"grape6: {tmp_path}/file")
+    put(tmp_path, {"share/grape6/linked.json": "{"})
+    said = grape6(capsys, "--prefix", tmp_path, *options, code=1)
+    assert "share/grape6/linked.json is broken" in said
+    said = grape6(capsys, "--prefix", paths.PREFIX, *options, code=1)
+    assert "the package's own folder" in said  # by force, the library would be a link to itself
+    assert not paths.LIBRARY.is_symlink()
 
 
 # By the name of --only: libraries, and the header that comes with them.
@@ -272,15 +260,12 @@ def flags_of(prefix, *names):
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name):
+    assert {*link.NAMES} == {*BY_NAME, "static", "starlab"}
     libraries, header, call = BY_NAME[name]
     grape6(capsys, "--prefix", tmp_path / "p", "--only", name)
     for group in (libraries.split(), *([each] for each in libraries.split())):
         flags = flags_of(tmp_path / "p", *group)
         assert runs(compiled(tmp_path, *flags, header=header, call=call))
-
-
-def test_every_name_has_a_program_here():
-    assert {*link.NAMES} == {*BY_NAME, "static", "starlab"}
 
 
 @pytest.mark.parametrize("where", ["p/bin/two", "p/lib/deep/er/two.so", "two"])
