@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+import backends
 import capi
 import fake_arrays
 import fake_device
@@ -81,7 +82,7 @@ def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, seed):
         ours, theirs = of_any_kind(cupy, rng, given)
         host.set_particles(**ours)
         device.set_particles(**theirs)
-        for k in (None, 0, *rng.choice(SIZES, 2)):
+        for k in (None if step % 3 == 0 else 7, step % 2, *rng.choice(SIZES, 2)):
             call = {"eps": float(rng.choice([0, 1e-2])), "nn": bool(rng.integers(2))}
             if k is not None:
                 index = rng.permutation(np.arange(k, dtype=np.int32))
@@ -109,17 +110,18 @@ def test_any_units(cupy, pair, mode, unit):
 @on_both
 @modes
 def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
-    pos = POS.copy()
+    n = N if backends.has_gpu else 600
+    pos, vel = POS[:n].copy(), VEL[:n]
     pos[1::2] = pos[::2] + 1e-13  # closer than the low halves tell
     pos[77] *= 1e60  # beyond single precision
     device, host = pair(precision=mode)
-    fill(cupy, device, host, pos=pos)
-    index = np.arange(N, dtype=np.int32)
+    fill(cupy, device, host, mass=MASS[:n], pos=pos, vel=vel)
+    index = np.arange(n, dtype=np.int32)
     for rows in (slice(0, 20), slice(0, 300)):
         for nn, times in itertools.product((False, True), range(2)):
-            expected = force(cupy, device, host, pos[rows], VEL[rows], index[rows], nn=nn)
+            expected = force(cupy, device, host, pos[rows], vel[rows], index[rows], nn=nn)
             assert times or np.abs(expected.acc).max() > 1e10
-    force(cupy, device, host, pos, VEL, index)
+    force(cupy, device, host, pos, vel, index)
     compare(cupy, device, host, nn=True, h=0.02)
 
 

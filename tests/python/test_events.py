@@ -49,12 +49,12 @@ def distance(h, one=0, two=1):
 
 
 @pytest.mark.parametrize(("e", "r"), [(0.9, 0.5), (0.9, 0.15), (0.5, 0.6), (0.3, 1.0)])
-@pytest.mark.parametrize(("eta", "error"), [(0.02, 1e-3), (0.001, 1e-6)])
-def test_two_bodies_on_an_ellipse_meet_when_kepler_says(e, r, eta, error):
+@pytest.mark.parametrize(("eta", "late", "error"), [(0.02, 3e-4, 1e-3), (0.001, 1e-6, 1e-6)])
+def test_two_bodies_on_an_ellipse_meet_when_kepler_says(e, r, eta, late, error):
     h = kepler(e, eta=eta, dt_max=1 / 8)
     event = h.evolve(math.pi, events=Encounter(r))  # one needs no list
     # apocentre is half a period before pericentre
-    assert event.time == pytest.approx(inbound(e, r) % (2 * math.pi), abs=error)
+    assert event.time == pytest.approx(inbound(e, r) % (2 * math.pi), abs=late)
     assert isinstance(event, Event)
     assert (event.kind, event.ids, event.value) == ("encounter", (0, 1), r)
     assert h.time == event.time

@@ -84,7 +84,7 @@ def test_the_energy_in_a_frame_is_kept_as_well_as_that_of_a_cluster_alone():
 
 
 @pytest.mark.parametrize(("kind", "options", "limit", "field"), [
-    (Hermite, {"eta": 0.005}, 3e-6, GALAXY), (Hermite, {"eta": 0.005}, 3e-6, galaxy),
+    (Hermite, {"eta": 0.002}, 1e-7, GALAXY), (Hermite, {"eta": 0.005}, 3e-6, galaxy),
     (Leapfrog, {"dt": 1 / 256, "backend": "cpu"}, 3e-4, GALAXY),
 ])  # fmt: skip
 def test_the_energy_is_conserved_and_counts_the_work_of_the_field(kind, options, limit, field):
