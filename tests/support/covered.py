@@ -17,11 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import capi
+import fuzzing
 from variants import BUILD, Variant, clean
 
 LEAST = 98
 PROGRAMS = [
     ("walk", [], {}),
+    ("fuzz", ["1", "0", "3000"], {}),
     *(("nth_allocation", [], {"GRAPE6_BACKEND": backend, "GRAPE6_TEST_TREE": "always"})
       for backend in ("cpu", "cpu-tree")),
     ("tree_memory", ["ordinary"], {}),
@@ -51,11 +53,16 @@ def run_tests(counted):
         GRAPE6_TEST_LIBRARY=str(counted / "libgrape6.so"))  # fmt: skip
 
 
+def more(name):
+    """What a program is compiled with."""
+    return fuzzing.PARTS if name == "fuzz" else []
+
+
 def run_programs(counted):
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         built = Variant(counted, Path(folder))
         started = [
-            pool.submit(clean, [built.program(name), *arguments], printed=True, **env)
+            pool.submit(clean, [built.program(name, *more(name)), *arguments], printed=True, **env)
             for name, arguments, env in PROGRAMS
         ]
         for program in started:
