@@ -81,7 +81,7 @@ def snapshot_program(folder):
     out = folder / "fuzz_snapshot"
     command = ["clang", "-O1", "-g", "-fsanitize=fuzzer,address,undefined",
                "-fno-sanitize-recover=all", f"-I{capi.ROOT / 'legacy_examples'}",
-               capi.TESTS / "c" / "fuzz_snapshot.c", "-o", out, "-lm"]  # fmt: skip
+               "-DFUZZ", capi.TESTS / "c" / "snapshot_bytes.c", "-o", out, "-lm"]  # fmt: skip
     subprocess.run(command, check=True)
     return out
 
