@@ -68,27 +68,6 @@ def test_all_lists_are_those_of_each(new_session, isa, n):
         assert session.neighbour_lists(ni) == one_by_one(session, ni)
 
 
-def test_row12_3_22_radii_that_hold_nobody_or_everybody(plain):
-    """Each on its own, and in one block."""
-    nobody, everybody = [0.0, -1.0, -np.inf, np.nan, -0.0], [np.inf, 1.7e308, 1e80]
-    spread(plain, [5, 3, 4], [1.0, 1e30, 1e-30])
-    for h2 in *([each] for each in nobody + everybody), nobody + everybody:
-        found = plain.force(3, np.zeros((len(h2), 3)), index=[4] * len(h2), h2=h2)
-        assert found.code == 0
-        assert np.isfinite(found.acc).all()
-        for pipe, each in enumerate(h2):
-            whole = [3, 5] if each in everybody else []
-            assert plain.neighbours(pipe) == (0, len(whole), whole), each
-
-
-@pytest.mark.backends("cpu cuda gpu")
-def test_2_6_the_test_is_softened_and_includes_the_edge(in_double):
-    spread(in_double, [1, 2, 3], [3.0, 2.0, 4.0])
-    h2 = [25.0, np.nextafter(25.0, 0), 16.0]
-    in_double.force(3, np.zeros((3, 3)), eps2=16.0, h2=h2)
-    assert [in_double.neighbours(i)[2] for i in range(3)] == [[1, 2], [2], []]
-
-
 @pytest.mark.parametrize("far", [0.0, 1e8, 1e25])
 @pytest.mark.parametrize("mode", ["grape", "double"])
 def test_places_that_need_their_low_halves(new_session, mode, isa, far):

@@ -89,16 +89,6 @@ def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(pla
         assert text.startswith(f"{pairs} pairs"), (before, nearest, text)
 
 
-def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
-    exponents = []
-    for a, b, c in ((0, 0, 0), (40, -40, 80)):
-        session = new_session()
-        session.put_cloud(cloud(100).scaled(a, b, c))
-        exponents.append(np.array(session.scale(100)))
-    assert (abs(exponents[0]) < 20).all()
-    assert (exponents[1] - exponents[0]).tolist() == [40, -40, 80]
-
-
 def test_row07_a_nan_row_stays_nan_after_merging(whole):
     session, bad = whole(), X.copy()
     expected = session.force(N, X, V, INDEX, eps2=1e-6)

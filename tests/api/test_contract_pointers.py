@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import capi
-from particles import assert_nan
 from test_contract_extras import *  # noqa: F403
 from test_contract_extras import INDEX, SOURCE, V, X
 from test_contract_neighbours import test_lists_follow_either_lasthalf  # noqa: F401
@@ -120,26 +119,6 @@ def test_row26_a_null_pointer_is_named_not_followed(plain, name):
         good = -1 if name == "g6_changed_index" else 0  # no row
         assert code == (good if ignored else -26) or name in TEXTS, null
         by_value("g6_close_all")
-
-
-def test_row26_a_force_call_without_counts_leaves_nan(plain):
-    """And no neighbours, whether there is a place for their distances or not."""
-    for variant in ("2_", "2p_", "2np__"):
-        out, distance = capi.Force.blank(2), np.ones(2, np.float32)
-        args = [None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest]
-        more = [distance] if "p" in variant else []
-        assert capi.by_pointer(f"g6calc_lasthalf{variant}", *args, *more) == -26
-        assert_nan(out)
-        assert (out.nearest == -1).all()
-        assert not more or np.isnan(distance).all()
-
-
-def test_row26_a_firsthalf_without_a_scalar_leaves_no_force_call(plain):
-    plain.put(0, 1, 1.0, (1, 1, 1))
-    zero3, index = np.zeros((1, 3)), np.zeros(1, np.int32)
-    plain.first(1, zero3, zero3, index)
-    assert capi.by_pointer("g6calc_firsthalf_", plain.cluster, *[None] * 10) == -26
-    assert plain.last(1, zero3, zero3, index).code == -18
 
 
 @pytest.mark.backends("cpu")

@@ -44,18 +44,6 @@ def test_row06_a_j_particle_with_nan_spoils_forces_until_rewritten(filled, field
     assert_force(filled.force(50, X, V, INDEX), EXPECTED, 1e-4)
 
 
-def test_row06_bulk_writes_and_mxonly_are_checked_too_and_all_others_written(plain):
-    source, x = SOURCE.take(range(50)), np.array([np.nan, 0, 0])
-    source.x[20, 2] = np.nan
-    assert plain.put_cloud(source) == -6
-    assert plain.force(50, X, V, INDEX).code == -6
-    assert_force(plain.force(20, X, V, INDEX), direct(X, V, INDEX, SOURCE.take(range(20))), 1e-4)
-    assert plain.put_cloud(SOURCE) == 0
-    assert_force(plain.force(50, X, V, INDEX), EXPECTED, 1e-4)
-    assert capi.call("g6_set_j_particle_mxonly", plain.cluster, 3, 3, 1.0, x) == -6
-    assert plain.force(50, X, V, INDEX).code == -6
-
-
 @pytest.mark.backends("cpu cuda:grape gpu")
 def test_row07_an_i_particle_with_nan_spoils_its_own_row_only(session):
     session.put_cloud(SOURCE)
@@ -88,19 +76,6 @@ def test_row11_an_impossible_softening_or_time_fails_the_call(filled):
     out = filled.last(*args, name="g6calc_lasthalf0", more=[0])
     assert out.code == -11
     assert_nan(out)
-
-
-def test_row11_negative_counts_are_refused(filled):
-    zero3, zero = np.zeros((6, 3)), np.zeros(6)
-    for nj, ni in (-1, 6), (50, -1), (-5, -5):
-        args = filled.cluster, nj, ni, INDEX, X, V, zero3, zero3, zero, 0.0, zero
-        assert capi.call("g6calc_firsthalf", *args) == -11
-        assert filled.force(50, X, V, INDEX).code == 0
-    for n in (-1, -2147483648):
-        assert capi.call("g6x_set_j_particles", filled.cluster, n, *[None] * 10) == -11
-        assert capi.call("g6_get_predicted_j_particles", filled.cluster, n, *[zero3] * 2) == -11
-    assert not zero3.any()
-    assert capi.call("g6x_set_j_particles", filled.cluster, 0, *[None] * 10) == 0
 
 
 def test_row13_a_negative_address_is_refused(filled):
@@ -137,13 +112,6 @@ def test_lasthalf_with_other_counts_gives_nan(filled, nj, ni):
     assert (found.acc[6:] == capi.UNTOUCHED).all()
     assert (found.pot[6:] == capi.UNTOUCHED).all()
     assert filled.last(50, X, V, INDEX).code == 0
-
-
-def test_row25_the_list_of_a_pipe_that_was_not_used_is_refused(filled):
-    filled.force(50, X, V, INDEX, h2=np.inf)
-    for pipe in (6, 47, INT_MAX, -1):
-        assert filled.neighbours(pipe) == (-25, 0, [])
-    assert filled.neighbours(5)[0] == 0
 
 
 def test_row18_nearest_neighbours_are_not_made_up_after_a_write(filled):

@@ -48,31 +48,6 @@ def test_row40_an_option_set_between_the_halves_is_no_wrong_force(filled):
     assert filled.last(40, X, V, INDEX).code == 0
 
 
-@pytest.mark.backends("cpu")
-def test_reading_back_checks_what_it_is_asked_for(plain):
-    plain.put(0, 7, 1.0, (1, 2, 3))
-    for address, count, code in (0, -1, -11), (-1, 1, -13), (0, 0, 0), (INT_MAX, 2, 0):
-        xv = np.full((max(count, 0), 6), capi.UNTOUCHED)
-        assert call("get_j_part_data", address, count, xv) == code
-        assert (xv == (capi.UNTOUCHED if code else 0)).all()
-
-
-@pytest.mark.backends("cpu")
-def test_row11_row26_a_missing_output_is_a_fault_of_its_cluster_and_the_others_are_nan(filled):
-    filled.first(40, X, V, INDEX)
-    call("g6x_clear_error", filled.cluster)
-    assert last2p(filled, None).code == -26
-    assert filled.error()[0] == -26
-    flag, out = np.zeros(2, np.int32), capi.Force.blank(2)
-    assert call("g6_set_nip", filled.cluster, 2) == call("g6_set_njp", filled.cluster, 40) == 0
-    code = call("g6_get_force_etc", filled.cluster, out.acc, out.jerk, out.pot, None, flag)
-    assert code == -26
-    assert np.isnan([*out.acc.flat, *out.jerk.flat, *out.pot]).all()
-    assert (flag == code).all()
-    call("g6_set_nip", filled.cluster, -1)
-    assert call("g6_get_force", filled.cluster, None, None, None, None) == -11
-
-
 def test_row12_an_infinite_h2_reaches_those_beyond_all_units(filled):
     filled.put(40, 1000, 1.0, (1e300, 0, 0))
     filled.put(41, 1001, 1.0, (-1e300, 1e290, 0))
