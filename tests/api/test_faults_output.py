@@ -89,13 +89,9 @@ def test_each_kind_of_fault_prints_exactly_one_line_on_stderr():
 
 
 @pytest.mark.backends("cpu")
-def test_log_can_be_silenced_by_an_option():
+def test_log_can_be_silenced_and_an_error_may_end_the_program():
     done = capi.run_python(BOARD + "s.set_int('G6X_LOG', 0)\n" + "\n".join(FAULTS.values()))
     assert done.stdout == done.stderr == ""
-
-
-@pytest.mark.backends("cpu")
-def test_on_error_abort_ends_the_program():
     script = "s = Session(0); s.set_int('G6X_ON_ERROR', 1); print('alive', flush=True)\n"
     done = capi.start_python(script + FAULTS[13])
     assert done.returncode == -signal.SIGABRT
@@ -145,7 +141,8 @@ unchanged(400001)
 """)  # fmt: skip
 
 
-def test_row29_what_a_bulk_write_could_not_store_is_known():
+def test_row29_what_a_bulk_write_or_a_fourth_derivative_could_not_store_is_known():
+    """The old particle does not stay."""
     capi.run_python(LIMITED + """
 many = cloud(200)
 assert s.put_cloud(many, np.r_[600000:600100, 0:100]) == -29
@@ -156,11 +153,6 @@ assert s.put_cloud(many.take(range(99)), np.arange(600000, 600099)) == 0
 refused(600100, 600099)
 s.close(); s = Session(0); s.put_cloud(source)
 assert s.force(600100, *i).bits() == before.bits()
-""")  # fmt: skip
-
-
-def test_row29_a_refused_fourth_derivative_does_not_leave_the_old_particle():
-    capi.run_python(LIMITED.replace("limit(40)", "") + """
 assert s.put(700000, 7, 0.0, (9, 9, 9)) == 0
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
 limit(4)
