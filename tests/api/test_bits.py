@@ -51,29 +51,37 @@ def reference(make):
 
 @pytest.mark.backends("cpu cuda gpu")
 def test_how_forces_are_asked_for_does_not_matter(make, reference):
-    """Blocks, threads, lists, and calls that are repeated."""
-    session = make()
+    """Blocks, threads, lists, calls that are repeated; order, number and company of i particles."""
+    session, rng = make(), np.random.default_rng(2)
     for threads, block, h2 in ((2, 1, None), (3, 7, np.inf), (5, 48, 0.01), (1, None, np.inf),
                                (1, None, np.inf)):  # fmt: skip
         session.set_int("G6X_THREADS", threads)
         assert digest(run(session, block=block, h2=h2)) == reference, (threads, block, h2)
+    order = rng.permutation(len(ROWS))
+    for block in (None, 5):
+        found = run(session, rows=ROWS[order], block=block)
+        assert digest(found, np.argsort(order)) == reference
+    assert digest(run(session, rows=np.arange(N)), ROWS) == reference
+    x, v = np.repeat(X[ROWS], 2, axis=0), np.repeat(V[ROWS], 2, axis=0)
+    index = np.repeat(SOURCE.index[ROWS], 2)
+    x[1::2] = rng.standard_normal(x[1::2].shape) * 10.0 ** rng.integers(-9, 13, (len(ROWS), 1))
+    v[1::2] = 1e9
+    index[1::2] = rng.integers(-5, 2 * N, len(ROWS))
+    h2 = np.where(np.arange(len(x)) % 2, np.inf, 0.0)
+    found = session.force(N, x, v, index, eps2=1e-6, h2=h2)
+    assert digest(found, slice(0, None, 2)) == reference
 
 
 @pytest.mark.backends("cpu cuda gpu")
-def test_the_order_of_writing_does_not_matter(make, reference, new_session, mode, isa):
-    for order in (np.arange(N)[::-1], np.random.default_rng(1).permutation(N)):
-        session = new_session(precision=mode, isa=isa)
-        half = order[: N // 2]
-        session.put_cloud(SOURCE.take(half), half)
-        session.set_ti(TIME)
-        session.force(N, X[:3])
-        session.put_cloud(SOURCE.take(order[N // 2 :]), order[N // 2 :])
-        assert digest(run(session)) == reference
-
-
-@pytest.mark.backends("cpu cuda gpu")
-def test_a_detour_of_the_particles_leaves_no_trace(make, reference):
-    session = make()
+def test_how_particles_came_to_be_there_does_not_matter(make, reference, new_session, mode, isa):
+    """In any order, or by a detour."""
+    order = np.random.default_rng(1).permutation(N)
+    session = new_session(precision=mode, isa=isa)
+    session.put_cloud(SOURCE.take(order[: N // 2]), order[: N // 2])
+    session.set_ti(TIME)
+    session.force(N, X[:3])
+    session.put_cloud(SOURCE.take(order[N // 2 :]), order[N // 2 :])
+    assert digest(run(session)) == reference
     moved = SOURCE.take(np.arange(N))
     moved.x *= 1e3
     moved.mass *= 1e-9
@@ -85,28 +93,6 @@ def test_a_detour_of_the_particles_leaves_no_trace(make, reference):
     session.put_cloud(SOURCE)
     session.set_ti(TIME)
     assert digest(run(session)) == reference
-
-
-@pytest.mark.backends("cpu cuda gpu")
-def test_the_order_and_number_of_the_i_particles_do_not_matter(make, reference):
-    session, order = make(), np.random.default_rng(2).permutation(len(ROWS))
-    for block in (None, 48, 5):
-        found = run(session, rows=ROWS[order], block=block)
-        assert digest(found, np.argsort(order)) == reference
-    assert digest(run(session, rows=np.arange(N)), ROWS) == reference
-
-
-@pytest.mark.backends("cpu cuda gpu")
-def test_the_company_of_other_i_particles_does_not_matter(make, reference):
-    rng = np.random.default_rng(3)
-    x, v = np.repeat(X[ROWS], 2, axis=0), np.repeat(V[ROWS], 2, axis=0)
-    index = np.repeat(SOURCE.index[ROWS], 2)
-    x[1::2] = rng.standard_normal(x[1::2].shape) * 10.0 ** rng.integers(-9, 13, (len(ROWS), 1))
-    v[1::2] = 1e9
-    index[1::2] = rng.integers(-5, 2 * N, len(ROWS))
-    h2 = np.where(np.arange(len(x)) % 2, np.inf, 0.0)
-    found = make().force(N, x, v, index, eps2=1e-6, h2=h2)
-    assert digest(found, slice(0, None, 2)) == reference
 
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 33, 1024, 1025, 3000])
