@@ -1,4 +1,6 @@
-"""Misuse of the calls for many walks: the code is minus the row, and no number is a stale one."""
+"""Misuse of the calls for many walks: the code is minus the row, and no number is a stale one.
+
+In any order, on the CPU: test_fuzz.py."""
 
 import numpy as np
 import pytest
@@ -16,23 +18,38 @@ def job():
 
 
 def assert_all_nan(plain, found, code):
-    assert found.code == code
-    assert plain.error()[0] == code
+    assert found.code == code == plain.error()[0]
     assert_nan(found)
 
 
-EACH_FORM = pytest.mark.parametrize("form", FORMS)
-
-
-def test_row07_a_walk_of_nothing_but_nan(plain, job):
-    job.x = np.full_like(job.x, np.nan)
-    assert_all_nan(plain, by_numbers(plain, job), -7)
-
-
-@EACH_FORM
-def test_row11_an_impossible_softening(plain, job, form):
-    for job.eps2 in (-1.0, np.nan, np.inf):
-        assert_all_nan(plain, form(plain, job), -11)
+def test_row11_row13_what_cannot_be(plain, job):
+    for form in FORMS:
+        for job.eps2 in (-1.0, np.nan, np.inf):
+            assert_all_nan(plain, form(plain, job), -11)
+    job.eps2 = 0.0
+    entry, right = job.j_start[2] + 5, job.chosen.copy()
+    for number in (-1, 4000, 2**31 - 1, -(2**31)):
+        job.chosen[entry] = number
+        assert_all_nan(plain, by_numbers(plain, job), -13)
+        assert "walk 2" in plain.error()[1]
+    job.chosen = right
+    kept, job.j_start[1] = job.j_start[1], job.j_start[2] + 1
+    assert_all_nan(plain, by_numbers(plain, job), -11)
+    assert "walk 1" in plain.error()[1]
+    job.j_start[1], job.i_start[3] = kept, 2
+    found = by_numbers(plain, job)
+    assert found.code == -11
+    assert np.isnan(found.pot[:40]).all()  # up to the walk from which on rows are anybody's guess
+    assert (found.pot[40:] == capi.UNTOUCHED).all()
+    start = np.array([-1, 5], np.longlong)
+    found = Found.blank(5)
+    args = [start, job.x, start, None, 0, job.xj, job.mj, 0.0, found.acc, found.pot]
+    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
+    assert capi.call("g6x_walks", plain.cluster, -1, *args) == -11
+    start[0] = 0
+    args[3:5] = job.chosen, -1
+    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
+    assert np.isnan(found.pot).all()
 
 
 def test_row32_a_host_that_traps_keeps_its_traps():
@@ -61,40 +78,6 @@ for mode in range(3):
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-def test_row13_a_number_of_no_entry(plain, job):
-    for number in (-1, 4000, 2**31 - 1, -(2**31)):
-        job.chosen[job.j_start[2] + 5] = number
-        assert_all_nan(plain, by_numbers(plain, job), -13)
-        assert "walk 2" in plain.error()[1]
-
-
-def test_row11_offsets_that_run_backwards(plain, job):
-    job.j_start[1] = job.j_start[2] + 1
-    assert_all_nan(plain, by_numbers(plain, job), -11)
-    assert "walk 1" in plain.error()[1]
-
-
-def test_row11_target_offsets_that_run_backwards(plain, job):
-    """Rows are NaN up to the walk from which on they are anybody's guess."""
-    job.i_start[3] = 2
-    found = by_numbers(plain, job)
-    assert found.code == -11
-    assert np.isnan(found.pot[:40]).all()
-    assert (found.pot[40:] == capi.UNTOUCHED).all()
-
-
-def test_row11_negative_counts(plain, job):
-    start = np.array([-1, 5], np.longlong)
-    found = Found.blank(5)
-    args = [start, job.x, start, None, 0, job.xj, job.mj, 0.0, found.acc, found.pot]
-    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
-    assert capi.call("g6x_walks", plain.cluster, -1, *args) == -11
-    start[0] = 0
-    args[3:5] = job.chosen, -1
-    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
-    assert np.isnan(found.pot).all()
-
-
 def test_row26_null_pointers(plain, job):
     for missing in range(9):  # the last: none
         found = Found.blank(len(job.x))
@@ -108,40 +91,23 @@ def test_row26_null_pointers(plain, job):
         assert missing in (0, 3, 7, 8) or np.isnan(found.pot).all()
 
 
-def test_row18_a_tag_that_was_not_dispatched(plain, job):
-    flight = Flight(plain, 3, job)
-    flight.tag = 4
-    assert_all_nan(plain, flight.retrieve(), -18)
-    flight.tag = 3
-    assert flight.retrieve().code == 0
-    assert_all_nan(plain, flight.retrieve(), -18)
-
-
-def test_row20_other_numbers_of_targets(plain, job):
-    flight = Flight(plain, 3, job)
-    fewer = flight.ni.copy()
-    fewer[2] -= 1
-    found = flight.retrieve(fewer)
-    assert found.code == -20
-    assert np.isnan(found.pot[:109]).all()
-    assert flight.retrieve().code == 0
-
-
-def test_row11_more_tags_than_there_is_space_for(plain, job):
+def test_row11_row18_row20_of_tags(plain, job):
     flights = [Flight(plain, k, job) for k in range(9)]
     assert [f.code for f in flights] == [0] * 8 + [-11]
     assert_all_nan(plain, flights[8].retrieve(), -18)
+    fewer = flights[0].ni.copy()
+    fewer[2] -= 1
+    found = flights[0].retrieve(fewer)
+    assert found.code == -20
+    assert np.isnan(found.pot[:109]).all()
     assert flights[0].retrieve().code == 0
-    assert Flight(plain, 8, job).code == 0
-
-
-def test_a_dispatch_that_failed_is_not_retrieved(plain, job):
+    assert_all_nan(plain, flights[0].retrieve(), -18)  # once is enough
+    again = Flight(plain, 8, job)
+    assert again.code == again.retrieve().code == 0
     job.eps2 = -1.0
-    flight = Flight(plain, 1, job)
-    assert flight.code == -11
-    found = flight.retrieve()
-    assert found.code == -11
-    assert np.isnan(found.acc).all()
+    failed = Flight(plain, 1, job)  # in place of what was in flight
+    assert failed.code == -11
+    assert_all_nan(plain, failed.retrieve(), -11)
 
 
 def test_rows_11_and_26_of_a_dispatch(plain, job):
