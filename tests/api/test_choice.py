@@ -62,8 +62,12 @@ print(name().split()[0], hashlib.sha256(f.bits()).hexdigest())
     assert auto == fixed
 
 
-def test_it_can_be_decided_beforehand():
-    script = """
+def test_it_can_be_decided_beforehand_or_asked_for_without_a_cluster():
+    run("""
+code, why = text("g6x_choice", 48, 300)
+assert code == CONSTANTS["G6X_BACKEND_CPU"], why
+assert "300 j particles in calls of 48 i particles" in why
+assert text("g6x_choice", 0, 300)[0] == CONSTANTS["G6X_E_ARGUMENT"]
 for ni, wanted in ((48, "cpu"), (0, "cuda")):
     s = opened()
     assert call("g6x_prepare", 0, ni, 300) == 0
@@ -75,18 +79,7 @@ for ni, wanted in ((48, "cpu"), (0, "cuda")):
 call("g6_open", 0)
 for wrong in ((-1, 5), (5, -1)):
     assert call("g6x_prepare", 0, *wrong) == CONSTANTS["G6X_E_ARGUMENT"]
-"""
-    run(script)
-
-
-def test_a_choice_can_be_asked_for_without_a_cluster():
-    script = """
-code, why = text("g6x_choice", 48, 300)
-assert code == CONSTANTS["G6X_BACKEND_CPU"], why
-assert "300 j particles in calls of 48 i particles" in why
-assert text("g6x_choice", 0, 300)[0] == CONSTANTS["G6X_E_ARGUMENT"]
-"""
-    run(script)
+""")
 
 
 def test_a_session_on_the_cpu_chooses_again_at_a_reset_and_not_before():
@@ -146,21 +139,19 @@ s.force(1, source.x[:1], source.v[:1], source.index[:1])
 
 
 # What was measured (docs/figures/runs.md), where CPU and GPU differ by a factor of two or more.
+FASTER = {
+    "CPU": [*((ni, 256) for ni in (1, 32, 48, 256)), (1, 1024), (1024, 1024), (1, 4096)],
+    "CUDA": [*((ni, nj) for nj in (16384, 65536) for ni in (32, 48, 1024, 16384)),
+             (256, 5000), (1024, 8000), (2048, 10000)],  # lists
+}  # fmt: skip
+
+
 @pytest.mark.backends("cpu")
-@pytest.mark.parametrize(
-    ("wanted", "ni", "nj"),
-    [
-        *[("CPU", ni, 256) for ni in (1, 32, 48, 256)],
-        *[("CPU", ni, 1024) for ni in (1, 1024)],
-        ("CPU", 1, 4096),
-        *[("CUDA", ni, 16384) for ni in (32, 48, 1024, 16384)],
-        *[("CUDA", ni, 65536) for ni in (32, 48, 1024, 16384)],
-        *[("CUDA", ni, nj) for ni, nj in ((256, 5000), (1024, 8000), (2048, 10000))],  # lists
-    ],
-)
-def test_a_choice_is_that_of_the_faster_one(wanted, ni, nj):
-    code, why = capi.text("g6x_choice", ni, nj)
-    assert code == capi.CONSTANTS[f"G6X_BACKEND_{wanted}"], why
+def test_a_choice_is_that_of_the_faster_one():
+    for wanted, sizes in FASTER.items():
+        for ni, nj in sizes:
+            code, why = capi.text("g6x_choice", ni, nj)
+            assert code == capi.CONSTANTS[f"G6X_BACKEND_{wanted}"], why
 
 
 @pytest.mark.parametrize("pending", [True, False])
@@ -186,7 +177,7 @@ force(s)
 
 
 def test_the_host_keeps_its_floating_point_flags():
-    script = """
+    run("""
 import ctypes, ctypes.util
 libm = ctypes.CDLL(ctypes.util.find_library("m"))
 buffer = ctypes.create_string_buffer(300)
@@ -194,8 +185,7 @@ function = library().g6x_choice
 libm.feclearexcept(61)
 function(48, 300, buffer, 300)
 assert libm.fetestexcept(61) == 0
-"""
-    run(script)
+""")
 
 
 def test_a_child_may_be_forked_while_the_cpu_is_timed():
