@@ -1,8 +1,12 @@
 """The whole API under tools that see what a test cannot: bounds, leaks, races, undefined sums."""
 
+import pytest
+
 import capi
 import tools
 from variants import clean
+
+pytestmark = pytest.mark.full
 
 
 def test_the_whole_api_under_address_and_undefined_sanitizers(variants):

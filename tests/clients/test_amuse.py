@@ -32,6 +32,8 @@ WORKERS = {
 }  # fmt: skip
 N, END, EPS = 256, 0.25, 4 / 256
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory):

@@ -9,24 +9,23 @@ import functools
 import numpy as np
 import pytest
 
-import capi
 import tools
 from grape6py import models, read_snapshot, reference, write_snapshot
 from legacy import (
     AUTO,
     DOUBLE,
     GRAPE,
-    PARTS,
     SNAPSHOT,
     assert_energy_is_kept,
     assert_forces,
     energies,
     forces,
     mpirun,
-    numbers,
     odd_bodies,
     output_of,
 )
+
+pytestmark = pytest.mark.full
 
 TOOLS = {"mpi_hermite": ("gfortran", "mpif90"), "treecode_mpi": ("mpicc",)}
 LARGER = 3500  # four blocks of j addresses, the last one not full
@@ -119,24 +118,9 @@ def test_doubles_agree_to_the_rounding_of_the_mode(hermite, folder, snapshot, mo
     assert len({text.split("bits of the state")[1] for text in (one, *more)}) > 1
 
 
-@pytest.mark.parametrize(("ranks", "how", "mode"), [
-    (1, "-p", DOUBLE), (2, "-p", AUTO), (3, "-d", AUTO)
-])  # fmt: skip
+@pytest.mark.parametrize(("ranks", "how", "mode"), [(2, "-p", AUTO), (3, "-d", DOUBLE)])
 def test_energy_is_kept_over_one_time_unit(hermite, ranks, how, mode):
     assert_energy_is_kept(hermite(ranks, SNAPSHOT.name, how, environment=mode))
-
-
-@pytest.mark.parametrize("pipes", ["1", "16384"])
-def test_partial_sums_do_not_depend_on_pipes(hermite, pipes):
-    arguments = (2, "larger.dat", "-p", "-f", "-t", SHORT["larger.dat"])
-    text = hermite(*arguments, environment=(("GRAPE6_NPIPES", pipes),))
-    assert text == hermite(*arguments, environment=AUTO)
-
-
-def test_the_program_is_as_long_as_an_example_may_be():
-    lines = (capi.ROOT / "legacy_examples" / "mpi_hermite.f90").read_text().splitlines()
-    assert len(lines) <= 400
-    assert max(map(len, lines)) <= 100
 
 
 # ---- treecode_mpi ------------------------------------------------------------
@@ -185,15 +169,6 @@ def test_ranks_may_be_more_than_groups(alike, tmp_path, n):
     file = tmp_path / "small.dat"
     file.write_text("".join(f"1 {i} {i * i} 0 0 0.5 0\n" for i in range(n)))
     alike(file, "-e", "0.1", "-t", "0.01", "-f", ranks=(2, 4))
-
-
-def test_the_time_taken_is_told_by_one_rank(start):
-    arguments = "treecode_mpi", 2, SNAPSHOT, "-t", "0.0625"
-    text = output_of(start(*arguments, "-w"))
-    (taken,) = numbers(PARTS, text)
-    assert 0 < taken[4] < taken[0]  # they have exchanged something
-    rest = [line for line in text.splitlines() if not line.startswith(" seconds")]
-    assert rest == output_of(start(*arguments)).splitlines()
 
 
 # ---- errors ------------------------------------------------------------------

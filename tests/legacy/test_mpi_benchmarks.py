@@ -10,6 +10,8 @@ import pytest
 import capi
 import tools
 
+pytestmark = pytest.mark.full
+
 HERE = capi.ROOT / "benchmarks"
 SERVICE = """#!/bin/sh
 [ "$1" = -d ] && echo "$CUDA_MPS_PIPE_DIRECTORY" >> "{log}" && exit 0
