@@ -68,25 +68,26 @@ def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
     assert (error <= limit * np.linalg.norm(exact.acc.astype(float), axis=1)).all()
 
 
-@pytest.mark.parametrize(("capacity", "environment"), [(4096, ()), (40, KIRA), (16, ())])
-def test_lists_are_those_of_brute_force_also_after_overflow(run, distance, environment, capacity):
+@pytest.mark.parametrize(("capacity", "environment"), [(4096, ()), (40, KIRA), (16, ()),
+                                                       (4096, "faulty")])  # fmt: skip
+def test_lists_are_those_of_brute_force_also_after_overflow(
+    run, stars, distance, faulty_board, environment, capacity
+):
+    """Or though the board says now and then they did not fit; the density centre follows."""
+    faulty = environment == "faulty"
+    environment = faulty_board(10**9) if faulty else environment
     text = output_of(run("kira_style", *SHORT, "-n", capacity, environment=environment))
     found = lists(text)
-    assert set(found) == set(range(1024))
-    for body, (radius, members) in found.items():
-        assert NDENS <= len(members) <= capacity
-        assert members == np.flatnonzero(distance[body] <= radius).tolist()
-    assert (board(text)[2] > 0) == (capacity < 100)
-
-
-def test_the_density_centre_follows_from_the_lists(run, stars):
     mass, pos, _ = stars
-    text = output_of(run("kira_style", *SHORT))
-    found = lists(text)
     rho = [mass[found[i][1]].sum() / found[i][0] ** 3 for i in range(1024)]
     got = numbers(rf"density centre{NUMBER}{NUMBER}{NUMBER}", text)[0]
     assert got == pytest.approx(rho @ pos / np.sum(rho), abs=1.1e-5)
     assert "no density" not in text
+    assert set(found) == set(range(1024))
+    for body, (radius, members) in found.items():
+        assert NDENS <= len(members) <= capacity
+        assert members == np.flatnonzero(distance[body] <= radius).tolist()
+    assert (board(text)[2] > 0) == (faulty or capacity < 100)
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 37])
@@ -117,15 +118,6 @@ def test_a_faulty_board_is_reset_and_filled_and_the_result_is_the_same(run, faul
     for pattern in ("force", "time", "perturbation", "steps", "last node", "relative"):
         lines = [line for line in process.stdout.splitlines() if pattern in line]
         assert lines == [line for line in sound.splitlines() if pattern in line]
-
-
-def test_lists_are_right_though_the_board_says_now_and_then_they_did_not_fit(
-    run, faulty_board, distance
-):
-    text = output_of(run("kira_style", *SHORT, environment=faulty_board(10**9)))
-    for body, (radius, members) in lists(text).items():
-        assert members == np.flatnonzero(distance[body] <= radius).tolist()
-    assert board(text)[2] > 0
 
 
 def test_five_resets_in_vain_end_the_program(run, faulty_board):

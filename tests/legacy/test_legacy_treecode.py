@@ -53,13 +53,10 @@ def test_forces_have_the_errors_of_a_tree_and_tend_to_the_direct_sum_with_theta(
     assert medians[-1] < 5e-4
 
 
-def test_3_35_the_potential_needs_no_self_term(run):
-    """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy."""
+def test_lists_are_shared_and_the_potential_needs_no_self_term(run):
+    """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy (3.35)."""
     host, pot = energies(output_of(run("treecode", SNAPSHOT, "-o", "0", *ONE_STEP)))[0, 1:]
     assert pot == pytest.approx(host, rel=1e-7)
-
-
-def test_a_list_is_shorter_than_all_bodies_and_lists_are_shared(run):
     text = output_of(run("treecode", SNAPSHOT))
     steps, lists, length = numbers(rf"steps{NUMBER}\s+lists{NUMBER}\s+mean length{NUMBER}", text)[0]
     assert steps == 512
@@ -106,7 +103,7 @@ def test_bodies_in_one_place_and_without_mass_are_no_matter(run, tmp_path, name)
     assert np.median(acc) <= 3e-2
 
 
-@pytest.mark.parametrize("options", ["-o 0", "-o 0.5", "-o 1", "-g 64", "-g 2048"])
+@pytest.mark.parametrize("options", ["-o 0", "-o 1", "-g 64"])
 @pytest.mark.parametrize(("mode", "limits"), [
     (GRAPE, {"treecode_walks": 3e-6, "treecode_g5": 1e-6}),
     (DOUBLE, {"treecode_walks": 1e-12, "treecode_g5": 1e-12}),
