@@ -72,7 +72,7 @@ ENERGY = {
 
 @pytest.mark.parametrize(("name", "mode"), [
     *[(name, AUTO) for name in ENERGY],
-    *[(name, DOUBLE) for name in (*HERMITES, "kira_style", "treecode")],
+    *[(name, DOUBLE) for name in ("hermite_f77", "treecode")],
 ])  # fmt: skip
 def test_3_26_energy_is_kept(run, stars, distance, name, mode):
     """That of the snapshot, over one time unit."""
@@ -191,6 +191,7 @@ def test_bad_options_end_with_the_usage_and_status_1(run, name, said, arguments)
     assert process.stdout == ""
 
 
+@pytest.mark.full
 def test_makefile_without_compilers_says_so_and_builds_the_c_programs(tmp_path):
     missing = [f"{name}=no-such-compiler" for name in ("FC", "CXX", "MPICC", "MPIF90")]
     said = make(tmp_path, *missing).stdout
