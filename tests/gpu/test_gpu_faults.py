@@ -3,7 +3,7 @@ own, since a GPU that has failed stays lost there. On the fake device: test_cuda
 """
 
 import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -105,21 +105,15 @@ with pytest.raises(errors.BackendError, match={missing!r}):
 """
 
 
-@pytest.mark.parametrize(
-    ("env", "missing"),
-    [
-        pytest.param({"CUDA_VISIBLE_DEVICES": ""}, "device", id="row03"),
-        pytest.param({"GRAPE6_DEVICES": "99"}, "GRAPE6_DEVICES", id="row03-number"),
-    ],
-)
-def test_without_a_device_the_cpu_does_it(env, missing):
-    capi.run_python(WITHOUT.format(folder="", missing=missing), **env)
-
-
-def test_row04_without_cupy_the_cpu_does_it(tmp_path):
-    """A host program whose Python has no CuPy: a line that says what to install."""
+@pytest.mark.parametrize(("env", "folder", "missing"), [
+    pytest.param({"CUDA_VISIBLE_DEVICES": ""}, "", "device", id="row03"),
+    pytest.param({"GRAPE6_DEVICES": "99"}, "", "GRAPE6_DEVICES", id="row03-number"),
+    pytest.param({}, "{}", "CuPy cannot be imported", id="row04"),
+])  # fmt: skip
+def test_without_a_device_or_cupy_the_cpu_does_it(tmp_path, env, folder, missing):
+    """Of a host whose Python has no CuPy a line says what to install."""
     (tmp_path / "cupy_backends.py").write_text("raise ImportError('no CuPy here')\n")
-    capi.run_python(WITHOUT.format(folder=str(tmp_path), missing="CuPy cannot be imported"))
+    capi.run_python(WITHOUT.format(folder=folder.format(tmp_path), missing=missing), **env)
 
 
 @pytest.mark.parametrize("backend", ["auto", "cuda"])
@@ -168,31 +162,25 @@ assert same(asked.forces(), before[0]) and same(auto.forces(), before[1])
 
 def test_row34_several_ranks_share_the_gpu():
     script = """
-from grape6py import Grape6, plummer
-with Grape6(backend="cuda") as grape:
-    grape.set_particles(*plummer(20000, seed=8))
+with filled(backend="cuda") as grape:
     print(grape.forces(nn=True).acc.tobytes().hex()[:4000])
 """
-    ranks = []
-    for rank in range(4):
-        env = capi.clean_environment({"OMPI_COMM_WORLD_LOCAL_RANK": str(rank)})
-        ranks.append(subprocess.Popen([sys.executable, "-c", script], env=env, cwd=capi.ROOT,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      text=True))  # fmt: skip
-    results = [rank.communicate(timeout=200) for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * 4, results
-    assert len({out for out, _ in results}) == 1
-    assert results[0][0].strip()
+
+    def rank(number):
+        return run(script, OMPI_COMM_WORLD_LOCAL_RANK=str(number)).stdout.strip()
+
+    with ThreadPoolExecutor(4) as pool:
+        (bits,) = {*pool.map(rank, range(4))}
+    assert bits
 
 
 def test_row39_a_cache_that_cannot_be_written(tmp_path):
-    folder = tmp_path / "file"
-    folder.write_text("")
+    (tmp_path / "file").write_text("")
     script = """
 from grape6py import Grape6, plummer
 with Grape6(backend="cuda") as grape:
     grape.set_particles(*plummer(300, seed=8))
     assert np.isfinite(grape.forces().acc).all()
 """
-    done = capi.run_python(script, timeout=300, CUPY_CACHE_DIR=str(folder / "cache"))
+    done = capi.run_python(script, timeout=300, CUPY_CACHE_DIR=str(tmp_path / "file/cache"))
     assert not done.stdout

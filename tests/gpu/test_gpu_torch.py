@@ -94,31 +94,23 @@ def test_sessions(side, backend):
 
 
 @pytest.mark.usefixtures("current")
-@pytest.mark.parametrize(
-    "options", [{"dt": 1 / 64}, {"dt_max": 1 / 32}, {"dt": 1 / 64, "backend": "cuda"}], ids=str
-)
-def test_leapfrogs(side, options):
+@pytest.mark.parametrize(("integration", "options"), [
+    (Leapfrog, {"dt": 1 / 64}), (Leapfrog, {"dt_max": 1 / 32}),
+    (Leapfrog, {"dt": 1 / 64, "backend": "cuda"}), (Hermite, {"backend": "cuda"}),
+    (Hermite, {"backend": "cpu"})], ids=str)  # fmt: skip
+def test_integrations(side, integration, options):
     for seed in range(TRIES):
-        bodies = plummer(N, seed=seed)
-        expected = Leapfrog(*map(cupy.asarray, bodies), eps=EPS, **options)
+        bodies, is_hermite = plummer(N, seed=seed), integration is Hermite
+        arrays = bodies if is_hermite else map(cupy.asarray, bodies)
+        expected = integration(*arrays, eps=EPS, **options)
         with torch.cuda.stream(side):
-            galaxy = Leapfrog(*late(side, *bodies), eps=EPS, **options)
-        for one in (galaxy, expected):
-            one.evolve(1 / 32)
-        assert close(galaxy.pos, expected.pos.get())
-
-
-@pytest.mark.usefixtures("current")
-@pytest.mark.parametrize("backend", ["cuda", "cpu"])
-def test_hermites(side, backend):
-    for seed in range(TRIES):
-        bodies = plummer(N, seed=seed)
-        expected = Hermite(*bodies, eps=EPS, backend=backend)
-        with torch.cuda.stream(side):
-            cluster = Hermite(*late(side, *bodies), eps=EPS, backend=backend)
-        for one in (cluster, expected):
-            one.evolve(1 / 64)
-        assert np.array_equal(cluster.pos.numpy(), expected.pos)
+            found = integration(*late(side, *bodies), eps=EPS, **options)
+        for one in (found, expected):
+            one.evolve(1 / 64 if is_hermite else 1 / 32)
+        if is_hermite:
+            assert np.array_equal(found.pos.numpy(), expected.pos)
+        else:
+            assert close(found.pos, expected.pos.get())
 
 
 def test_a_stream_that_pytorchs_own_waits_for_need_not_be_the_current_one(side):
@@ -168,15 +160,10 @@ def test_any_tensors_of_real_numbers():
             assert np.array_equal(host(grape.forces(eps=EPS).acc), there.forces(eps=EPS).acc)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda t: t.requires_grad_(), "gradient"),
-        (lambda t: t + 1j, "complex"),
-        (lambda t: t.cpu().requires_grad_(), "grad"),
-    ],
-    ids=["gradient", "complex", "gradient-on-host"],
-)
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda t: t.requires_grad_(), "gradient"), (lambda t: t + 1j, "complex"),
+    (lambda t: t.cpu().requires_grad_(), "grad"),
+], ids=["gradient", "complex", "gradient-on-host"])  # fmt: skip
 def test_other_tensors_are_refused(change, words):
     mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
     wrong = change(pos)

@@ -99,29 +99,21 @@ def make(xp=np, **options):
 
 
 @pytest.mark.parametrize("options", STEPS, ids=str)
-def test_bodies_move_as_on_the_host(options):
-    device, host = make(cupy, **options), make(backend="cpu-tree", **options)
-    start = device.energy().total
-    for galaxy in (device, host):
-        galaxy.evolve(0.25)
+def test_bodies_move_as_on_the_host_wherever_they_come_from_and_files_go_on(tmp_path, options):
+    device, put, half = make(cupy, **options), make(**options), make(**options)
+    host, start = make(backend="cpu-tree", **options), device.energy().total
     assert isinstance(device.pos, cupy.ndarray)
+    assert isinstance(put.pos, np.ndarray)
+    half.evolve(0.11)
+    half.save(tmp_path / "a.h5")
+    again = Leapfrog.load(tmp_path / "a.h5")
+    for galaxy in (device, put, again, host):
+        galaxy.evolve(0.25)
+    for galaxy in (put, again):
+        assert galaxy.backend == device.backend
+        assert same(device, galaxy)
     assert device.backend.startswith("cuda-tree")
     assert device.steps == pytest.approx(host.steps, rel=0.001)
     assert np.median(np.abs(device.pos.get() - host.pos)) < 1e-5
     assert device.energy().total == pytest.approx(host.energy().total, rel=1e-5)
     assert device.energy().total == pytest.approx(start, rel=1e-3)
-
-
-@pytest.mark.parametrize("options", STEPS, ids=str)
-def test_arrays_of_the_host_go_to_the_gpu_and_files_go_on(tmp_path, options):
-    given, put, half = make(cupy, **options), make(**options), make(**options)
-    assert isinstance(put.pos, np.ndarray)
-    assert put.backend == given.backend
-    half.evolve(0.11)
-    half.save(tmp_path / "a.h5")
-    again = Leapfrog.load(tmp_path / "a.h5")
-    assert again.backend == given.backend
-    for galaxy in (given, put, again):
-        galaxy.evolve(0.2)
-    assert same(given, put)
-    assert same(given, again)
