@@ -3,7 +3,7 @@
     python benchmarks/errors.py [accuracy] [integration] [force-errors] [energy-errors]
                                 [shared-sums] [last-bit] [--name NAME] [--n 16384] [--seeds 5]
 
-The first two are tables of docs/figures/accuracy.md, the others pictures. Right forces are sums
+The first two are tables of pages/accuracy.md, the others pictures. Right forces are sums
 in long double (80 ns a pair on two cores); energies are those of mode double.
 """
 

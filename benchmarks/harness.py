@@ -1,7 +1,7 @@
 """What the scripts that measure share: command line, machine, programs in C, results.
 
 A result is benchmarks/results/PART-NAME.json: machine, versions, commit and date, and the figures,
-one a line, so that a changed row is a changed line. tables.py and figures.py make docs/ of them.
+one a line, so that a changed row is a changed line. tables.py and figures.py show them.
 """
 
 import argparse
@@ -83,11 +83,6 @@ def write(path, result):
     new = path.with_name(f"new-{path.name}")
     new.write_text("{" + ",\n".join([*lines, f'"figures": [\n{figures}\n]']) + "}\n")
     new.replace(path)
-
-
-def read(pattern):
-    """The results whose names match."""
-    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{pattern}.json"))]
 
 
 def figures_so_far(options, part):

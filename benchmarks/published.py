@@ -1,4 +1,6 @@
-"""What the literature measured beside what this library does: python benchmarks/published.py
+"""What the literature measured beside what this library does.
+
+    python benchmarks/tables.py published published-lost published-others
 
 published.json has the published figures as printed ("?": doubtful there), a row a line, and for
 each table, under "ours", entries that say how the library compares. An entry is for some `columns`
@@ -22,10 +24,13 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from harness import HERE, RESULTS
 
+HERE = Path(__file__).resolve().parent
+ROOT, RESULTS = HERE.parent, HERE / "results"
+CODES = json.loads((HERE / "codes.json").read_text())  # other codes, measured beside this one
 DATA = json.loads((HERE / "published.json").read_text())
 STATES = "lost", "won", "not measured", "not comparable"  # of a row: the first that one cell has
 FUNCTIONS = vars(math) | {"__builtins__": {}, "abs": abs, "float": float, "sum": sum}
@@ -47,9 +52,19 @@ def column(source, name, title):
     return {r[0]: number(r[place]) for r in found["rows"] if r[place] is not None}
 
 
+def printed(source, name, title, row):
+    """A number; None if it is not there."""
+    return column(source, name, title).get(row)
+
+
 @functools.cache
 def result(file):
     return json.loads((RESULTS / f"{file}.json").read_text())
+
+
+def results(pattern):
+    """(name, result) of all that match."""
+    return [(path.stem, result(path.stem)) for path in sorted(RESULTS.glob(f"{pattern}.json"))]
 
 
 def names_of(files):
@@ -168,47 +183,40 @@ def counted(found):
     return Counter(map(state_of, rows)), gains
 
 
-def summary():
-    yield f"{'published table':34} rows" + "".join(f"{s:>16}" for s in STATES) + "  times better"
-    total = Counter()
-    for found in DATA["tables"]:
-        states, gains = counted(found)
-        total += states
-        span = f"{gains[0]:.3g} to {gains[-1]:.3g}" if gains else ""
-        yield line(name_of(found), states) + f"  {span}"
-    yield line("all", total)
-    for found in DATA["tables"]:
-        yield from details(found)
-    yield ""
-    yield from (f"left out: {name}: {why}" for name, why in DATA["left out"].items())
-    yield f"assumed: {DATA['assumed']['what']}: {DATA['assumed']['dollars']}"
-
-
 def name_of(found):
     return f"{found['source']}, {found['table']}"
 
 
-def line(name, states):
-    return f"{name:34}{states.total():5}" + "".join(f"{states[s]:16}" for s in STATES)
+def counts():
+    """Rows of each table by state, and the least and the largest gain; and of all tables."""
+    made = []
+    for found in DATA["tables"]:
+        states, gains = counted(found)
+        made.append({"table": name_of(found), "states": states}
+                    | ({"least": gains[0], "most": gains[-1]} if gains else {}))  # fmt: skip
+    total = sum((f["states"] for f in made), Counter())
+    return [*made, {"table": "all", "states": total}]
 
 
-def details(found):
-    """What is lost and why, what is not measured and what is not comparable."""
-    cells = [cell for row in cells_of(found).values() for cell in row]
-    yield f"\n{name_of(found)}: {found['what']}"
-    for (by, why, needs), lost in losses(cells).items():
-        yield f"  lost, {by}:"
-        for cell in worst(lost):
-            place = f"{cell.row}, {cell.column}"
-            yield f"    {place}: {cell.printed}, here {cell.ours:.3g} ({cell.gain:.3g})"
-        yield f"    why: {why}\n    needs: {needs}"
-    for state in STATES[2:]:
-        of = {}
-        for cell in (c for c in cells if c.state == state):
-            of.setdefault(cell.entry[state], set()).add(cell.row)
-        for reason, rows in of.items():
-            yield f"  {state}, {len(rows)} rows: {reason}"
+def all_cells(found):
+    return [cell for cells in cells_of(found).values() for cell in cells]
 
 
-if __name__ == "__main__":
-    print("\n".join(summary()))
+def lost():
+    """The rows that one way of the library loses for one reason; of each the worst figure."""
+    return [
+        {"table": name_of(found), "by": by, "why": why, "needs": needs,
+         "rows": "; ".join(f"{c.row}, {c.column}: {c.printed}, {c.ours:.3g}" for c in worst(some))}
+        for found in DATA["tables"]
+        for (by, why, needs), some in losses(all_cells(found)).items()
+    ]  # fmt: skip
+
+
+def others():
+    """How many rows are not measured or not comparable, and why."""
+    found = defaultdict(set)
+    for one in DATA["tables"]:
+        for cell in (c for c in all_cells(one) if c.state in STATES[2:]):
+            found[name_of(one), cell.state, cell.entry[cell.state]].add(cell.row)
+    return [{"table": table, "state": state, "why": why, "rows": len(rows)}
+            for (table, state, why), rows in found.items()]  # fmt: skip

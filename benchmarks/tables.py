@@ -1,182 +1,278 @@
-"""Puts the kept figures into docs/benchmarks.md and docs/figures/*.md: python benchmarks/tables.py
+"""Makes the tables of the pages, of results/*.json and published.json, as tables.toml says.
 
-Each table stands between two comments, <!-- NAME --> and <!-- end -->, and is made from
-benchmarks/results/NAME.json; the text around it is written by hand. With a * in NAME it
-is made from the figures of all files that match. A table that moves to another page takes
-its comments with it.
+    python benchmarks/tables.py NAME...      # prints tables; without names, all that pages show
+
+A line [Table NAME](...) of pages/*.md or docs/benchmarks.md is the place of a table; the site puts
+it there (filled). NAME is that of the results, with * of all that match; tables.toml has the table
+by it, or by its longest beginning. A table has parts, one below the other:
+
+from, of    the results, if they are others; which of their figures: an expression
+figures     an expression of other figures, or of more; `beside`: adds those of a published table
+            [source, table, field], each with its first cell as the field, and its columns
+let         fields that are added to each figure
+sort        an expression by which figures are sorted; reverse: from the largest
+rows        fields that all figures of a row share; without it each figure has a row
+columns     [heading, cell, which figure of the row: the first of that] or, for each `key` of the
+            list `each`, several of these: {each = "...", of = "...", columns = [...]}
+text        in place of columns: a line; with `of`, a line for each of these figures
+
+Expressions are Python's, over the fields of a figure, of its result and what FUNCTIONS has; `f` is
+the figure, `figures` are all of the part, `group` those of the row, `picked` those of the column.
+A cell is a field, or a text with expressions in braces; it is empty if one of these has not what it
+needs, and of a list of cells the first counts that has. In braces stands no colon but a format's.
 """
 
+import functools
+import itertools
+import math
 import re
-from collections import defaultdict
+import statistics
+import string
+import sys
+import tomllib
 
-import tables_eta
-import tables_merger
-import tables_programs
-import tables_published
-import tables_ranks
-import tables_runs
-import tables_thesis
-import tables_tree
-import tables_walks
-from harness import ROOT, read
-from tables_markdown import head, row
+import published
+from published import HERE, ROOT, beside
 
-SUMMARY = ROOT / "docs/benchmarks.md"
-PAGES = [SUMMARY, *sorted((ROOT / "docs/figures").glob("*.md"))]
+PAGES = [ROOT / "docs/benchmarks.md", *sorted((HERE / "pages").glob("*.md"))]
+PLACE = re.compile(r"^\[Table ([\w.*-]+)\]\([^)]*\)$", re.MULTILINE)
+DEFINED = tomllib.loads((HERE / "tables.toml").read_text())
+MISSING = (NameError, KeyError, IndexError, TypeError, StopIteration, statistics.StatisticsError)
+
+
+def row(cells):
+    return "| " + " | ".join("" if c is None else str(c) for c in cells) + " |\n"
+
+
+def number(value, digits=3):
+    return None if value is None else f"{value:.{digits}g}"
+
+
+def bold(text, missed):
+    """Of what misses its goal."""
+    return f"**{text}**" if missed else text
+
+
+def listed(group, key):
+    """Numbers of the figures that have one."""
+    return ", ".join(number(f[key]) for f in group if key in f) or None
+
+
+def gains(group, key):
+    """How many times faster than the first the others are."""
+    taken = [f[key] for f in group if key in f]
+    return ", ".join(f"{taken[0] / t:.2f}" for t in taken[1:]) or None
+
+
+def newest(figures, group, key, best=min):
+    """A number of the newest build, and in brackets the best of older ones if that is better."""
+    last = figures[-1]["library"]
+    now = next(f[key] for f in group if f["library"] == last)
+    most = best((f[key] for f in [*group, {key: now}]), key=float)
+    return f"{now}" if float(most) == float(now) else f"{now} ({most})"
+
+
+def method_of(f):
+    return f"fmm{f['order']}" if f["order"] else "bh"
+
+
+def setting_of(f):
+    """Method with its order, and theta: "fmm5 0.8", "bh 0.75"."""
+    bound = f", bound {f['bound']:g}" if f.get("bound") else ""
+    return f"{method_of(f)} {f['theta']:g}{bound}"
+
+
+def fastest(figures, error):
+    """The one that takes least time, of those whose median error is at most so much."""
+    good = (f for f in figures if f["error"]["median"] <= error)
+    return min(good, key=lambda f: f["ms"], default=None)
+
+
+def interpolated(points, error):
+    """The time at an error, between those of the nearest ones; None beyond all."""
+    points = sorted(points)
+    for (a, before), (b, after) in itertools.pairwise(points):
+        if a <= error <= b:
+            share = math.log(error / a) / math.log(b / a)
+            return math.exp((1 - share) * math.log(before) + share * math.log(after))
+    return None
+
+
+BUILT_IN = (abs, any, all, bool, dict, float, int, len, list, map, max, min, next, range, sorted,
+            str, sum, tuple, zip)  # fmt: skip
+OWN = (bold, fastest, gains, interpolated, listed, method_of, newest, number, setting_of,
+       published.column, published.counts, published.lost, published.others, published.printed,
+       published.selected, published.table)  # fmt: skip
+FUNCTIONS = {f.__name__: f for f in (*BUILT_IN, *OWN, statistics.mean, statistics.median, math.log)}
+FUNCTIONS |= {"__builtins__": {}, "codes": published.CODES, "data": published.DATA, "nan": math.nan}
+
+
+@functools.cache
+def compiled(expression):
+    return compile(expression.strip(), expression, "eval")
+
+
+def value(expression, names):
+    """None if something is missing."""
+    try:
+        return eval(compiled(expression), FUNCTIONS | names)
+    except MISSING:
+        return None
+
+
+def filled_in(template, names):
+    """The text with the values of what stands in braces; None if one is missing."""
+    text = ""
+    for words, expression, form, _ in string.Formatter().parse(template):
+        text += words
+        if expression is not None:
+            found = value(expression, names)
+            if found is None:
+                return None
+            text += format(found, form)
+    return text
+
+
+def cell(templates, names):
+    for one in [templates] if isinstance(templates, str) else templates:
+        text = filled_in(one if "{" in one else f"{{{one}}}", names)
+        if text is not None:
+            return text
+    return None
+
+
+def figures_of(results):
+    """With the fields of their results, and the arrays that are kept beside them."""
+    for name, result in results:
+        about = {k: v for k, v in result.items() if k not in ("machine", "figures")}
+        about |= {"file": name, "host": result["machine"], "cpu": result["machine"]["cpu"]}
+        about["machine"] = result["machine"].get("gpu", about["cpu"])
+        yield from (about | f | beside(f) for f in result["figures"])
+
+
+class Part:
+    """A part of a table, with its figures."""
+
+    def __init__(self, definition, name):
+        self.definition = definition
+        results = published.results(definition.get("from", name))
+        self.names = {"values": self.values, "keys": self.keys, "figures": []}
+        self._set([*figures_of(results)])
+        self._set(value(definition.get("figures", "figures"), self.names))
+        if "beside" in definition:
+            source, table, key = definition["beside"]
+            found = published.table(source, table)
+            self._set(self.figures + [
+                {key: first, "theirs": dict(zip(found["columns"], cells, strict=True))}
+                for first, *cells in found["rows"]
+            ])  # fmt: skip
+        for field, expression in definition.get("let", {}).items():
+            for f in self.figures:
+                found = self.value(expression, f)
+                f |= {} if found is None else {field: found}
+        self._set([f for f in self.figures if self.value(definition.get("of", "True"), f)])
+        if "sort" in definition:
+            self.figures.sort(key=lambda f: self.value(definition["sort"], f),
+                              reverse=definition.get("reverse", False))  # fmt: skip
+
+    def _set(self, figures):
+        self.figures = self.names["figures"] = figures
+
+    def value(self, expression, f, **more):
+        return value(expression, self.names | f | more | {"f": f})
+
+    def values(self, expression):
+        """Each once, in the order of the figures."""
+        found = (self.value(expression, f) for f in self.figures)
+        return list(dict.fromkeys(v for v in found if v is not None))
+
+    def keys(self, field):
+        return list(dict.fromkeys(name for f in self.figures for name in f.get(field, {})))
+
+    def columns(self):
+        """Heading, cell, which figures, and the key, if it has one."""
+        columns = [*self.definition["columns"]]
+        if "beside" in self.definition:
+            source, table, _ = self.definition["beside"]
+            printed = published.table(source, table)["columns"].items()
+            columns += [[f"{title}, {unit}", f"theirs['{title}']", "theirs"]
+                        for title, unit in printed]  # fmt: skip
+        for column in columns:
+            if isinstance(column, dict):
+                for key in value(column["each"], self.names):
+                    for head, text in column["columns"]:
+                        yield head, text, column.get("of", "True"), {"key": key}
+            else:
+                yield *column[:2], column[2] if len(column) > 2 else "True", {}
+
+    def rows(self):
+        groups = {}
+        for f in self.figures:
+            keys = (self.value(key, f) for key in self.definition.get("rows", ()))
+            groups.setdefault(tuple(keys) or len(groups), []).append(f)
+        return groups.values()
+
+    def table(self):
+        columns, before, lines = [*self.columns()], None, []
+        for group in self.rows():
+            cells = []
+            for _, text, of, key in columns:
+                names = self.names | key | {"group": group, "before": before}
+                names["picked"] = picked = [f for f in group if value(of, names | f | {"f": f})]
+                if picked:
+                    names |= picked[0] | {"f": picked[0]}
+                cells.append(cell(text, names))
+            lines.append(row(cells))
+            before = group[0]
+        heads = [filled_in(head, self.names | key | self.first) for head, _, _, key in columns]
+        return row(heads) + row(["---"] * len(heads)) + "".join(lines)
+
+    @property
+    def first(self):
+        return self.figures[0] if self.figures else {}
+
+    def text(self):
+        each = self.figures if "of" in self.definition else [self.first]
+        lines = (filled_in(self.definition["text"], self.names | f | {"f": f}) for f in each)
+        return "\n".join(f"{line}\n" for line in lines if line is not None)
+
+    def shown(self):
+        return self.text() if "text" in self.definition else self.table()
+
+
+def key_of(name):
+    """By which tables.toml has a table."""
+    found = [key for key in DEFINED if f"{name}-".startswith(f"{key}-")]
+    if not found:
+        raise ValueError(f"tables.toml has no table {name}")
+    return max(found, key=len)
 
 
 def heading(results):
     """Where and with what figures were made, each once."""
-    made = (
-        f"{r['machine'].get('gpu', r['machine']['cpu'])}, commit {r['commit']}" for r in results
-    )
-    return "; ".join(dict.fromkeys(made)) + "\n\n"
-
-
-def speeds(result):
-    """A row for each call, two columns for each machine."""
-    machines = [r["machine"]["cpu"] for r in result["results"]]
-    calls, others = defaultdict(dict), defaultdict(dict)
-    for machine, r in zip(machines, result["results"], strict=True):
-        for f in r["figures"]:
-            command = f"`{f['command']}`"
-            if f["what"] in ("force", "step"):
-                calls[command][machine] = f"{f['pairs_per_s'] / 1e9:.2f}", f"{f['slot_share']:.2f}"
-                continue
-            for name in f.keys() - {"what", "command", "n"}:
-                others[command, name][machine] = f[name]
-    lines = head(
-        "`cpu_calls`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share"))
-    )
-    for command, made in calls.items():
-        lines += row([command, *(cell for m in machines for cell in made.get(m, ("", "")))])
-    lines += "\n" + head("`cpu_calls`", "figure", *machines)
-    for (command, name), made in sorted(others.items()):
-        lines += row([command, name, *(made.get(m) for m in machines)])
-    return lines
-
-
-def steps(result):
-    """Microseconds of a call beside those of the peers, and how many times as fast it is."""
-    peers = list(dict.fromkeys(n for f in result["figures"] for n in f.get("peers", {})))
-    beside = (text for n in peers for text in (f"{n}, us", "speed over it"))
-    lines = head("`cpu_calls`", "machine", "us", *beside)
-    for r in result["results"]:
-        for f in r["figures"]:
-            own, cells = f["seconds_per_call"], []
-            for other in (f.get("peers", {}).get(n) for n in peers):
-                cells += [f"{1e6 * other:.2f}", f"{other / own:.2f}"] if other else ["", ""]
-            lines += row([f"`{f['command']}`", r["machine"]["cpu"], f"{1e6 * own:.2f}", *cells])
-    return lines
-
-
-def accuracies(result):
-    lines = head("mode", "instruction set", "acc", "jerk", "pot", "bias")
-    table = {}
-    for f in result["figures"]:
-        table.setdefault((f["mode"], f["isa"]), {})[f["what"]] = f
-    for (mode, isa), what in table.items():
-        pairs = [
-            f"{what[k]['median']:.1e} / {what[k]['largest']:.1e}" for k in ("acc", "jerk", "pot")
-        ]
-        lines += row([mode, isa, *pairs, f"{what['bias']['median']:.0e}"])
-    return lines
-
-
-def integrations(result):
-    lines = head("figure", "value", "goal")
-    for f in result["figures"]:
-        lines += row([f["what"].replace("|", "\\|"), f"{f['value']:.3g}", f["goal"]])
-    return lines
-
-
-def devices(result):
-    about = result["machine"]
-    lines = (
-        f"{about['cpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
-    )
-    of = defaultdict(list)
-    for f in result["figures"]:
-        of["step" if f["what"] in ("scatter", "cut") else f["what"]].append(f)
-    lines += forces_on_all(of["force"])
-    peers = list(dict.fromkeys(n for f in result["figures"] for n in f.get("peers", {})))
-    named = [f"{n}, us" for n in peers]
-    lines += "\n" + head("step", "mode", "N", "ni", "us", "first half, us", "goal, us", *named)
-    for f in of["step"]:
-        call = f"cut, {f['pipes']} pipes" if f["what"] == "cut" else "scattered"
-        others = [f.get("peers", {}).get(n) for n in peers]
-        us = f"{f['us']:.1f}", f"{f['firsthalf_us']:.0f}"
-        others = (f"{o:.1f}" if o else "" for o in others)
-        lines += row([call, f["mode"], f["n"], f["ni"], *us, f.get("goal"), *others])
-    for f in of["walk"]:
-        lines += f"\nA shared step of N = {f['n']}, all particles written: {f['ms']:.2f} ms.\n"
-    lines += "\n" + head("mode", "N", "acc", "jerk", "pot", "mean along acc")
-    for f in of["accuracy"]:
-        errors = [f"{f[k][0]:.1e} / {f[k][1]:.1e}" for k in ("acc", "jerk", "pot")]
-        lines += row([f["mode"], f["n"], *errors, f"{f['mean_along_acc']:.0e}"])
-    return lines
-
-
-def forces_on_all(figures):
-    """Calls with ni = N: a row for each kind, a column for each N."""
-    sizes = sorted({f["n"] for f in figures})
-    kinds = defaultdict(dict)
-    for f in figures:
-        notes = [f"goal {f['goal']}"] if f.get("goal") else []
-        notes += [f"{name} {speed:.0f}" for name, speed in f.get("peers", {}).items()]
-        cell = f"{f['gpairs_per_s']:.0f}" + (f" ({', '.join(notes)})" if notes else "")
-        kinds[f["mode"], f["jerk"], f["nn"]][f["n"]] = cell
-    lines = head("G pairs/s of mode", "jerk", "nearest", *(f"N = {n}" for n in sizes))
-    for (mode, *with_), made in kinds.items():
-        lines += row([mode, *("yes" if w else "no" for w in with_), *(made.get(n) for n in sizes)])
-    return lines
-
-
-MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations,
-          "steps": steps}  # fmt: skip
-MAKERS |= tables_eta.MAKERS | tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
-MAKERS |= tables_ranks.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS | tables_walks.MAKERS
-
-
-def maker_of(name):
-    """By the longest beginning of the name."""
-    found = [key for key in MAKERS if name.startswith(f"{key}-")]
-    return MAKERS[max(found, key=len)]
+    made = (f"{r['machine'].get('gpu', r['machine']['cpu'])}, commit {r['commit']}"
+            for _, r in results)  # fmt: skip
+    return "; ".join(dict.fromkeys(made))
 
 
 def made_of(name):
-    """The table of that name; None without results."""
-    if name in tables_published.MAKERS:
-        return tables_published.MAKERS[name]()
-    results = read(name)
-    if not results:
-        return None
-    figures = [f for r in results for f in r["figures"]]
-    result = results[0] | {"figures": figures, "results": results}
-    return heading(results) + maker_of(name)(result)
+    """The table of that name, as Markdown."""
+    parts = DEFINED[key_of(name)]
+    results = published.results(parts[0].get("from", name))
+    shown = [f"{heading(results)}\n"] if results else []
+    shown += [Part(part, name).shown() for part in parts]
+    return "\n".join(text for text in shown if text)
 
 
 def names_of(text):
-    """The tables of a page."""
-    return [name for name in re.findall(r"<!-- ([\w.*-]+) -->", text) if name != "end"]
+    return PLACE.findall(text)
 
 
-def made_anew(page):
-    """The text of a page with all its tables; links in these are written as from docs/."""
-    text = page.read_text()
-    for name in names_of(text):
-        table = made_of(name)
-        if table is None:
-            print(f"{name}.json is not there yet: its table stays as it is")
-            continue
-        if page != SUMMARY:
-            table = table.replace("](figures/", "](")
-        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, rest = text.split(begin)
-        text = before + begin + table + end + rest.split(end, 1)[1]
-    return text
+def filled(text):
+    """A page with its tables."""
+    return PLACE.sub(lambda match: made_of(match[1]).rstrip("\n"), text)
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        page.write_text(made_anew(page))
+    names = sys.argv[1:] or [name for page in PAGES for name in names_of(page.read_text())]
+    print("\n".join(f"{name}\n\n{made_of(name)}" for name in names))

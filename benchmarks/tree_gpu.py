@@ -3,17 +3,17 @@
     python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
                                   [shapes] [equal] [search] [close] [--name NAME] [--largest N]
 
-Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tables_tree.py`
-and `figures_tree.py` say what is made of them.
+Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. tables.toml
+and figures.py say what is made of them.
 """
 
 import functools
 import time
-from dataclasses import asdict, dataclass
 
 import numpy as np
 import tree_models as models
 from harness import run
+from published import CODES
 from tree_timing import CANCELLED, EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
 
 from grape6py import Grape6
@@ -27,28 +27,10 @@ GROUP = build.numbers.TREE_GROUP  # targets
 M = 1 << 20
 
 
-@dataclass
-class Row:
-    """Times in ms that the best peers take for some errors, the goal, and settings to reach it."""
-
-    n: int
-    median: float
-    p99: float
-    largest: float
-    goal: float
-    ryoanji: float
-    bonsai: float
-    settings: tuple  # of (theta, order; bound of a term's error as a share of the last acc)
-
-
-ROWS = (
-    Row(M, 1.1e-4, 4.0e-4, 5e-3, 5, 10.8, 11.0, ((0.53, 6),)),
-    Row(M, 5.5e-4, 2.5e-3, 2e-2, 2.2, 5.2, 6.0, ((0.74, 6),)),
-    Row(4 * M, 1.26e-4, 4.1e-4, 5e-3, 10, 37.3, 42.2, ((0.58, 6),)),
-    Row(4 * M, 6.7e-4, 3.0e-3, 2e-2, 6, 17.2, 22.1, ((0.76, 5),)),
-    Row(16 * M, 1.33e-4, 4.5e-4, 5e-3, 32, 168, 177, ((0.585, 6),)),
-    Row(16 * M, 7.1e-4, 3.1e-3, 2e-2, 20, 73.9, 94.3, ((0.765, 5),)),
-)
+# Times that peers take for some errors, the goal, and (theta, order) that reach it.
+ROWS = [row | {"setting": setting} for row, setting in zip(
+    CODES["ryoanji and Bonsai"]["rows"],
+    ((0.53, 6), (0.74, 6), (0.58, 6), (0.76, 5), (0.585, 6), (0.765, 5)), strict=True)]  # fmt: skip
 TABLE_MODELS = ((models.plummer, 11), (models.plummer, 12), (models.clustered, 13))
 SCALING = (0.8, 5), (M, 4 * M, 16 * M, 64 * M)
 STAGES = ((0.8, 5), (0.58, 6), (0.75, 0)), tuple(1 << k for k in range(14, 27, 2))
@@ -85,11 +67,10 @@ def table(gpu, largest):
         model = Model(gpu, models.plummer, n, 14)
         yield {"what": "scaling"} | measure(model, setting, stages=True, memory=True, seconds=0.6)
     for make, seed in TABLE_MODELS:
-        for n in sorted({row.n for row in ROWS if row.n <= largest}):
+        for n in sorted({row["n"] for row in ROWS if row["n"] <= largest}):
             model = Model(gpu, make, n, seed)
-            for row in (row for row in ROWS if row.n == n):
-                for setting in row.settings:
-                    yield {"what": "row", "goal": asdict(row)} | measure(model, setting)
+            for row in (row for row in ROWS if row["n"] == n):
+                yield {"what": "row", "goal": row} | measure(model, row["setting"])
 
 
 def cdf(gpu, largest):

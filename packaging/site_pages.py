@@ -1,5 +1,5 @@
-"""Pages of the site that are made of other files, code as the site shows it, and links that lead
-out of docs/: hooks of mkdocs.yml.
+"""Pages of the site that are made of other files, tables of figures, code as the site shows it, and
+links that lead out of docs/: hooks of mkdocs.yml.
 
 A link to a file of the tree that is no page leads to the repository, or becomes its words while the
 project has no address (metadata.py).
@@ -13,13 +13,16 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "packaging"))
+sys.path[:0] = map(str, (ROOT / "packaging", ROOT / "benchmarks"))
+
+import tables  # noqa: E402  (of benchmarks/)
 
 import metadata  # noqa: E402  (of this folder)
 
-# Pages made of files above docs/.
+# Pages made of files outside docs/.
 ABOVE = {"index.md": "README.md", "architecture.md": "ARCHITECTURE.md",
          "contributing.md": "CONTRIBUTING.md"}  # fmt: skip
+ABOVE |= {f"figures/{page.name}": f"benchmarks/pages/{page.name}" for page in tables.PAGES[1:]}
 # The API reference: where each name of the package is defined.
 PYTHON = {
     "Forces": ["forces.sums.accelerations", "forces.grape6.Grape6", "_lib.cluster.Forces"],
@@ -142,15 +145,14 @@ def fences(markdown):
 
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
-    folder = posixpath.dirname(f"docs/{source}")
-    above = ABOVE.get(source)
+    folder = posixpath.dirname(ABOVE.get(source, f"docs/{source}"))
 
     def lead(match):
         picture, words, target = match.groups()
         name, mark, anchor = target.partition("#")
         if not name:
             return match[0]
-        at = posixpath.normpath(posixpath.join("" if above else folder, name))
+        at = posixpath.normpath(posixpath.join(folder, name))
         pages = {made: page for page, made in ABOVE.items()}
         inside = pages.get(at) or (at.removeprefix("docs/") if at.startswith("docs/") else None)
         if inside and files.get_file_from_path(inside):
@@ -158,7 +160,7 @@ def on_page_markdown(markdown, page, config, files):
             return f"{picture}[{words}]({place}{mark}{anchor})"
         return metadata.readme(f"{picture}[{words}]({at})", metadata.address(ROOT), version())
 
-    return fences(metadata.LINK.sub(lead, markdown))
+    return fences(metadata.LINK.sub(lead, tables.filled(markdown)))
 
 
 def version():

@@ -138,7 +138,7 @@ s.force(1, source.x[:1], source.v[:1], source.index[:1])
     assert later == pytest.approx(20 * first, rel=0.1)
 
 
-# What was measured (docs/figures/runs.md), where CPU and GPU differ by a factor of two or more.
+# What was measured (benchmarks/pages/runs.md), where CPU and GPU differ by a factor of two or more.
 FASTER = {
     "CPU": [*((ni, 256) for ni in (1, 32, 48, 256)), (1, 1024), (1024, 1024), (1, 4096)],
     "CUDA": [*((ni, nj) for nj in (16384, 65536) for ni in (32, 48, 1024, 16384)),

@@ -1,5 +1,5 @@
 """The kernels for GPUs as machine code, without a GPU: they compile, keep what pairs
-need in registers, and their pair loops have as many instructions as docs/figures/gpu.md says.
+need in registers, and their pair loops have as many instructions as benchmarks/pages/gpu.md says.
 
 What the kernels compute is tested on the CPU (the backend cuda) and on a GPU (the backend gpu).
 """
@@ -15,7 +15,7 @@ import nvrtc
 from disassembly import TABLE, TABLE_ARCHITECTURE
 from grape6py.cuda import compiler
 
-PAGE = capi.ROOT / "docs/figures/gpu.md"
+PAGE = capi.ROOT / "benchmarks/pages/gpu.md"
 NAMES = re.findall(
     r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", (capi.ROOT / "csrc/cuda/cuda.h").read_text()
 )

@@ -45,18 +45,3 @@ def test_energies_are_kept_and_are_those_of_the_first_build(result):
     for f in result["figures"]:
         assert f["error"] <= 1e-4
         assert f.get("off", 0) <= 1e-8
-
-
-def test_the_table_has_a_row_for_each_program_and_a_column_for_each_build(result, monkeypatch):
-    monkeypatch.syspath_prepend(HERE)
-    import tables_programs
-
-    missing = [f for f in result["figures"] if (f["what"], f["library"]) != ("Hermite", "two")]
-    lines = tables_programs.programs(result | {"figures": missing}).splitlines()
-    treecodes, others = (i for i, line in enumerate(lines) if line.startswith("| ---"))
-    assert lines[treecodes - 1] == "| seconds | N | steps | group | cpu one | cpu two |"
-    assert lines[others - 1] == "| us a block | N | cpu one | cpu two |"
-    assert lines[others + 1].startswith("| Hermite | 1024 |")
-    assert lines[others + 1].endswith("|  |")
-    assert len(lines) == others + 1 + 7
-    assert lines.index("", treecodes) == treecodes + 1 + 11

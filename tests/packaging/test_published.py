@@ -1,6 +1,6 @@
 """benchmarks/published.json: a published figure has an entry, and an entry has its figure.
 
-And the pages of figures, docs/benchmarks.md and docs/figures/*.md: their tables are made of the
+And the pages of figures, docs/benchmarks.md and benchmarks/pages/*.md: their tables are made of the
 data, each result is shown somewhere, and the summary stays short.
 """
 
@@ -11,7 +11,6 @@ import sys
 import pytest
 
 import capi
-from variants import run
 
 HERE = capi.ROOT / "benchmarks"
 sys.path.insert(0, str(HERE))
@@ -24,7 +23,7 @@ def test_a_figure_has_an_entry_for_each_way_an_entry_its_figure_and_a_loss_its_r
     names = [row[0] for row in found["rows"]]
     assert len(set(names)) == len(names)
     ways = {}
-    for cell in (cell for row in published.cells_of(found).values() for cell in row):
+    for cell in published.cells_of(found):
         ways.setdefault((cell.row, cell.column), []).append(cell.entry.get("by"))
         assert cell.ours is None or abs(cell.ours) < float("inf"), cell
         why = cell.entry.get("why") and cell.entry.get("needs")
@@ -76,12 +75,10 @@ def test_means_are_of_several_files_and_of_each_value_of_a_field_first(monkeypat
         assert published.Cell(found, 1, title, 2.0, entry).gain == gain
 
 
-def test_a_sum_of_rows_is_printed():
-    printed = run([sys.executable, HERE / "published.py"]).stdout
-    (line,) = re.findall(r"^all (.*)$", printed, re.MULTILINE)
-    total, *states = map(int, line.split())
+def test_all_rows_are_counted():
+    *of_tables, total = published.counts()
     rows = sum(len(found["rows"]) for found in published.DATA["tables"])
-    assert total == rows == sum(states)
+    assert total["states"].total() == rows == sum(f["states"].total() for f in of_tables)
 
 
 # ---- pages -------------------------------------------------------------------------
@@ -89,15 +86,36 @@ def test_a_sum_of_rows_is_printed():
 MOST_LINES, MOST_WORDS = 200, 1600  # of the summary: four printed pages; words without its tables
 
 
-@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.stem)
-def test_tables_of_the_pages_are_made_of_the_data(page):
-    assert tables.made_anew(page) == page.read_text(), "python benchmarks/tables.py"
+NAMES = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_has_rows_and_figures_in_all_columns(name):
+    for text in tables.made_of(name).split("\n\n"):
+        if text.startswith("|"):
+            head, _, *rows = (line[2:-2].split(" | ") for line in text.splitlines())
+            columns = zip(head, *rows, strict=True)
+            assert [first for first, *cells in columns if not any(cells)] == []
+
+
+def test_a_cell_without_a_figure_is_empty_and_a_table_without_columns_an_error(monkeypatch):
+    figures = [{"n": n, "k": k, "eps": n / 8} for n, k in ((1, 1), (1, 2), (2, 2))]
+    result = {"machine": {"cpu": "a CPU"}, "commit": "abc", "figures": figures}
+    monkeypatch.setattr(published, "results", lambda name: [(name, result)])
+    each = {"each": "values('k')", "of": "k == key", "columns": [["k = {key}", "{eps:.2f}"]]}
+    part = {"rows": ["n"], "columns": [["N", "n"], each, ["none", ["missing", "{1 / n:g} {n}"]]]}
+    monkeypatch.setitem(tables.DEFINED, "small", [part])
+    about, head, _, one, two = tables.made_of("small-here").replace("\n\n", "\n").splitlines()
+    assert (about, head) == ("a CPU, commit abc", "| N | k = 1 | k = 2 | none |")
+    assert (one, two) == ("| 1 | 0.12 | 0.12 | 1 1 |", "| 2 |  | 0.25 | 0.5 2 |")
+    with pytest.raises(ValueError, match="no-such"):
+        tables.made_of("no-such")
 
 
 def test_a_table_stands_on_one_page_and_the_summary_stays_short():
-    names = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
-    assert len(names) == len(set(names))
-    text = tables.SUMMARY.read_text()
+    assert len(NAMES) == len(set(NAMES))
+    assert {tables.key_of(name) for name in NAMES} == set(tables.DEFINED)
+    text = tables.PAGES[0].read_text()
     prose = re.sub(r"^\|.*\n", "", text, flags=re.MULTILINE)
     assert len(text.splitlines()) <= MOST_LINES
     assert len(prose.split()) <= MOST_WORDS
@@ -107,8 +125,8 @@ def test_every_result_is_shown():
     """In a table or a picture, beside a published figure, or by a link of the text."""
     figures = pytest.importorskip("figures", reason="SKIP: matplotlib")
     text = "\n".join(page.read_text() for page in tables.PAGES)
-    shown = {*tables.names_of(text), *re.findall(r"results/([\w.-]+)\.json\)", text)}
-    shown |= {name for _, names, _ in figures.DRAWN for name in names}
+    shown = {*NAMES, *re.findall(r"results/([\w.-]+)\.json\)", text)}
+    shown |= {name for spec in figures.DRAWN.values() for name in spec["from"]}
     entries = [entry for found in published.DATA["tables"] for entry in found["ours"]]
     shown |= {name for e in entries if "file" in e for name in published.names_of(e["file"])}
     results = [path.stem for path in published.RESULTS.glob("*.json")]

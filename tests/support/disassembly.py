@@ -1,6 +1,6 @@
 """Machine code of the kernels for GPUs, made and looked at without a GPU.
 
-    PYTHONPATH=packaging python tests/support/disassembly.py     # the table of docs/figures/gpu.md
+    PYTHONPATH=packaging python tests/support/disassembly.py  # the table of benchmarks/pages/gpu.md
 
 NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
 """
