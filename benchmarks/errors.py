@@ -13,7 +13,7 @@ import numpy as np
 from harness import relative, run
 
 from grape6py import Grape6, Hermite, plummer, reference, two_body
-from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py._lib.library import check, lib, pointers
 from grape6py.errors import Grape6Error
 
 MODES = ("single", "grape", "double")
@@ -181,39 +181,34 @@ def partial(model, shares):
     """acc of all bodies in mode double from sessions that hold a share each, as integers."""
     n, ids = len(model.mass), range(900, 900 + len(shares) + 1)
     everybody = np.arange(n, dtype=np.int32)
-    words, total = np.zeros((2, n, lib.G6X_PARTIAL_WORDS), np.int64)
-    scale = ffi.new("int[3]")
+    words, total = np.zeros((2, n * lib.G6X_PARTIAL_WORDS), np.int64)
+    scale, h2, dummy = np.empty(3, np.int32), np.zeros(n), np.zeros((n, 3))
+
+    def call(name, *arguments):
+        check(getattr(lib, name)(*pointers(*arguments)))
+
     for cluster, share in zip(ids, [everybody, *shares], strict=True):  # the first is for scale
-        check(lib.g6_open(cluster), cluster)
+        call("g6_open", cluster)
         address = share % 1024 + np.arange(len(share)) // 1024 * 1024
-        arrays = [np.ascontiguousarray(values[share]) for values in model]
-        check(lib.g6x_set_j_particles(
-            cluster, len(share), pointer(address.astype(np.int32), "int[]"),
-            pointer(share.astype(np.int32), "int[]"), ffi.NULL, ffi.NULL,
-            pointer(arrays[0], "double[]"), ffi.NULL, ffi.NULL, ffi.NULL,
-            pointer(arrays[2], "double[][3]"), pointer(arrays[1], "double[][3]"),
-        ), cluster)  # fmt: skip
+        mass, pos, vel = (np.ascontiguousarray(values[share]) for values in model)
+        call("g6x_set_j_particles", cluster, len(share), address.astype(np.int32),
+             share.astype(np.int32), None, None, mass, None, None, None, vel, pos)  # fmt: skip
         if cluster == ids[0]:
-            check(lib.g6x_get_scale(cluster, n, scale), cluster)
-            lib.g6_close(cluster)
-            continue
-        lib.g6x_set_int(cluster, lib.G6X_PRECISION, lib.G6X_DOUBLE)
-        for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
-            lib.g6x_set_int(cluster, getattr(lib, f"G6X_SCALE_{key}"), value)
-        x, v = (pointer(values, "double[][3]") for values in (model.pos, model.vel))
-        h2, dummy = pointer(np.zeros(n), "double[]"), pointer(np.zeros((n, 3)), "double[][3]")
-        call = cluster, len(share), n, pointer(everybody, "int[]"), x, v
-        check(lib.g6calc_firsthalf(*call, dummy, dummy, h2, 0.0, h2), cluster)
-        check(lib.g6x_get_partial(cluster, n, pointer(words, "long long[]")), cluster)
-        if cluster == ids[1]:
-            total[:] = words
+            call("g6x_get_scale", cluster, n, scale)
         else:
-            rows = (pointer(a, "long long[]") for a in (total, words))
-            check(lib.g6x_add_partial(n, *rows))
+            lib.g6x_set_int(cluster, lib.G6X_PRECISION, lib.G6X_DOUBLE)
+            for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale.tolist(), strict=True):
+                lib.g6x_set_int(cluster, getattr(lib, f"G6X_SCALE_{key}"), value)
+            call("g6calc_firsthalf", cluster, len(share), n, everybody, model.pos, model.vel, dummy,
+                 dummy, h2, 0.0, h2)  # fmt: skip
+            call("g6x_get_partial", cluster, n, words)
+            if cluster == ids[1]:
+                total[:] = words
+            else:
+                call("g6x_add_partial", n, total, words)
         lib.g6_close(cluster)
     acc, jerk, pot = np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
-    out = (pointer(a, "double[][3]") for a in (acc, jerk))
-    check(lib.g6x_from_partial(n, pointer(total, "long long[]"), *out, pointer(pot, "double[]")))
+    call("g6x_from_partial", n, total, acc, jerk, pot)
     return acc
 
 

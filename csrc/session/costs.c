@@ -1,5 +1,5 @@
 /* costs.c - see costs.h. Typical costs are those of two machines with 16 cores and an H200
- * (docs/figures/runs.md). */
+ * (benchmarks/pages/runs.md). */
 #include "session/costs.h"
 
 #include <math.h>
