@@ -1,11 +1,48 @@
-/* bodies.h - a Plummer sphere for the benchmarks, and a check of return codes. */
+/* bodies.h - clock, median, random numbers and a Plummer sphere for the benchmarks. */
 #ifndef BODIES_H
 #define BODIES_H
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "g6lib.h"
-#include "measure.h"
+
+static inline double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the numbers. */
+static inline double median(double *take, int count)
+{
+    qsort(take, (size_t)count, sizeof *take, ascending);
+    return take[count / 2];
+}
+
+static unsigned long long random_state = 1;
+static inline double uniform(void)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (double)(random_state >> 11) * 0x1p-53;
+}
+
+static inline void shuffle(int *list, int count)
+{
+    for (int i = count - 1; i > 0; i--) {
+        const int other = (int)(uniform() * (i + 1)), kept = list[i];
+        list[i] = list[other], list[other] = kept;
+    }
+}
 
 static inline void direction(double length, double out[3])
 {

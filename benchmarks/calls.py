@@ -1,16 +1,15 @@
 """Times calls of the C API, as an old program makes them.
 
-    python benchmarks/calls.py [cpu] [steps] [gpu] [--name NAME] [--rounds 3] [--largest 1048576]
-                               [--peer "NAME=PROGRAM" ...]
+    python benchmarks/calls.py [cpu] [steps] [grape5] [gpu] [--name NAME] [--rounds 3]
+                               [--largest 1048576] [--peer "NAME=PROGRAM" ...]
 
-Parts cpu and steps (small block steps on one thread) run cpu_calls.c and keep the best round of
-each command, since other work slows a machine and nothing makes it faster; part gpu runs
-gpu_calls.c, keeps the median round and the goals, and adds the errors of each mode. Rounds
-alternate the commands; a round is itself a median.
+Parts cpu and steps (small block steps on one thread) run cpu_calls.c, part grape5 grape5_calls.c,
+and keep the best round of each command, since other work slows a machine and nothing makes it
+faster; part gpu runs gpu_calls.c, keeps the median round and the goals, and adds the errors of each
+mode. Rounds alternate the commands; a round is itself a median.
 
 A peer is another library, or an older build of this one: a program with the command line and the
-output of cpu_calls (parts cpu, steps) or gpu_calls (gpu), run in turn with ours. NAME says which
-version, and with what settings.
+output of ours, run in turn with it. NAME says which version, and with what settings.
 """
 
 import argparse
@@ -60,6 +59,17 @@ step 1024 8 0
 step 1024 32 0
 """.strip().splitlines()]  # fmt: skip
 
+GRAPE5_COMMANDS = [f"{shape} {where}" for where in ("among", "elsewhere") for shape in """
+8 500
+64 500
+64 1500
+128 2000
+256 3000
+512 5000
+512 20000
+4096 30000
+""".strip().splitlines()]  # fmt: skip
+
 # Command: goal in G pairs a second, or in microseconds a step.
 GPU_GOALS = {
     "force grape 1 1 16384": 560, "force grape 1 1 65536": None, "force grape 1 1 262144": None,
@@ -106,8 +116,8 @@ def speed(figure):
     return figure.get("pairs_per_s") or -next(figure[k] for k in keys if k in figure)
 
 
-def best(commands, options):
-    found, peers = rounds("cpu_calls.c", commands, options, GRAPE6_BACKEND="cpu")
+def best(commands, options, source="cpu_calls.c", **environment):
+    found, peers = rounds(source, commands, options, GRAPE6_BACKEND="cpu", **environment)
     for command, taken in found.items():
         figure = max(taken, key=speed) | {"command": command}
         others = {
@@ -124,6 +134,13 @@ def cpu(options):
 
 def steps(options):
     return best(STEP_COMMANDS, options)
+
+
+def grape5(options):
+    for isa, name in (("avx2", "AVX2"), ("avx512", "AVX-512")):
+        for figure in best(GRAPE5_COMMANDS, options, "grape5_calls.c", GRAPE6_ISA=isa,
+                           GRAPE6_THREADS=1):  # fmt: skip
+            yield figure | {"isa": name}
 
 
 def median_figure(taken):
@@ -173,7 +190,7 @@ class Peers(argparse.Action):
 
 
 if __name__ == "__main__":
-    run(__doc__, {"cpu": cpu, "steps": steps, "gpu": gpu},
+    run(__doc__, {"cpu": cpu, "steps": steps, "grape5": grape5, "gpu": gpu},
         gpu=lambda part, options: part == "gpu",
         rounds={"type": int, "default": 3},
         largest={"type": int, "default": 1 << 20, "help": "N"},
