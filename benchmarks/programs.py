@@ -1,33 +1,38 @@
-"""Times unchanged programs, and close pairs, with builds of the library taking turns.
+"""Times unchanged programs, close pairs and small runs, with builds of the library taking turns.
 
-    python benchmarks/programs.py [programs] [close] --builds NAME=TREE... [--name NAME]
-                                  [--backends cpu cuda cuda-tree] [--only treecode] [--n 262144]
-                                  [--budget 330] [--limit 120] [--quick]
+    python benchmarks/programs.py [programs] [close] [runs-small] --builds NAME=TREE...
+                                  [--name NAME] [--backends cpu cuda cuda-tree] [--only treecode]
+                                  [--n 262144] [--budget 330] [--limit 120] [--quick]
 
 TREE is a folder with the package of a build, grape6py/lib/libgrape6.so in it. The last one runs
-everything, those before it what is not too slow. The programs of legacy_examples/ and close_pairs.c
-are compiled once, against the first one, and find each library by LD_LIBRARY_PATH; binaries.py
-finds its package by PYTHONPATH. Seconds are those of the steps, the median of three runs if these
-are short; `wall` is that of the whole process. `off` compares the last energy with that of the same
-program in the first row that has it.
+everything, those before it what is not too slow. Programs in C are compiled once, against the first
+one, and find each library by LD_LIBRARY_PATH; python_runs.py finds its package by PYTHONPATH.
+
+programs    those of legacy_examples/. Seconds are those of the steps, the median of three runs if
+            these are short; `wall` is that of the whole process. `off` compares the last energy
+            with that of the same program in the first row that has it
+close       close_pairs.c
+runs-small  medians of three takes: walk: a shared step, all particles written and asked for in
+            calls of so many pipes; force: ni = N; crowd: programs of such calls on four cores;
+            open: g6_open; program: the whole of hermite.c; block, lists: python_runs.py
 """
 
-import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import HERE, ROOT, compile_c, figures, run
+from harness import HERE, ROOT, compile_c, environment, figures, run
 
 from grape6py import plummer, write_snapshot
 
-SEED = 1
 TAKES, SHORT = 3, 2.0  # runs, and the seconds below which there are so many
 CORES = len(os.sched_getaffinity(0))
 PARTS = ("seconds", "tree", "walks", "forces", "exchange")
@@ -51,6 +56,12 @@ list 7000 585 match, list 7000 585 other, list 7000 585 some, list 7000 585 near
     "double": "far 65536 0, list 7000 585 other",
     "single": "list 7000 585 match, list 7000 585 other",
 }
+PIPES = 48, 256, 1024, 16384
+WALKS = ("cpu", 4096), ("cpu", 16384), ("cuda", 4096), ("cuda", 16384), ("cuda", 65536)
+SMALL = (256, 1), (1024, 1), (4096, 1 / 2), (16384, 1 / 4), (65536, 1 / 32)  # N, t of hermite.c
+BLOCKS = {"cpu": ("2 400", "3 200", "10 40", "100 4", "1024 1"),
+          "cuda": ("256 2", "1024 1", "4096 0.25", "16384 0.125")}  # fmt: skip
+LISTS = {"cpu": ("1000 0", "16384 0"), "cuda": ("1000 0", "16384 0", "131072 0")}
 
 
 @dataclass(frozen=True)
@@ -75,30 +86,21 @@ def treecode(n, steps, group, what="treecode", beside=True, program="treecode", 
     return Case(program, what, n, arguments, steps, group, tuple(environment.items()), beside)
 
 
-def grape5(n, steps, group):
-    """A thread that sums on all cores, and as many threads as cores."""
-    one, all_of_them = (
-        treecode(n, steps, group, f"GRAPE-5 treecode, {name}", program="treecode_g5",
-                 OMP_NUM_THREADS=threads, GRAPE6_THREADS=of_library)
-        for name, threads, of_library in (("1 thread", 1, 0), (f"{CORES} threads", CORES, 1))
-    )  # fmt: skip
-    return [one, all_of_them]
-
-
 def cases(quick):
     """In the order of their importance, should the time run out."""
     small = 32 if quick else 1
-    t_end = 1 / small
     pipes = (("GRAPE6_NPIPES", 1024),)
-    yield Case("hermite", "Hermite", 1024, ("-w", "-t", t_end), environment=pipes)
-    yield Case("hermite", "Hermite, i != index of j", 1024, ("-w", "-i", "-t", t_end),
-               environment=pipes)  # fmt: skip
-    sizes = ("--seconds", 1 / small)
-    if quick:
-        sizes += ("--n", 1024, "--far", 1024)
-    yield Case("binaries", "binaries", 0, sizes)
-    for group in (256, 2048):
-        yield from grape5(65536 // small, 4, group)
+    for what, more in (("Hermite", ()), ("Hermite, i != index of j", ("-i",))):
+        yield Case("hermite", what, 1024, ("-w", *more, "-t", 1 / small), environment=pipes)
+    sizes, distant = ((1024,), 1024) if quick else ((1024, 8192), 4096)
+    runs = [f"binaries {n} {d}" for n in sizes for d in ("1e-4", "1e-6")]
+    runs += [f"far {distant} {d}" for d in ("0", "1e4", "1e6")]
+    yield Case("binaries", "binaries", 0, (1 / small, *runs))
+    for group in (256, 2048):  # a thread that sums on all cores, and as many threads as cores
+        for name, threads, of_library in (("1 thread", 1, 0), (f"{CORES} threads", CORES, 1)):
+            yield treecode(65536 // small, 4, group, f"GRAPE-5 treecode, {name}",
+                           program="treecode_g5", OMP_NUM_THREADS=threads,
+                           GRAPE6_THREADS=of_library)  # fmt: skip
     for n, steps in ((32768 // small, 8), (262144 // small, 4)):
         for group in (1024, 64, 256, 2048):
             yield treecode(n, steps, group, beside=n <= 32768 or group == 1024)
@@ -111,7 +113,7 @@ def cases(quick):
 def snapshot(folder, n):
     file = folder / f"plummer{n}.dat"
     if not file.exists():
-        write_snapshot(file, *plummer(n, seed=SEED))
+        write_snapshot(file, *plummer(n, seed=1))
     return file
 
 
@@ -122,17 +124,17 @@ def times_of(text):
 
 
 def from_treecode(text):
-    _, figure = times_of(text)
+    figure = times_of(text)[1] | {"mean_length": float(re.search(r"mean length (\S+)", text)[1])}
     del figure["exchange"]
-    length = re.search(r"mean length (\S+)", text)[1]
-    return [figure | {"mean_length": float(length)} | energies(text)]
+    return figure | energies(text)
 
 
 def from_hermite(text):
     taken = float(re.findall(r"seconds\s+(\S+)", text)[-1])
     blocks = int(re.search(r"blocks (\d+)", text)[1])
-    figure = {"seconds": taken, "blocks": blocks, "us_per_block": 1e6 * taken / blocks}
-    return [figure | energies(text)]
+    return {"seconds": taken, "blocks": blocks, "us_per_block": 1e6 * taken / blocks} | energies(
+        text
+    )
 
 
 def energies(text):
@@ -141,53 +143,34 @@ def energies(text):
     return {"energies": [float(found[0]), float(found[-1])], "error": error}
 
 
-def from_binaries(text):
-    """A figure a line; blocks are counted, not the seconds that they were given."""
-    found = [json.loads(line) for line in text.splitlines()]
-    for f in found:
-        name = f"binaries, d = {f['d']:g}" if f["d"] else f"cluster at D = {f['D']:g}"
-        f |= {"what": f"Hermite (Python), {name}", "on": f.pop("backend")}
-    return found
-
-
-READERS = {"hermite": from_hermite, "binaries": from_binaries}
-
-
 def ran(case, tree, backend, folder, limit):
     """Figures of one run of a program."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPE6_", "OMP_"))}
-    env |= {"LD_LIBRARY_PATH": str(library_of(tree)), "PYTHONPATH": str(tree)}
-    env |= {"GRAPE6_BACKEND": backend}
-    env |= {"GRAPE6_PYTHON": os.environ.get("GRAPE6_PYTHON", sys.executable)}
-    env |= {name: str(value) for name, value in case.environment}
-    if case.program == "binaries":
-        command = [sys.executable, HERE / "binaries.py", "--backend", backend]
-    else:
-        command = [folder / case.program, snapshot(folder, case.n)]
+    more = {"GRAPE6_PYTHON": sys.executable, "GRAPE6_BACKEND": backend} | dict(case.environment)
     began = time.perf_counter()
-    command = [str(word) for word in (*command, *case.arguments)]
+    if case.program == "binaries":
+        found = in_python(tree, backend, *case.arguments)
+        return [case.row() | f | {"wall": time.perf_counter() - began} for f in found]
+    command = [folder / case.program, snapshot(folder, case.n), *case.arguments]
+    began = time.perf_counter()
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(list(map(str, command)), env=environment(library_of(tree), **more),
+                              capture_output=True, text=True, timeout=limit)  # fmt: skip
         end = done.stderr.strip()[-300:]
         failed = f"status {done.returncode}: {end}" if done.returncode else ""
     except subprocess.TimeoutExpired:
         failed = f"more than {limit} s"
-    wall = round(time.perf_counter() - began, 3)
+    row = case.row() | {"wall": round(time.perf_counter() - began, 3)}
     if failed:
-        return [case.row() | {"failed": failed, "wall": wall}]
-    found = READERS.get(case.program, from_treecode)(done.stdout)
-    for f in found:
-        f["wall"] = wall
-        if end:
-            f["said"] = end
-    return [case.row() | f for f in found]
+        return [row | {"failed": failed}]
+    read = from_hermite if case.program == "hermite" else from_treecode
+    return [row | read(done.stdout) | ({"said": end} if end else {})]
 
 
 def median_of(takes):
     """The middle one of several runs' figures."""
-    key = "seconds" if "seconds" in takes[0] else "us_per_block"
     if any("failed" in f for f in takes):
         return next(f for f in takes if "failed" in f)
+    key = "seconds" if "seconds" in takes[0] else "us_per_block"
     middle = statistics.median_low(f[key] for f in takes)
     return next(f for f in takes if f[key] == middle) | {"takes": len(takes)}
 
@@ -214,25 +197,31 @@ def compare(row, rows):
 
 
 def library_of(tree):
-    return tree / "grape6py" / "lib"
+    return tree / "grape6py/lib"
+
+
+def in_python(tree, backend, seconds, *cases):
+    return figures(sys.executable, "-P", HERE / "python_runs.py", backend, seconds, *cases,
+                   library=library_of(tree), PYTHONPATH=tree)  # fmt: skip
 
 
 def builds_of(options):
-    """{name: tree}, of which the first is linked with."""
-    return {name: Path(tree).resolve() for name, tree in options.builds}
+    """{name: tree}, and the library of the first, with which all is linked."""
+    trees = {name: Path(tree).resolve() for name, tree in options.builds}
+    return trees, library_of(next(iter(trees.values())))
 
 
 def programs(options):
-    trees, rows, began = builds_of(options), [], time.perf_counter()
+    (trees, library), rows, began = builds_of(options), [], time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
-        folder, library = Path(name), library_of(next(iter(trees.values())))
+        folder = Path(name)
         for program, (source, *flags) in PROGRAMS.items():
             compile_c(ROOT / "legacy_examples" / source, folder, "-std=c11", *flags, name=program,
                       library=library)  # fmt: skip
         for case in cases(options.quick):
-            if not case.what.startswith(tuple(options.only)):
-                continue
-            if options.n and case.n not in options.n:
+            if not case.what.startswith(tuple(options.only)) or case.n not in (
+                options.n or [case.n]
+            ):
                 continue
             for backend in options.backends:
                 if time.perf_counter() - began > options.budget:
@@ -245,9 +234,8 @@ def programs(options):
 
 
 def close(options):
-    trees = builds_of(options)
+    trees, library = builds_of(options)
     with tempfile.TemporaryDirectory() as folder:
-        library = library_of(next(iter(trees.values())))
         program = compile_c(HERE / "close_pairs.c", folder, library=library)
         for mode, commands in CLOSE.items():
             for words in map(str.split, re.split("[,\n]", commands.strip())):
@@ -261,8 +249,86 @@ def close(options):
                             yield {"library": name} | figure
 
 
+# ---- small runs --------------------------------------------------------------------
+
+
+def crowd(program, tree, n, programs):
+    """Programs at once on four cores, for three seconds: rate and processor seconds of all."""
+    with ThreadPoolExecutor(programs) as pool:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        made = [pool.submit(figures, "taskset", "-c", "0-3", program, "during", "grape", n, 3,
+                            library=library_of(tree), GRAPE6_BACKEND="cuda")
+                for _ in range(programs)]  # fmt: skip
+        rate = sum(each.result()[0]["gpairs_per_s"] for each in made)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [{"n": n, "programs": programs, "gpairs_per_s": round(rate, 1),
+             "processor_s": round(processor, 2)}]  # fmt: skip
+
+
+def whole_programs(program, tree, folder):
+    for n, t_end in SMALL:
+        for pipes in (1, 48, 16384):
+            t = t_end / 16 if pipes == 1 and n > 1024 else t_end
+            row = {"n": n, "pipes": pipes, "t_end": t}
+            for backend in ("cpu", "cuda", "auto"):
+                env = environment(library_of(tree), GRAPE6_BACKEND=backend, GRAPE6_NPIPES=pipes)
+                takes = []
+                for _ in range(TAKES if n <= 4096 else 1):
+                    start = time.perf_counter()
+                    command = [program, snapshot(folder, n), "-e", str(1 / 256), "-t", str(t)]
+                    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
+                    takes.append(time.perf_counter() - start)
+                row[backend] = round(statistics.median(takes), 3)
+            yield row
+
+
+def small(options):
+    trees, library = builds_of(options)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        gpu = compile_c(HERE / "gpu_calls.c", folder, library=library)
+        hermite = compile_c(ROOT / "legacy_examples/hermite.c", folder, library=library)
+
+        def calls(backend, *words):
+            return lambda tree: figures(gpu, *words, library=library_of(tree),
+                                        GRAPE6_BACKEND=backend)  # fmt: skip
+
+        rate, sizes = ("ms", "gpairs_per_s"), (16384, 65536)
+        tasks = [("walk", rate, calls(b, "walk", "grape", n, *PIPES)) for b, n in WALKS]
+        for n in sizes:
+            force = calls("cuda", "force", "grape", 1, 1, n)
+            tasks.append(("force", ("seconds", "gpairs_per_s"), force))
+            tasks += [("crowd", ("gpairs_per_s", "processor_s"),
+                       lambda tree, n=n, k=k: crowd(gpu, tree, n, k)) for k in (1, 4)]  # fmt: skip
+        tasks.append(("open", ("first_s", "again_us"), calls("cuda", "open")))
+        tasks.append(("program", ("cpu", "cuda", "auto"),
+                      lambda tree: whole_programs(hermite, tree, folder)))  # fmt: skip
+        for what, numbers, runs in (("block", ("us",), BLOCKS),
+                                    ("lists", ("ms", "lists", "nearest"), LISTS)):  # fmt: skip
+            for backend, some in runs.items():
+                named = [f"{what} {case}" for case in some]
+                tasks.append(
+                    (what, numbers, lambda tree, b=backend, c=named: in_python(tree, b, 0, *c))
+                )
+        for task in tasks:
+            yield from in_turn(trees, *task)
+
+
+def in_turn(trees, what, numbers, make):
+    """Rows of what `make` gives for a tree, by build, with medians of some of its numbers."""
+    seen = {}
+    for _ in range(TAKES):
+        for name, tree in trees.items():
+            for k, row in enumerate(make(tree)):
+                seen.setdefault((k, name), []).append(row)
+    for (_, name), rows in sorted(seen.items(), key=lambda item: item[0][0]):
+        middle = {key: statistics.median(row[key] for row in rows) for key in numbers}
+        yield {"what": what, "library": name} | rows[0] | middle
+
+
 if __name__ == "__main__":
-    run(__doc__, {"programs": programs, "close": close},
+    run(__doc__, {"programs": programs, "close": close, "runs-small": small},
         gpu=lambda part, options: any(b.startswith("cuda") for b in options.backends),
         about=lambda options: {"libraries": [name for name, _ in options.builds]},
         builds={"nargs": "+", "required": True, "metavar": "NAME=TREE",

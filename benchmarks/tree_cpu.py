@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import tree_models as models
 from harness import HERE, compile_c, relative, run
-from tree_timing import CANCELLED, EPS, relative_errors, summary
+from tree_models import CANCELLED, EPS, relative_errors, summary
 
 from grape6py import Grape6, Tree, paths, plummer
 

@@ -1,210 +1,329 @@
 """Times the octree on a GPU, and measures its errors.
 
-    python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
-                                  [shapes] [equal] [search] [close] [--name NAME] [--largest N]
+    python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active] [shapes]
+                                  [equal] [search] [close] [published-order]
+                                  [published-operations] [published-square]
+                                  [--name NAME] [--largest N] [--backend cuda|cpu]
 
-Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. tables.toml
-and figures.py say what is made of them.
+A run is the whole evaluation: sort, cells, moments, walk, sums; arrays are on the GPU before and
+after it. Times are medians by the clock, the GPU having come to rest before and after each. Each
+part writes results/tree-PART-NAME.json, in well under two minutes on an H200:
+
+cdf, stages   distributions of errors, stage times against N: figures 4.6 to 4.9 of Bonsai's paper
+flat          very many particles without thickness
+plot, equal   time against error: by theta; and of several shapes, by bounds, too
+active        targets are a hundredth of the groups, drawn at random or the densest
+shapes        the error that was asked for, on systems of all shapes
+published-order       GASPHiA: a lattice row by row and shuffled, and the sum without the sort of
+                      the targets, in these orders and in the tree's own
+published-operations  Hamada and others (2009): terms of Barnes and Hut's walk, in groups as it is,
+                      and for one particle a walk, the mean of some drawn at random; direct sums
+published-square      Chiu (2020): a step in a square: tree, forces, update, energy; the only part
+                      that runs on a CPU (--backend cpu)
 """
 
+import contextlib
 import functools
+import statistics
 import time
+from collections import defaultdict
 
 import numpy as np
 import tree_models as models
-from harness import run
+from harness import HERE, run
 from published import CODES
-from tree_timing import CANCELLED, EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
+from tree_models import CANCELLED, EPS, percentile, relative_errors, summary
 
-from grape6py import Grape6
+from grape6py import Grape6, Tree
 from grape6py._lib.tree import bound_of
 from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Setting, Targets
-from grape6py.cuda.tree import build
+from grape6py.cuda import launcher
+from grape6py.cuda.tree.build import numbers
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
+from grape6py.errors import Grape6Error
 
-GROUP = build.numbers.TREE_GROUP  # targets
+GROUP, TARGETS = numbers.TREE_GROUP, 1 << 15  # of a group; of which errors are found
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99, 100)
 M = 1 << 20
+# Stages, and words of which the names of their kernels have one; the first that has decides.
+STAGES = {
+    "far": "expand shift", "near": "near close", "moments": "moments barnes_hut",
+    "keys": "extent begin keys", "sort": "sort gather", "cells": "count levels cells",
+    "walk": "traverse groups ranks",
+}  # fmt: skip
+
+# Settings are (theta, order; bound of a term's error as a share of the last acceleration).
+ROWS = list(zip(CODES["ryoanji and Bonsai"]["rows"], (
+    (0.53, 6), (0.74, 6), (0.58, 6), (0.76, 5), (0.585, 6), (0.765, 5)), strict=True))  # fmt: skip
+ANGLES = 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8
+BOUNDS = {5: (0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 5e-5), 0: (1.0, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4)}
+BY_BOUND = [setting for order, bounds in BOUNDS.items() for setting in (
+    *((theta, order) for theta in (1.0, 0.9, 0.75, 0.6, 0.5, 0.42)),
+    *((WIDEST_BY_BOUND, order, bound) for bound in bounds))]  # fmt: skip
+LATTICE, NEAREST, ACTIVE = 10**6, (1, 8, 32), ((0.75, 5), 0.01)
+SINGLES, HAMADA_EPS, DIRECT, STEP = 512, 0.025, 65536, 1e-3
 
 
-# Times that peers take for some errors, the goal, and (theta, order) that reach it.
-ROWS = [row | {"setting": setting} for row, setting in zip(
-    CODES["ryoanji and Bonsai"]["rows"],
-    ((0.53, 6), (0.74, 6), (0.58, 6), (0.76, 5), (0.585, 6), (0.765, 5)), strict=True)]  # fmt: skip
-TABLE_MODELS = ((models.plummer, 11), (models.plummer, 12), (models.clustered, 13))
-SCALING = (0.8, 5), (M, 4 * M, 16 * M, 64 * M)
-STAGES = ((0.8, 5), (0.58, 6), (0.75, 0)), tuple(1 << k for k in range(14, 27, 2))
-CDF_SIZES, CDF_ANGLES, CDF_ORDERS = (
-    (1 << 15, 1 << 17, M),
-    (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
-    (5, 0),
-)
-LATTICE, LATTICE_ANGLES, LATTICE_ORDERS = 10**6, (0.1, *CDF_ANGLES), (5, 0)
-FLAT, FLAT_SETTINGS = 10**8, ((0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6))
-PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-PLOT_ORDERS = (4, 5, 6, 0)
-SHAPES_SIZES = 10**4, 10**5, M, 4 * M, 16 * M
-ACCURACIES = tuple((a, 5) for a in (1e-2, 1e-3, 1e-4, 1e-5))  # and the order that Tree takes
-EQUAL_SIZE, EQUAL_MODELS = (
-    4 * M,
-    (models.plummer, models.clustered, models.fractal, models.thin_disk),
-)
-EQUAL_ANGLES = 1.0, 0.9, 0.75, 0.6, 0.5, 0.42
-EQUAL_BOUNDS = {
-    5: (0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 5e-5),
-    0: (1.0, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4),
-}
-SEARCH_SIZES, NEAREST = (10**4, 10**5, 10**6, 10**7), (1, 8, 32)
-CLOSE = 10**6
-ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
+class Gpu(launcher.TreeLauncher):
+    """A GPU with a clock and a direct sum in double precision."""
+
+    _events = None
+
+    def launch(self, name, blocks, threads, job):
+        self._timed(name, super().launch, name, blocks, threads, job)
+
+    def sort(self, keys):
+        return self._timed("sort", super().sort, keys)
+
+    def _timed(self, name, do, *arguments):
+        if self._events is None:
+            return do(*arguments)
+        begin, end = self.xp.cuda.Event(), self.xp.cuda.Event()
+        begin.record()
+        result = do(*arguments)
+        end.record()
+        self._events.append((name, begin, end))
+        return result
+
+    def wait(self):
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def free(self):
+        self.xp.get_default_memory_pool().free_all_blocks()
+
+    def stages(self, run):
+        """Milliseconds of a run's stages, without what lies between its kernels."""
+        self._events, found = [], defaultdict(float)
+        run()
+        self.wait()
+        for kernel, begin, end in self._events:
+            stage = next((stage for stage, words in STAGES.items()
+                          if any(word in kernel for word in words.split())), "other")  # fmt: skip
+            found[stage] += self.xp.cuda.get_elapsed_time(begin, end)
+        self._events = None
+        return dict(found)
+
+    def bytes_taken(self, run):
+        """Memory that a run takes from the GPU beside what it gives back."""
+        pool = self.xp.get_default_memory_pool()
+        self.free()
+        before = pool.total_bytes()
+        result = run()
+        given = sum(array.nbytes for array in result[:-1] if array is not None)
+        taken = pool.total_bytes() - before - given
+        del result
+        self.free()
+        return taken
+
+    def median_ms(self, run, seconds=0.3, most=15):
+        """Median of as many times as there is time for, from 3 to `most`."""
+        times = []
+        while len(times) < 3 or (len(times) < most and sum(times) < 1e3 * seconds):
+            self.wait()
+            began = time.perf_counter()
+            run()
+            self.wait()
+            times.append(1e3 * (time.perf_counter() - began))
+        return statistics.median(times)
+
+    @functools.cached_property
+    def _exact(self):
+        return self.xp.RawKernel((HERE / "tree_exact.cu").read_text(), "tree_exact")
+
+    def exact(self, pos, mass, rows):
+        """Acceleration of some particles, and the sums of the lengths of their terms: (k, 4)."""
+        n, k = len(mass), len(rows)
+        found, blocks = self.xp.zeros((k, 4)), -(-k // 256)
+        shares = max(1, min(-(-n // 256), 4096 // blocks))
+        self._exact((blocks, shares), (256,), (pos, mass, np.int32(n), rows, np.int32(k),
+                                               np.float64(EPS * EPS), found))  # fmt: skip
+        return found
 
 
-def table(gpu, largest):
+one_gpu = functools.cache(Gpu)  # which keeps the kernels that it has compiled
+
+
+class Unsorted:
+    """A GPU that takes keys as if they were in order already."""
+
+    def __init__(self, gpu):
+        self._gpu = gpu
+
+    def __getattr__(self, name):
+        return getattr(self._gpu, name)
+
+    def sort(self, keys):
+        return self.xp.arange(len(keys), dtype=np.int64)
+
+
+class Model:
+    """A model on a GPU, with exact forces on some of its particles, drawn at random."""
+
+    def __init__(self, make, n, seed, targets=TARGETS):
+        self.gpu, self.name, self.seed = one_gpu(), make.__name__, seed
+        self.gpu.free()
+        pos, self.mass = make(self.gpu.xp, n, seed)
+        self.pos, self.n = self.gpu.xp.ascontiguousarray(pos), len(self.mass)
+        rows = np.random.default_rng((seed or 0, 4)).choice(self.n, min(targets, self.n), False)
+        self.rows = self.gpu.xp.asarray(rows.astype(np.int32))
+        self.exact = self.gpu.exact(self.pos, self.mass, self.rows)
+
+    def relative_errors(self, acc, least=0.0):
+        return relative_errors(self.gpu.xp, acc[self.rows], self.exact, least)
+
+    def run(self, theta, order, bound=0.0, last_acc=None):
+        """One whole evaluation: what Octree.forces gives."""
+        grown = Octree(self.gpu, self.pos, self.mass)
+        return grown.forces(Setting(theta, order, EPS * EPS, bound), Targets(last_acc=last_acc))
+
+    def terms(self, counts):
+        """A particle's."""
+        return {"pairs": counts.pairs / self.n, "points": counts.points / self.n,
+                "locals": counts.locals * GROUP / self.n}  # fmt: skip
+
+
+def measure(model, setting, *, stages=False, memory=False, distribution=False, seconds=0.3):
+    """A setting on a model: time, errors, terms a particle, and more."""
+    figure = {"model": model.name, "n": model.n, "seed": model.seed, "theta": setting[0],
+              "order": setting[1], "bound": (*setting, 0.0)[2]}  # fmt: skip
+    try:
+        last_acc = None
+        if figure["bound"]:
+            last_acc = model.gpu.xp.linalg.norm(model.run(*setting[:2])[0], axis=1)
+        run = functools.partial(model.run, *setting, last_acc=last_acc)
+        acc, *_, counts = run()  # compiles the kernels, and lets lists grow
+        errors = model.relative_errors(acc)
+        del acc, _
+        figure |= {"error": summary(errors)} | model.terms(counts)
+        if distribution:
+            figure["percentiles"] = [percentile(errors, p) for p in PERCENTILES]
+        figure["ms"] = model.gpu.median_ms(run, seconds)
+        if stages:
+            figure["stages"] = model.gpu.stages(run)
+        if memory:
+            figure["bytes"] = model.gpu.bytes_taken(run) / model.n
+    except (Grape6Error, MemoryError) as error:  # a figure less, and the part goes on
+        figure["failed"] = str(error)
+    return figure
+
+
+def sweep(makes, sizes, settings, **how):
+    """A part: all models (a function, a seed) of all sizes with all settings."""
+
+    def part(options):
+        for n in (n for n in sizes if n <= options.largest):
+            for make, seed in makes:
+                model = Model(make, n, seed)
+                yield from (measure(model, setting, **how) for setting in settings)
+
+    return part
+
+
+def direct_sum(model, pairs_per_ms=None):
+    """The fastest direct sum, mode single without jerk; estimated if pairs a millisecond are given,
+    since it takes a time that goes with N^2."""
+    figure = {"what": "direct", "model": model.name, "n": model.n}
+    if pairs_per_ms:
+        return figure | {"ms": model.n**2 / pairs_per_ms, "estimated": True}
+    with Grape6(backend="cuda", precision="single", jerk=False) as board:
+        board.set_particles(model.mass, model.pos)
+        acc = board.forces(eps=EPS).acc
+        ms = model.gpu.median_ms(lambda: board.forces(eps=EPS), 0)
+    error = summary(model.relative_errors(acc))
+    return figure | {"ms": ms, "estimated": False, "error": error}
+
+
+# ---- parts -------------------------------------------------------------------------
+
+
+def table(options):
     """Time and memory against N; then every row on two Plummer spheres and a clustered model, whose
     longer lists other trees keep."""
-    setting, sizes = SCALING
-    for n in (n for n in sizes if n <= largest):
-        model = Model(gpu, models.plummer, n, 14)
-        yield {"what": "scaling"} | measure(model, setting, stages=True, memory=True, seconds=0.6)
-    for make, seed in TABLE_MODELS:
-        for n in sorted({row["n"] for row in ROWS if row["n"] <= largest}):
-            model = Model(gpu, make, n, seed)
-            for row in (row for row in ROWS if row["n"] == n):
-                yield {"what": "row", "goal": row} | measure(model, row["setting"])
+    scaling = sweep([(models.plummer, 14)], (M, 4 * M, 16 * M, 64 * M), [(0.8, 5)], stages=True,
+                    memory=True, seconds=0.6)  # fmt: skip
+    for figure in scaling(options):
+        yield {"what": "scaling"} | figure
+    for make, seed in ((models.plummer, 11), (models.plummer, 12), (models.clustered, 13)):
+        for n in sorted({row["n"] for row, _ in ROWS if row["n"] <= options.largest}):
+            model = Model(make, n, seed)
+            for row, setting in ROWS:
+                if row["n"] == n:
+                    yield {"what": "row", "goal": row} | measure(model, setting)
 
 
-def cdf(gpu, largest):
-    """Distributions of errors on 32768 targets, as in figures 4.8 and 4.9 of Bonsai's paper."""
-    for n in (n for n in CDF_SIZES if n <= largest):
-        model = Model(gpu, models.plummer, n, 21, targets=1 << 15)
-        for order in CDF_ORDERS:
-            for theta in CDF_ANGLES:
-                yield measure(model, (theta, order), distribution=True, seconds=0.1)
-
-
-def stages(gpu, largest):
-    """Stage times against N, as in figure 4.6 of Bonsai's paper."""
-    settings, sizes = STAGES
-    for n in (n for n in sizes if n <= largest):
-        model = Model(gpu, models.plummer, n, 31)
-        for setting in settings:
-            yield measure(model, setting, stages=True, memory=True)
-
-
-def lattice(gpu, largest):
-    """A cube lattice in order and shuffled, theta by theta, and the direct sum."""
-    n = min(LATTICE, largest)
-    ordered, shuffled = (
-        Model(gpu, models.lattice, n, seed, targets=100_000) for seed in (None, 41)
-    )
-    yield direct_sum(ordered)
-    for order in LATTICE_ORDERS:
-        for theta in LATTICE_ANGLES:
-            for model in (ordered, shuffled):
+def lattice(options):
+    n = min(LATTICE, options.largest)
+    both = [Model(models.lattice, n, seed, targets=100_000) for seed in (None, 41)]
+    yield direct_sum(both[0])
+    for order in (5, 0):
+        for theta in (0.1, *ANGLES):
+            for model in both:
                 yield {"what": "tree"} | measure(model, (theta, order))
 
 
-def flat(gpu, largest):
-    """Very many particles without thickness."""
-    for make, seed in ((models.sheet, 51), (models.disk, 52)):
-        model = Model(gpu, make, min(FLAT, largest), seed)
-        for setting in FLAT_SETTINGS:
-            yield measure(model, setting, stages=True, memory=setting == FLAT_SETTINGS[-1])
-        del model
-        gpu.xp.get_default_memory_pool().free_all_blocks()
-
-
-def plot(gpu, largest):
-    """Time against error."""
+def plot(options):
     rate = None
-    for n in (n for n in PLOT_SIZES if n <= largest):
-        model = Model(gpu, models.plummer, n, 61)
+    for n in (n for n in (M, 4 * M) if n <= options.largest):
+        model = Model(models.plummer, n, 61)
         yield (figure := direct_sum(model, rate))
         rate = rate or n * n / figure["ms"]
-        for order in PLOT_ORDERS:
-            for theta in PLOT_ANGLES:
+        for order in (4, 5, 6, 0):
+            for theta in (*ANGLES, 0.9):
                 yield {"what": "tree"} | measure(model, (theta, order), seconds=0.1)
 
 
-def active(gpu, largest):
-    """Steps of few: a hundredth of the groups are targets, drawn at random or the densest."""
-    for n in (n for n in ACTIVE_SIZES if n <= largest):
-        model = Model(gpu, models.plummer, n, 71)
-        yield few_targets(model)
-
-
-def shapes(gpu, largest):
-    """The error that was asked for, on systems of all shapes."""
-    for n in (n for n in SHAPES_SIZES if n <= largest):
+def shapes(options):
+    """The time of all, and of a step of a run, which knows the last accelerations."""
+    for n in (n for n in (10**4, 10**5, M, 4 * M, 16 * M) if n <= options.largest):
         for make in models.SHAPES:
-            model = Model(gpu, make, n, 81)
-            for accuracy, order in ACCURACIES:
-                yield as_asked(model, accuracy, order)
-            del model
-            gpu.xp.get_default_memory_pool().free_all_blocks()
+            model = Model(make, n, 81)
+            for accuracy in (1e-2, 1e-3, 1e-4, 1e-5):
+                yield as_asked(model, accuracy)
 
 
-def as_asked(model, accuracy, order):
-    """A sum with a wanted error: the time of all, and of a step of a run, which knows the last
-    accelerations."""
+def as_asked(model, accuracy, order=5):
     gpu, bound = model.gpu, bound_of(order, accuracy)
-
-    def first():
-        tree = Octree(gpu, model.pos, model.mass)
-        return tree.forces(Setting(WIDEST_BY_BOUND, order, EPS * EPS, bound))
-
+    first = functools.partial(model.run, WIDEST_BY_BOUND, order, bound)
     acc, *_, counts = first()
     errors = model.relative_errors(acc, CANCELLED)
     last = gpu.xp.linalg.norm(acc, axis=1)
     del acc, _
     return {
         "model": model.name, "n": model.n, "accuracy": accuracy, "order": order,
-        "bound": bound, "error": summary(errors),
-        "pairs": counts.pairs / model.n, "points": counts.points / model.n,
-        "locals": counts.locals * GROUP / model.n,
-        "ms": median_ms(gpu, first, 0.1),
-        "known_ms": median_ms(gpu, lambda: model.run(WIDEST_BY_BOUND, order, bound, last), 0.1),
+        "bound": bound, "error": summary(errors), **model.terms(counts),
+        "ms": gpu.median_ms(first, 0.1),
+        "known_ms": gpu.median_ms(lambda: first(last_acc=last), 0.1),
     }  # fmt: skip
 
 
-def equal(gpu, largest):
-    """Time against errors on several shapes, by theta and by bounds with known accelerations."""
-    for make in EQUAL_MODELS:
-        model = Model(gpu, make, min(EQUAL_SIZE, largest), 81)
-        for order, bounds in EQUAL_BOUNDS.items():
-            settings = [(theta, order) for theta in EQUAL_ANGLES]
-            for setting in settings + [(WIDEST_BY_BOUND, order, bound) for bound in bounds]:
-                yield measure(model, setting, seconds=0.1)
-        del model
-        gpu.xp.get_default_memory_pool().free_all_blocks()
-
-
-def search(gpu, largest):
+def search(options):
     """Nearest particles and neighbours of all particles, the tree's making included."""
-    for n in (n for n in SEARCH_SIZES if n <= largest):
+    for n in (n for n in (10**4, 10**5, 10**6, 10**7) if n <= options.largest):
         for make in models.uniform, models.clustered:
-            pos, mass = make(gpu.xp, n, 91)
-            yield searches(gpu, make.__name__, pos, mass)
-            del pos, mass
-            gpu.xp.get_default_memory_pool().free_all_blocks()
+            one_gpu().free()
+            yield searches(one_gpu(), make.__name__, *make(one_gpu().xp, n, 91))
 
 
 def searches(gpu, name, pos, mass):
     figure = {"model": name, "n": len(mass)}
-    figure["build_ms"] = median_ms(gpu, lambda: Octree(gpu, pos, mass))
+    figure["build_ms"] = gpu.median_ms(lambda: Octree(gpu, pos, mass))
+
+    def made():
+        return Search(Octree(gpu, pos, mass))
+
     for k in NEAREST:
-        ms = median_ms(gpu, lambda k=k: Search(Octree(gpu, pos, mass)).nearest(k))
-        figure[f"nearest_{k}_ms"] = ms
-    radius2 = Search(Octree(gpu, pos, mass)).nearest(NEAREST[-1])[1][:, -1].copy()
-    start, _ = Search(Octree(gpu, pos, mass)).within(radius2)
+        figure[f"nearest_{k}_ms"] = gpu.median_ms(lambda k=k: made().nearest(k))
+    radius2 = made().nearest(NEAREST[-1])[1][:, -1].copy()
+    start, _ = made().within(radius2)
     figure["neighbours"] = float(start[-1]) / len(mass)
-    ms = median_ms(gpu, lambda: Search(Octree(gpu, pos, mass)).within(radius2))
-    return figure | {"neighbours_ms": ms}
+    return figure | {"neighbours_ms": gpu.median_ms(lambda: made().within(radius2))}
 
 
-def close(gpu, largest):
+def close(options):
     """Bodies in close pairs, at the same places, and far from the origin."""
-    pos, mass = models.plummer(gpu.xp, min(CLOSE, largest), 95)
+    gpu = one_gpu()
+    pos, mass = models.plummer(gpu.xp, min(10**6, options.largest), 95)
     some, half = len(mass) // 10, len(mass) // 2
     paired, doubled = pos.copy(), pos.copy()
     paired[:some] = pos[some : 2 * some] + 1e-7 * gpu.xp.random.standard_normal((some, 3))
@@ -214,16 +333,21 @@ def close(gpu, largest):
             "a million diameters from the origin": pos + 1e6 * float(gpu.xp.ptp(pos))}  # fmt: skip
     for eps in (1e-3, 0.0):
         for name, at in sets.items():
-            setting = Setting(*ACTIVE_SETTING, eps * eps)
-            ms = median_ms(gpu, lambda at=at, s=setting: Octree(gpu, at, mass).forces(s))
+            setting = Setting(*ACTIVE[0], eps * eps)
+            ms = gpu.median_ms(lambda at=at, s=setting: Octree(gpu, at, mass).forces(s))
             yield {"n": len(mass), "model": name, "eps": eps, "ms": ms}
 
 
+def active(options):
+    for n in (n for n in (M, 4 * M, 16 * M, 64 * M) if n <= options.largest):
+        yield few_targets(Model(models.plummer, n, 71))
+
+
 def few_targets(model):
-    gpu, setting = model.gpu, Setting(*ACTIVE_SETTING, EPS * EPS)
+    gpu, setting = model.gpu, Setting(*ACTIVE[0], EPS * EPS)
     tree = Octree(gpu, model.pos, model.mass)
     groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
-    count = int(ACTIVE_SHARE * len(groups))
+    count = int(ACTIVE[1] * len(groups))
     spread = gpu.xp.linalg.norm(gpu.xp.ptp(model.pos[groups], axis=1), axis=1)
     chosen = {
         "random": np.random.default_rng(model.seed).choice(len(groups), count, False),
@@ -231,47 +355,137 @@ def few_targets(model):
     }
     figure = {
         "n": model.n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
-        "build": median_ms(gpu, lambda: Octree(gpu, model.pos, model.mass)),
-        "walk": median_ms(gpu, lambda: tree.forces(setting)),
+        "build": gpu.median_ms(lambda: Octree(gpu, model.pos, model.mass)),
+        "walk": gpu.median_ms(lambda: tree.forces(setting)),
     }  # fmt: skip
     for name, which in chosen.items():
         rows = gpu.xp.sort(groups[gpu.put(which)].ravel()).astype(np.int32)
-        at = model.pos[rows]
-        ms = median_ms(gpu, lambda at=at, rows=rows: tree.forces(setting, Targets(at, number=rows)))
+        targets = Targets(model.pos[rows], number=rows)
+        ms = gpu.median_ms(lambda targets=targets: tree.forces(setting, targets))
         figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
     return figure
 
 
-def direct_sum(model, pairs_per_ms=None):
-    """The fastest direct sum, mode single without jerk; estimated if pairs a millisecond are given,
-    since it takes a time that goes with N^2."""
-    figure = {"what": "direct", "model": model.name, "n": model.n}
-    if pairs_per_ms:
-        figure |= {"ms": model.n**2 / pairs_per_ms, "estimated": True}
-    else:
-        with Grape6(backend=model.gpu.backend, precision="single", jerk=False) as board:
-            board.set_particles(model.mass, model.pos)
-            board.forces(eps=EPS)
-            model.gpu.wait()
-            began = time.perf_counter()
-            acc = board.forces(eps=EPS).acc
-            model.gpu.wait()
-        figure |= {"ms": 1e3 * (time.perf_counter() - began), "estimated": False,
-                   "error": summary(model.relative_errors(acc))}  # fmt: skip
-    return figure
+# ---- as published ------------------------------------------------------------------
 
 
-one_gpu = functools.cache(Gpu)  # which keeps the kernels that it has compiled
+def order(options):
+    for seed in (None, 41):
+        model = Model(models.lattice, min(LATTICE, options.largest), seed)
+        for method in (5, 0):
+            yield {"what": "stages"} | measure(model, (0.5, method), stages=True)
+            yield from unsorted(model, method)
 
 
-def on_gpu(part):
-    return lambda options: part(one_gpu(), options.largest)
+def unsorted(model, method):
+    gpu = model.gpu
+    tree, setting = Octree(gpu, model.pos, model.mass), Setting(0.5, method, EPS * EPS)
+    orders = {"random" if model.seed else "regular": gpu.xp.arange(model.n, dtype=np.int32)}
+    if not model.seed:
+        orders["tree-sorted"] = tree.order.astype(np.int32)
+    for name, rows in orders.items():
+        targets = Targets(gpu.xp.ascontiguousarray(model.pos[rows]), number=rows)
+        figure = {"what": "targets", "targets": name, "n": model.n, "order": method}
+        for sort, machine in (("sorted", gpu), ("as_given", Unsorted(gpu))):
+            tree.gpu = machine
+            figure[sort] = gpu.median_ms(lambda targets=targets: tree.forces(setting, targets))
+        yield figure
 
 
-PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes, equal, search, close)
+def operations(options):
+    gpu, setting = one_gpu(), Setting(0.75, 0, HAMADA_EPS**2)
+    for n in (n for n in (4 * M, 64 * M) if n <= options.largest):
+        gpu.free()
+        pos, mass = models.plummer(gpu.xp, n, 31)
+        tree = Octree(gpu, pos, mass)
+        *_, counts = tree.forces(setting)
+        ms = gpu.median_ms(lambda p=pos, m=mass: Octree(gpu, p, m).forces(setting))
+        singles = [alone(tree, setting, pos, row)
+                   for row in np.random.default_rng(n).choice(n, SINGLES, False)]  # fmt: skip
+        yield {"n": n, "theta": 0.75, "ms": ms, "terms": (counts.pairs + counts.points) / n,
+               "single_terms": statistics.mean(singles),
+               "single_error": statistics.stdev(singles) / SINGLES**0.5}  # fmt: skip
+        del tree, pos, mass
+    pos, mass = models.plummer(gpu.xp, DIRECT, 31)
+    for precision in ("single", "grape"):
+        with Grape6(backend="cuda", precision=precision, jerk=False) as board:
+            board.set_particles(mass, pos)
+            ms = gpu.median_ms(lambda b=board: b.forces(pos, eps=HAMADA_EPS))
+        yield {"n": DIRECT, "precision": precision, "ms": ms}
+
+
+def alone(tree, setting, pos, row):
+    """Terms of the walk for one particle."""
+    rows = tree.gpu.xp.asarray([row], np.int32)
+    at = tree.gpu.xp.ascontiguousarray(pos[rows])
+    *_, counts = tree.forces(setting, Targets(at, number=rows))
+    return counts.pairs + counts.points
+
+
+def square(options):
+    gpu = one_gpu() if options.backend == "cuda" else None
+    for n in (n for n in (10**5, 10**6, 10**7, 10**8) if n <= options.largest):
+        pos, mass = models.sheet(gpu.xp if gpu else np, n, 51)
+        for method in ("fmm", "bh"):
+            times = step(pos, mass, method, options.backend, gpu.wait if gpu else lambda: None)
+            yield {"n": n, "method": method, "theta": 0.5} | times
+        del pos, mass
+        if gpu:
+            gpu.free()
+
+
+def step(pos, mass, method, backend, wait):
+    """Medians of milliseconds; the first step is not counted."""
+    found = []
+
+    @contextlib.contextmanager
+    def clock(name):
+        wait()
+        began = time.perf_counter()
+        yield
+        wait()
+        found[-1][name] = 1e3 * (time.perf_counter() - began)
+
+    vel = 0 * pos
+    for _ in range(6 if len(pos) < 10**8 else 3):
+        found.append({})
+        with clock("tree"):
+            tree = Tree(mass, pos, backend=backend)
+        with tree, clock("force"):
+            forces = tree.forces(eps=EPS, method=method, theta=0.5)
+        with clock("update"):
+            vel += STEP * forces.acc
+            pos = pos + STEP * vel
+        with clock("energy"):
+            float((mass * (0.5 * (vel * vel).sum(axis=1) + 0.5 * forces.pot)).sum())
+        found[-1]["total"] = sum(found[-1][name] for name in ("tree", "force", "update"))
+    return {name: statistics.median(one[name] for one in found[1:]) for name in found[0]}
+
+
+PARTS = {
+    "table": table,
+    "cdf": sweep([(models.plummer, 21)], (1 << 15, 1 << 17, M),
+                 [(theta, order) for order in (5, 0) for theta in ANGLES],
+                 distribution=True, seconds=0.1),
+    "stages": sweep([(models.plummer, 31)], [1 << k for k in range(14, 27, 2)],
+                    [(0.8, 5), (0.58, 6), (0.75, 0)], stages=True, memory=True),
+    "lattice": lattice,
+    "flat": sweep([(models.sheet, 51), (models.disk, 52)], [10**8],
+                  [(0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6)], stages=True, memory=True),
+    "plot": plot,
+    "active": active,
+    "shapes": shapes,
+    "equal": sweep([(make, 81) for make in (models.plummer, models.clustered, models.fractal,
+                                            models.thin_disk)], [4 * M], BY_BOUND, seconds=0.1),
+    "search": search,
+    "close": close,
+    "published-order": order,
+    "published-operations": operations,
+    "published-square": square,
+}  # fmt: skip
 
 if __name__ == "__main__":
-    run(__doc__, {part.__name__: on_gpu(part) for part in PARTS},
-        prefix="tree-", gpu=lambda part, options: True,
+    run(__doc__, PARTS, prefix="tree-", gpu=lambda part, options: options.backend == "cuda",
         about=lambda options: {"eps": EPS, "percentiles": PERCENTILES},
-        largest={"type": int, "default": 10**9, "help": "N"})  # fmt: skip
+        largest={"type": int, "default": 10**9, "help": "N"},
+        backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip

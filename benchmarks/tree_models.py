@@ -1,4 +1,4 @@
-"""Positions and masses for the octree's benchmarks, drawn where they are needed.
+"""Positions and masses for the octree's benchmarks, drawn where they are needed; and errors.
 
 Each model is a function of xp (NumPy or CuPy), the number of particles, and a seed. The masses add
 up to 1. They are drawn on the GPU, since a host needs longer for 10^8 particles than the GPU has
@@ -8,6 +8,27 @@ for all its benchmarks; the same seed gives other particles on the host.
 import math
 
 HENON = 3 * math.pi / 16  # Plummer's radius in units where E = -1/4
+EPS = 1e-4  # softening, in units of the models' size
+CANCELLED = 0.05  # of the lengths of the terms: errors asked for are shares of no less
+
+
+def relative_errors(xp, acc, exact, least):
+    """Ascending, as shares of the length of the acceleration, or of `least` times the sum of the
+    lengths of its terms if that is more."""
+    norm = xp.linalg.norm
+    scale = xp.maximum(norm(exact[:, :3], axis=1), least * exact[:, 3])
+    return xp.sort(norm(acc - exact[:, :3], axis=1) / scale)
+
+
+def percentile(ascending, percent):
+    return float(ascending[round((len(ascending) - 1) * percent / 100)])
+
+
+def summary(errors):
+    """Median, 99 %, 99.9 %, largest and mean of errors in ascending order."""
+    percents = {"median": 50, "p99": 99, "p999": 99.9, "largest": 100}
+    found = {name: percentile(errors, percent) for name, percent in percents.items()}
+    return found | {"mean": float(errors.mean())}
 
 
 def plummer(xp, n, seed):
