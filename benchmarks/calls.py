@@ -13,6 +13,7 @@ output of ours, run in turn with it. NAME says which version, and with what sett
 """
 
 import argparse
+import re
 import statistics
 import tempfile
 
@@ -21,54 +22,31 @@ from harness import HERE, compile_c, figures, relative, run
 
 from grape6py import Grape6, plummer, reference
 
-CPU_COMMANDS = """
-force 16384 4096 0 1 grape best
-force 16384 32 0 1 grape best
-force 16384 4096 1 1 grape best
-force 16384 32 1 1 grape best
-force 16384 4096 0 1 double best
-force 16384 32 0 1 double best
-force 16384 4096 0 1 single best
-force 16384 32 0 1 single best
-force 65536 32 0 1 grape best
-force 65536 1 0 1 grape best
-force 16384 4096 0 1 grape avx2
-force 16384 4096 0 1 double avx2
-force 16384 4096 0 1 single avx2
-force 16384 512 0 1 grape base
-force 16384 4096 0 2 grape best
-force 16384 32 0 2 grape best
-force 4096 32 0 1 grape best
-force 4096 32 0 2 grape best
-force 1024 32 0 2 grape best
-step 65536 32 0 1 grape best
-write 1000000
-open
-tiny
-""".strip().splitlines()
 
+def listed(text):
+    """Commands, separated by commas and ends of lines."""
+    return [command.strip() for command in re.split("[,\n]", text.strip())]
+
+
+CPU_COMMANDS = listed("""
+force 16384 4096 0 1 grape best, force 16384 32 0 1 grape best
+force 16384 4096 1 1 grape best, force 16384 32 1 1 grape best
+force 16384 4096 0 1 double best, force 16384 32 0 1 double best
+force 16384 4096 0 1 single best, force 16384 32 0 1 single best
+force 65536 32 0 1 grape best, force 65536 1 0 1 grape best
+force 16384 4096 0 1 grape avx2, force 16384 4096 0 1 double avx2
+force 16384 4096 0 1 single avx2, force 16384 512 0 1 grape base
+force 16384 4096 0 2 grape best, force 16384 32 0 2 grape best
+force 4096 32 0 1 grape best, force 4096 32 0 2 grape best, force 1024 32 0 2 grape best
+step 65536 32 0 1 grape best, write 1000000, open, tiny
+""")
 # Small steps, without the nearest neighbour but for the first: on one thread, in mode grape.
-STEP_COMMANDS = [f"{command} 1 grape best" for command in """
-force 1024 32 1
-step 2 1 0
-step 10 1 0
-step 100 1 0
-step 1000 1 0
-step 256 32 0
-step 1024 8 0
-step 1024 32 0
-""".strip().splitlines()]  # fmt: skip
-
-GRAPE5_COMMANDS = [f"{shape} {where}" for where in ("among", "elsewhere") for shape in """
-8 500
-64 500
-64 1500
-128 2000
-256 3000
-512 5000
-512 20000
-4096 30000
-""".strip().splitlines()]  # fmt: skip
+STEPS = "force 1024 32 1, step 2 1 0, step 10 1 0, step 100 1 0, step 1000 1 0, step 256 32 0"
+STEP_COMMANDS = [f"{command} 1 grape best" for command in listed(
+    f"{STEPS}, step 1024 8 0, step 1024 32 0")]  # fmt: skip
+SHAPES = "8 500, 64 500, 64 1500, 128 2000, 256 3000, 512 5000, 512 20000, 4096 30000"
+GRAPE5_COMMANDS = [f"{shape} {where}" for where in ("among", "elsewhere")
+                   for shape in listed(SHAPES)]  # fmt: skip
 
 # Command: goal in G pairs a second, or in microseconds a step.
 GPU_GOALS = {

@@ -84,19 +84,8 @@ def amuse(folder, code):
 
     def go(sphere, n, eta, mode, limit, cwd):
         script, sums = ROOT / "tests/clients/run_amuse.py", "own" if mode == "own" else "linked"
-        command = [
-            folder / "python/bin/python",
-            script,
-            place,
-            code,
-            sums,
-            1,
-            sphere,
-            T_END,
-            "end",
-            eta,
-            EPS[n],
-        ]
+        words = place, code, sums, 1, sphere, T_END, "end", eta, EPS[n]
+        command = [folder / "python/bin/python", script, *words]
         env = {"PATH": f"{folder}/python/bin:/usr/bin:/bin", "VIRTUAL_ENV": folder / "python",
                "OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}  # fmt: skip
         env |= {} if mode == "own" else {"GRAPE6_PRECISION": mode}

@@ -20,11 +20,11 @@ import statistics
 import time
 
 import numpy as np
+import tree_models
+from tree_models import EPS
 
 from grape6py import Grape6, Hermite, Tree, plummer
 from grape6py.ranks.stages import Stages
-
-EPS = 1e-4
 
 
 def communicator():
@@ -36,57 +36,45 @@ def communicator():
     return MPI.COMM_WORLD
 
 
+def barrier(comm):
+    if comm is not None:
+        comm.Barrier()
+    return time.perf_counter()
+
+
 def bits(array):
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
 
 
-def direct(comm, n, options):
-    mass, pos, vel = plummer(n, seed=1)
-    rank, size = (0, 1) if comm is None else (comm.rank, comm.size)
+def direct(comm, rank, size, n, options):
     rows = slice(rank * n // size, (rank + 1) * n // size)
+    mass, pos, vel = (array[rows] for array in plummer(n, seed=1))
     with Grape6(comm=comm, backend=options.backend, threads=options.threads) as grape:
-        grape.set_particles(mass[rows], pos[rows], vel[rows])
-        grape.forces(pos[rows][:64], eps=0.01)  # kernels are loaded
+        grape.set_particles(mass, pos, vel)
+        grape.forces(pos[:64], eps=0.01)  # kernels are loaded
         took = []
         for _ in range(options.times):
-            if comm is not None:
-                comm.Barrier()
-            began = time.perf_counter()
+            began = barrier(comm)
             found = grape.forces(eps=0.01)
-            if comm is not None:
-                comm.Barrier()
-            took.append(time.perf_counter() - began)
-        acc = found.acc if comm is None else comm.gather(found.acc)
-        name = grape.backend
-    if rank == 0:
-        acc = acc if comm is None else np.concatenate(acc)
-        return {"what": "direct", "n": n, "seconds": statistics.median(took), "bits": bits(acc),
-                "backend": name}  # fmt: skip
-    return None
+            took.append(barrier(comm) - began)
+        acc = [found.acc] if comm is None else comm.gather(found.acc)
+        seconds, name = statistics.median(took), grape.backend
+    return rank == 0 and {"n": n, "seconds": seconds, "bits": bits(np.concatenate(acc)),
+                          "backend": name}  # fmt: skip
 
 
-def hermite(comm, n, end, options):
-    model = plummer(n, seed=1)
+def hermite(comm, rank, size, case, options):
+    n, end = int(case.split(":")[0]), float(case.split(":")[1])
     settings = {"eps": 4 / n**0.5 / 64, "backend": options.backend, "threads": options.threads}
     with Hermite(*plummer(min(n, 32768), seed=2), **settings, comm=comm) as other:
         other.evolve(1 / 1024)  # kernels are loaded, ranks connected
-    cluster = Hermite(*model, **settings, comm=comm)
+    cluster = Hermite(*plummer(n, seed=1), **settings, comm=comm)
     began = time.perf_counter()
     cluster.evolve(end)
     took = time.perf_counter() - began
-    return {"what": "hermite", "n": n, "end": end, "seconds": took, "blocks": cluster.blocks,
-            "steps": cluster.steps, "forces": cluster.force_seconds, "bits": bits(cluster.pos),
+    return {"n": n, "end": end, "seconds": took, "blocks": cluster.blocks, "steps": cluster.steps,
+            "forces": cluster.force_seconds, "bits": bits(cluster.pos),
             "backend": cluster.backend}  # fmt: skip
-
-
-def sphere(xp, n, count, seed):
-    """Masses and positions of some of the n bodies of a Plummer sphere, made where they are."""
-    rng = xp.random.default_rng(seed)
-    radius = (rng.uniform(1e-9, 0.999, count) ** (-2 / 3) - 1) ** -0.5
-    z, angle = rng.uniform(-1, 1, count), rng.uniform(0, 2 * np.pi, count)
-    flat = xp.sqrt(1 - z * z)
-    pos = radius[:, None] * xp.stack([flat * xp.cos(angle), flat * xp.sin(angle), z], axis=1)
-    return xp.full(count, 1 / n), pos
 
 
 def median_error(xp, comm, mass, pos, acc, targets=256):
@@ -105,25 +93,23 @@ def median_error(xp, comm, mass, pos, acc, targets=256):
     return float(np.median(error))
 
 
-def tree(comm, n, options):
-    """As a program that moves bodies: the bound that gives an accuracy is found once."""
-    rank, size = (0, 1) if comm is None else (comm.rank, comm.size)
-    count = (rank + 1) * n // size - rank * n // size
-    xp = np
+def tree(comm, rank, size, n, options):
+    """As a program that moves bodies: the bound that gives an accuracy is found once. Bodies are
+    made where they are."""
+    xp, backend = np, {"backend": "cpu", "threads": options.threads}
     if options.backend.startswith("cuda"):
         import cupy as xp
 
         xp.cuda.Device(rank % xp.cuda.runtime.getDeviceCount() if comm else 0).use()
-    finish = (lambda: None) if xp is np else xp.cuda.Device().synchronize
-    mass, pos = sphere(xp, n, count, rank)
-    backend = {} if xp is not np else {"backend": "cpu", "threads": options.threads}
+        backend = {}
+    count = (rank + 1) * n // size - rank * n // size
+    pos, mass = tree_models.plummer(xp, count, rank)[0], xp.full(count, 1 / n)
     walk = {"eps": EPS, "order": 3}
 
     def at_once():
-        finish()
-        if comm is not None:
-            comm.Barrier()
-        return time.perf_counter()
+        if xp is not np:
+            xp.cuda.Device().synchronize()
+        return barrier(comm)
 
     made = Tree(mass, pos, comm=comm, **backend)
     if options.settled and comm is not None:
@@ -138,21 +124,17 @@ def tree(comm, n, options):
         made.close()
         began = at_once()
         made = Tree(mass, pos, comm=comm, **backend, **more)
-        built = at_once()
+        builds.append(at_once() - began)
         acc = made.forces(bound=bound, last_acc=last, **walk).acc
         took.append(at_once() - began)
-        builds.append(built - began)
-    found = {"what": "tree", "n": n, "seconds": statistics.median(took),
-             "build": statistics.median(builds), "bound": bound,
-             "error": median_error(xp, comm, mass, pos, acc)}  # fmt: skip
+    found = {"n": n, "seconds": statistics.median(took), "build": statistics.median(builds),
+             "bound": bound, "error": median_error(xp, comm, mass, pos, acc)}  # fmt: skip
     if xp is not np:
-        pool = xp.get_default_memory_pool()
-        found["GB"] = pool.total_bytes() / 1e9
+        found["GB"] = xp.get_default_memory_pool().total_bytes() / 1e9
     if comm is not None:
-        shared = made._tree
-        domain = shared._domain
-        work = np.array(comm.allgather(shared._work * len(domain.pos)))
-        each = comm.allgather(shared.seconds)
+        domain = made._tree._domain
+        work = np.array(comm.allgather(made._tree._work * len(domain.pos)))
+        each = comm.allgather(made._tree.seconds)
         found["imbalance"] = work.max() / work.mean()
         found["stages"] = {name: round(max(s[name] for s in each), 4) for name in each[0]}
         found["received_MB"] = max(comm.allgather(domain.bytes)) / 1e6
@@ -164,26 +146,24 @@ def main():
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--direct", type=int, nargs="*", default=[])
     parser.add_argument("--accuracy", type=float, default=5e-4)
+    parser.add_argument("--bound", type=float, help="the same for all numbers of ranks")
     parser.add_argument("--settled", action="store_true",
                         help="bodies are on the ranks that have their domains")  # fmt: skip
     parser.add_argument("--profile", action="store_true", help="stages wait for each other")
-    parser.add_argument("--bound", type=float, help="the same for all numbers of ranks")
-    parser.add_argument("--tree", type=int, nargs="*", default=[])
-    parser.add_argument("--hermite", nargs="*", default=[], metavar="N:T")
+    tasks = {"direct": (direct, int), "tree": (tree, int), "hermite": (hermite, str)}
+    for name, (_, kind) in tasks.items():
+        parser.add_argument(f"--{name}", type=kind, nargs="*", default=[])
     options = parser.parse_args()
     Stages.exact = options.profile
     comm = communicator()
-    tasks = [lambda n=n: direct(comm, n, options) for n in options.direct]
-    tasks += [lambda n=n: tree(comm, n, options) for n in options.tree]
-    tasks += [lambda of=of: hermite(comm, int(of.split(":")[0]), float(of.split(":")[1]), options)
-              for of in options.hermite]  # fmt: skip
-    for task in tasks:
-        found = task()
-        if comm is None or comm.rank == 0:
-            size = 0 if comm is None else comm.size
-            print(json.dumps({"ranks": size, **found}), flush=True)
+    rank, size = (0, 1) if comm is None else (comm.rank, comm.size)
+    for name, (task, _) in tasks.items():
+        for case in getattr(options, name):
+            found = task(comm, rank, size, case, options)
+            if rank == 0:
+                ranks = 0 if comm is None else size
+                print(json.dumps({"ranks": ranks, "what": name, **found}), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections import defaultdict
 
 import numpy as np
 from harness import HERE, ROOT, compile_c, environment, figures, machine, run
@@ -64,7 +64,7 @@ def calls(options):
 
 @contextlib.contextmanager
 def watts():
-    """A list that fills with the power that the driver reports while the context is open."""
+    """A list of the power that the driver reports while the context is open; filled at its end."""
     query = "nvidia-smi --query-gpu=power.draw --format=csv,noheader,nounits -lms 50"
     seen = []
     try:
@@ -72,19 +72,11 @@ def watts():
     except FileNotFoundError:
         yield seen
         return
-
-    def read():
-        for line in meter.stdout:
-            with contextlib.suppress(ValueError):
-                seen.append(float(line))
-
-    reader = threading.Thread(target=read)
-    reader.start()
     try:
         yield seen
     finally:
         meter.terminate()
-        reader.join()
+        seen += [float(line) for line in meter.communicate()[0].splitlines() if line[:1].isdigit()]
 
 
 def all_pairs(options):
@@ -99,9 +91,25 @@ def all_pairs(options):
             yield figure
 
 
-def kernels(options):
-    from kernel_times import seconds_of_kernels
+def seconds_of_kernels(call, takes=10):
+    """Seconds that all kernels of a call take, by their names, as the profiler of PyTorch (CUPTI)
+    tells them of the whole process: means, without copies and what lies between kernels."""
+    import cupy
+    from torch.profiler import ProfilerActivity, profile
 
+    call()  # compiles what is not compiled yet
+    found = defaultdict(float)
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
+        for _ in range(takes):
+            call()
+        cupy.cuda.runtime.deviceSynchronize()
+    for event in seen.events():
+        if event.device_time > 0 and not event.name.startswith(("Memcpy", "Memset")):
+            found[event.name] += 1e-6 * event.device_time / takes
+    return dict(found)
+
+
+def kernels(options):
     cases = ("softened", EPS, False), ("softened, nearest", EPS, True), ("eps 0", 0.0, False)
     for n in sizes(options, 256, 1 << 17, 2):
         mass, pos, vel = plummer(n, 1)
@@ -132,25 +140,20 @@ def copies(n, takes=15):
     of TRANSFERS in a row."""
     import cupy
 
-    pinned = cupy.cuda.alloc_pinned_memory(128 * n)
-    host = np.frombuffer(pinned, np.uint8, 128 * n)
+    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(128 * n), np.uint8, 128 * n)
     device = cupy.empty(128 * n, np.uint8)
     stream = cupy.cuda.get_current_stream()
     found = {"what": "copies", "n": n}
-    for name, size, there in (
-        ("j_us", 128 * n, True),  # a j particle
-        ("i_us", 64 * n, True),  # an i particle
-        ("forces_us", 72 * n, False),  # seven sums and the nearest neighbour
-    ):
+    for name, size in (("j_us", 128 * n), ("i_us", 64 * n), ("forces_us", 72 * n)):
         taken = []
         for _ in range(takes):
             stream.synchronize()
             began = time.perf_counter()
             for _ in range(TRANSFERS):
-                if there:
-                    device[:size].set(host[:size])
-                else:
+                if name == "forces_us":  # seven sums and the nearest neighbour
                     device[:size].get(out=host[:size])
+                else:
+                    device[:size].set(host[:size])
             stream.synchronize()
             taken.append(1e6 * (time.perf_counter() - began) / TRANSFERS)
         found[name] = float(np.median(taken))
