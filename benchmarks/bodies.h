@@ -1,4 +1,4 @@
-/* bodies.h - clock, median, random numbers and a Plummer sphere for the benchmarks. */
+/* bodies.h - clock, median, random numbers, a Plummer sphere, and the calls that are timed. */
 #ifndef BODIES_H
 #define BODIES_H
 
@@ -84,6 +84,37 @@ static inline void check(int code)
     g6x_last_error(0, text, sizeof text);
     fprintf(stderr, "benchmark: %d: %s\n", code, text);
     exit(1);
+}
+
+/* What cluster 0 has: its particles, rows for forces, its time. */
+static struct bodies b;
+static double (*acc)[3], (*jerk)[3], *pot, *h2, t;
+static int *nearest;
+
+static inline void make_rows(int n)
+{
+    const size_t rows = (size_t)n;
+    acc = calloc(rows, 24), jerk = calloc(rows, 24), pot = calloc(rows, 8), h2 = calloc(rows, 8);
+    nearest = calloc(rows, 4);
+}
+
+/* Particle i at an address, which is its index. */
+static inline void write_particle(int address, int i)
+{
+    static double zero[3];
+    g6_set_j_particle(0, address, address, t, 0.0, b.mass[i], zero, zero, zero, b.v[i], b.x[i]);
+}
+
+/* First half and last half, with the nearest neighbour if nn; *returned: when the first one did. */
+static inline void call(int ni, int *index, double (*x)[3], double (*v)[3], double eps2, int nn,
+                        double *returned)
+{
+    g6calc_firsthalf(0, b.n, ni, index, x, v, acc, jerk, pot, eps2, h2);
+    if (returned) *returned = now();
+    if (nn)
+        check(g6calc_lasthalf2(0, b.n, ni, index, x, v, eps2, h2, acc, jerk, pot, nearest));
+    else
+        check(g6calc_lasthalf(0, b.n, ni, index, x, v, eps2, h2, acc, jerk, pot));
 }
 
 #endif

@@ -32,24 +32,21 @@ static double processor(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static struct bodies b;
-static double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot, *h2;
-static int *index_of, ni, nj, mode;
+static double (*xi)[3], (*vi)[3], eps2;
+static int *index_of, ni, mode;
 static const char *const MODES[] = {"grape", "double", "single"};
 static const char *const CASES[][2] = {{"match", "list, indices match"},
                                        {"other", "list, each i on a j of another index"},
                                        {"some", "list, one entry in 20 on an i"},
                                        {"near", "list, i in pairs 1e-7 apart"}};
-static double eps2, t;
-
 static void make_arrays(int n)
 {
     const size_t size = (size_t)n;
-    xi = calloc(size, 24), vi = calloc(size, 24), acc = calloc(size, 24), jerk = calloc(size, 24);
-    pot = calloc(size, 8), h2 = calloc(size, 8), index_of = calloc(size, 4);
+    make_rows(n);
+    xi = calloc(size, 24), vi = calloc(size, 24), index_of = calloc(size, 4);
 }
 
-static void write_particle(int address, int index)
+static void write_entry(int address, int index)
 {
     static double zero[3];
     g6_set_j_particle(0, address, index, t, 0.0, b.mass[address], zero, zero, zero, b.v[address],
@@ -60,12 +57,11 @@ static void write_particle(int address, int index)
 static void force(double part[3], int writes, const int *address, const int *index)
 {
     const double begin = now();
-    for (int k = 0; k < writes; k++) write_particle(address ? address[k] : k, index[k]);
+    for (int k = 0; k < writes; k++) write_entry(address ? address[k] : k, index[k]);
     g6_set_ti(0, t);
     const double written = now();
-    g6calc_firsthalf(0, nj, ni, index_of, xi, vi, acc, jerk, pot, eps2, h2);
-    const double first = now();
-    g6calc_lasthalf(0, nj, ni, index_of, xi, vi, eps2, h2, acc, jerk, pot);
+    double first;
+    call(ni, index_of, xi, vi, eps2, 0, &first);
     part[0] = written - begin, part[1] = first - written, part[2] = now() - first;
 }
 
@@ -98,7 +94,7 @@ static void measure(const char *name, void (*prepare)(int), int writes, const in
     printf("{\"what\": \"%s\", \"mode\": \"%s\", \"backend\": \"%s\", \"nj\": %d, \"ni\": %d, "
            "\"write_us\": %.1f, \"first_us\": %.1f, \"last_us\": %.1f, \"all_us\": %.1f, "
            "\"processor_us\": %.0f, \"takes\": %d, \"sum_of_pot\": %.9e}\n",
-           name, MODES[mode], backend, nj, ni, 1e6 * median(part[0], takes),
+           name, MODES[mode], backend, b.n, ni, 1e6 * median(part[0], takes),
            1e6 * median(part[1], takes), 1e6 * median(part[2], takes), 1e6 * median(part[3], takes),
            1e6 * used, takes, size_of_results());
 }
@@ -114,7 +110,6 @@ static void list(int n, const char *which)
 {
     int *index = in_order(n, 0);
     b = plummer(n);
-    nj = n;
     memset(b.v, 0, (size_t)n * sizeof *b.v); /* a treecode sends none */
     for (int i = 0; i < ni; i++) {           /* a group: a small ball */
         direction(0.05 * cbrt(uniform()), b.x[i]);
@@ -149,7 +144,6 @@ static void step(int n, double separation, double percent)
 {
     char name[64];
     b = plummer(n);
-    nj = n;
     order = in_order(n, 0);
     const int pairs = (int)(percent / 100.0 * n / 2);
     for (int i = 0; i < pairs; i++) {
@@ -169,7 +163,6 @@ static void far(int n, double distance, int hole, int bare)
     char name[64];
     int *index = in_order(n, 0);
     b = plummer(n);
-    nj = n;
     for (int i = 0; i < n; i++) {
         if (!(hole && i == 7)) b.x[i][0] += distance;
         index_of[i] = bare ? n + i : i;

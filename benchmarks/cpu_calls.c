@@ -33,31 +33,22 @@ static int word(const char *text, const char *const words[], const char *what)
     exit(2);
 }
 
-static void send_to(const struct bodies *b, int address, int i, double t)
-{
-    static double zero[3];
-    g6_set_j_particle(0, address, address, t, 0.0, b->mass[i], zero, zero, zero, b->v[i], b->x[i]);
-}
-
-static void send(const struct bodies *b, int i, double t) { send_to(b, i, i, t); }
-
 static void force(int step, char **a)
 {
     static const char *const modes[] = {"grape", "double", "single", NULL};
     static const char *const isas[] = {"best", "base", "avx2", "avx512", "neon", NULL};
     const int n = atoi(a[0]), ni = atoi(a[1]), nn = atoi(a[2]), threads = atoi(a[3]);
     const int mode = word(a[4], modes, "mode"), isa = word(a[5], isas, "instruction set");
-    const struct bodies b = plummer(n);
-    const size_t room = (size_t)ni;
-    double (*acc)[3] = malloc(room * 24), (*jerk)[3] = malloc(room * 24), *pot = malloc(room * 8);
-    double *h2 = calloc(room, 8), take[TAKES], t = 0.0;
-    int *nearest = malloc(room * 4), first = 0;
+    double take[TAKES];
+    int first = 0;
     char name[64];
+    b = plummer(n);
+    make_rows(ni);
     check(g6_open(0));
     check(g6x_set_int(0, G6X_PRECISION, mode));
     check(g6x_set_int(0, G6X_ISA, isa));
     check(g6x_set_int(0, G6X_THREADS, threads));
-    for (int i = 0; i < n; i++) send(&b, i, 0.0);
+    for (int i = 0; i < n; i++) write_particle(i, i);
     g6_set_ti(0, 0.0);
     const double pairs = (double)n * ni;
     const int calls = 1 + (int)(pairs < 600.0 ? 1e5 : 6e7 / pairs); /* about 0.05 s a take */
@@ -65,17 +56,10 @@ static void force(int step, char **a)
         const double start = clock_of(threads);
         for (int c = 0; c < calls; c++) {
             if (step) {
-                for (int i = 0; i < ni; i++) send(&b, first + i, t);
+                for (int i = 0; i < ni; i++) write_particle(first + i, first + i);
                 g6_set_ti(0, t += 0x1p-24);
             }
-            g6calc_firsthalf(0, n, ni, b.index + first, b.x + first, b.v + first, acc, jerk, pot,
-                             0.0, h2);
-            if (nn)
-                check(g6calc_lasthalf2(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2,
-                                       acc, jerk, pot, nearest));
-            else
-                check(g6calc_lasthalf(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2,
-                                      acc, jerk, pot));
+            call(ni, b.index + first, b.x + first, b.v + first, 0.0, nn, NULL);
             first = first + 2 * ni <= n ? first + ni : 0;
         }
         if (k >= 0) take[k] = (clock_of(threads) - start) / calls;
@@ -98,21 +82,21 @@ static void force(int step, char **a)
 
 static void writes(int n)
 {
-    const struct bodies b = plummer(n);
     int *order = malloc((size_t)n * sizeof *order);
     double in_order[TAKES], at_random[TAKES], first = 0.0;
+    b = plummer(n);
     check(g6_open(0));
     for (int i = 0; i < n; i++) order[i] = i;
     shuffle(order, n);
     for (int k = -1; k < TAKES; k++) {
         double start = clock_of(1);
-        for (int i = 0; i < n; i++) send(&b, i, 0.0);
+        for (int i = 0; i < n; i++) write_particle(i, i);
         if (k < 0)
             first = (clock_of(1) - start) / n;
         else
             in_order[k] = (clock_of(1) - start) / n;
         start = clock_of(1);
-        for (int i = 0; i < n; i++) send_to(&b, order[i], i, 0.0);
+        for (int i = 0; i < n; i++) write_particle(order[i], i);
         if (k >= 0) at_random[k] = (clock_of(1) - start) / n;
     }
     printf("{\"what\": \"write\", \"n\": %d, \"first_ns\": %.1f, \"in_order_ns\": %.1f, "
@@ -141,18 +125,16 @@ static void opening(void)
 static void tiny(void)
 {
     enum { CALLS = 20000 };
-    const struct bodies b = plummer(2);
-    double acc[3], jerk[3], pot, h2 = 0.0, take[TAKES];
+    double take[TAKES];
+    b = plummer(2);
+    b.n = 1; /* of which the other is no j particle */
+    make_rows(1);
     check(g6_open(0));
-    send(&b, 0, 0.0);
+    write_particle(0, 0);
     g6_set_ti(0, 0.0);
     for (int k = 0; k < TAKES; k++) {
         const double start = now();
-        for (int c = 0; c < CALLS; c++) {
-            g6calc_firsthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, &acc, &jerk, &pot, 0.0, &h2);
-            check(g6calc_lasthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, 0.0, &h2, &acc, &jerk,
-                                  &pot));
-        }
+        for (int c = 0; c < CALLS; c++) call(1, b.index + 1, b.x + 1, b.v + 1, 0.0, 0, NULL);
         take[k] = (now() - start) / CALLS;
     }
     printf("{\"what\": \"tiny\", \"us\": %.2f}\n", 1e6 * median(take, TAKES));

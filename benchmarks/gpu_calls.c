@@ -19,18 +19,10 @@
 
 enum { MOST_TAKES = 2001 };
 
-static struct bodies b;
 static int *block; /* addresses of all particles, in the order of the blocks */
 static double (*block_x)[3], (*block_v)[3];
-static double (*acc)[3], (*jerk)[3], *pot, *h2, t;
-static int *nearest, mode;
+static int mode;
 static const char *const MODES[] = {"grape", "double", "single"};
-
-static void write_particle(int i)
-{
-    static double zero[3];
-    g6_set_j_particle(0, i, i, t, 0.0, b.mass[i], zero, zero, zero, b.v[i], b.x[i]);
-}
 
 /* A block is a run of the particles in this order: as they are, or shuffled. */
 static void order_blocks(int n, int shuffled)
@@ -47,14 +39,14 @@ static void set_up(int n)
 {
     const size_t room = (size_t)n;
     b = plummer(n);
-    acc = calloc(room, 24), jerk = calloc(room, 24), pot = calloc(room, 8), h2 = calloc(room, 8);
-    nearest = calloc(room, 4), block = calloc(room, 4);
+    make_rows(n);
+    block = calloc(room, 4);
     block_x = calloc(room, 24), block_v = calloc(room, 24);
     t = 0.0;
     order_blocks(n, 0);
     check(g6_open(0));
     check(g6x_set_int(0, G6X_PRECISION, mode));
-    for (int i = 0; i < n; i++) write_particle(i);
+    for (int i = 0; i < n; i++) write_particle(i, i);
     g6_set_ti(0, t);
 }
 
@@ -66,17 +58,10 @@ static void take_down(void)
     free(block), free(block_x), free(block_v);
 }
 
-/* First half and last half of ni particles from `first` on; *returned: when firsthalf did. */
-static void call(int n, int first, int ni, int nn, double *returned)
+/* Forces on ni particles of the blocks from `first` on; *returned: when firsthalf did. */
+static void some(int first, int ni, int nn, double *returned)
 {
-    int *index = block + first; /* that of a particle is its address */
-    double (*x)[3] = block_x + first, (*v)[3] = block_v + first;
-    g6calc_firsthalf(0, n, ni, index, x, v, acc, jerk, pot, 0.0, h2);
-    *returned = now();
-    if (nn)
-        check(g6calc_lasthalf2(0, n, ni, index, x, v, 0.0, h2, acc, jerk, pot, nearest));
-    else
-        check(g6calc_lasthalf(0, n, ni, index, x, v, 0.0, h2, acc, jerk, pot));
+    call(ni, block + first, block_x + first, block_v + first, 0.0, nn, returned);
 }
 
 static int takes_of(double seconds)
@@ -97,13 +82,13 @@ static void force(int wants_jerk, int nn, int n)
     double take[MOST_TAKES], returned;
     set_up(n);
     check(g6x_set_int(0, G6X_JERK, wants_jerk));
-    for (int k = 0; k < 2; k++) call(n, 0, n, nn, &returned);
+    for (int k = 0; k < 2; k++) some(0, n, nn, &returned);
     double start = now();
-    call(n, 0, n, nn, &returned);
+    some(0, n, nn, &returned);
     const int takes = takes_of(now() - start);
     for (int k = 0; k < takes; k++) {
         start = now();
-        call(n, 0, n, nn, &returned);
+        some(0, n, nn, &returned);
         take[k] = now() - start;
     }
     const double seconds = median(take, takes);
@@ -120,11 +105,11 @@ static void during(int n, double seconds)
     double returned, first = 0.0, last = 0.0;
     int calls = 0;
     set_up(n);
-    call(n, 0, n, 1, &returned);
+    some(0, n, 1, &returned);
     for (double start = now(), t = start; t < start + seconds; t = now()) {
         const int counts = t > start + seconds / 4 && t < start + 3 * seconds / 4;
         if (counts && !first) first = t;
-        call(n, 0, n, 1, &returned);
+        some(0, n, 1, &returned);
         if (counts) calls++, last = now();
     }
     head("during");
@@ -134,17 +119,17 @@ static void during(int n, double seconds)
 }
 
 /* One step of `ni` particles, in calls of `pipes`; the time of the calls, and with the writes. */
-static double step(int n, int ni, int pipes, int first, double *returned, double *with_writes)
+static double step(int ni, int pipes, int first, double *returned, double *with_writes)
 {
     const double written = now();
-    for (int i = 0; i < ni; i++) write_particle(block[first + i]);
+    for (int i = 0; i < ni; i++) write_particle(block[first + i], block[first + i]);
     t += 0x1p-24;
     g6_set_ti(0, t);
     const double start = now();
     double back, soonest = 0.0;
     for (int i = 0; i < ni; i += pipes) {
         const double begun = now();
-        call(n, first + i, ni - i < pipes ? ni - i : pipes, 1, &back);
+        some(first + i, ni - i < pipes ? ni - i : pipes, 1, &back);
         if (back - begun > soonest) soonest = back - begun;
     }
     *returned = soonest;
@@ -158,10 +143,10 @@ static void steps(const char *what, int n, int ni, int pipes)
     int first = 0;
     set_up(n);
     order_blocks(n, !strcmp(what, "scatter"));
-    for (int k = 0; k < 5; k++) step(n, ni, pipes, 0, &returned, whole);
-    const int takes = takes_of(step(n, ni, pipes, 0, &returned, whole));
+    for (int k = 0; k < 5; k++) step(ni, pipes, 0, &returned, whole);
+    const int takes = takes_of(step(ni, pipes, 0, &returned, whole));
     for (int k = 0; k < takes; k++) {
-        take[k] = step(n, ni, pipes, first, &half[k], &whole[k]);
+        take[k] = step(ni, pipes, first, &half[k], &whole[k]);
         first = first + 2 * ni <= n ? first + ni : 0;
     }
     head(what);
@@ -182,9 +167,9 @@ static double shared_step(int n, int pipes)
         for (int k = 0; k < 3; k++) b.x[i][k] += 0x1p-10 * b.v[i][k];
     order_blocks(n, 0);
     const double start = now();
-    for (int i = 0; i < n; i++) write_particle(i);
+    for (int i = 0; i < n; i++) write_particle(i, i);
     g6_set_ti(0, t);
-    for (int i = 0; i < n; i += pipes) call(n, i, n - i < pipes ? n - i : pipes, 0, &returned);
+    for (int i = 0; i < n; i += pipes) some(i, n - i < pipes ? n - i : pipes, 0, &returned);
     return now() - start;
 }
 
