@@ -2,8 +2,7 @@
 
     python benchmarks/thesis_programs.py [kira] [treecode] --programs FOLDER [--name NAME]
                                          [--backends auto cpu cuda own] [--seeds 1 2 ... 9]
-                                         [--smallest N] [--largest N] [--limit 300] [--budget 540]
-                                         [--jobs 1] [--note TEXT] [--out FOLDER]
+                                         [--smallest N] [--largest N] [--limit 300]
 
 kira          tables 4.3, 4.5 and 4.6: 0.25 time units of a Plummer sphere by Starlab's makeplummer,
               accuracy a = 0.3, up to N = 65536 0.2 and 0.1, and 0.025 for N = 1024 and 16384;
@@ -17,9 +16,9 @@ The backend `auto` is the library's default. GRAPE6_PRECISION counts as `mode`; 
 the library. `wall` is the whole process with its start, reading and logs. `error` is what the
 program prints of the energy.
 
-A result grows: what its file has already is not measured again, no case is begun after --budget
-seconds, and a program that takes more than --limit seconds takes none larger. With --jobs so many
-programs run at a time, with a core each, and their `wall` is no speed.
+A result grows: what its file has already is not measured again, and a program that takes more than
+--limit seconds takes none larger. Of results that were made with several `jobs` at a time `wall` is
+no speed.
 """
 
 import itertools
@@ -29,7 +28,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -62,13 +60,12 @@ def taken(words, limit, **more):
     return done.stdout, done.stderr, time.perf_counter() - began
 
 
-def settings(options, backend, client):
+def settings(backend, client):
     """Environment of a program: what its page says, and the backend where it is not the default."""
     if backend == "own":
         return {}
-    threads = {"GRAPE6_THREADS": 1} if options.jobs > 1 else {}
     chosen = {} if backend == "auto" else {"GRAPE6_BACKEND": backend}
-    return {"GRAPE6_CLIENT": client} | chosen | threads
+    return {"GRAPE6_CLIENT": client} | chosen
 
 
 def program(options, name, backend):
@@ -88,12 +85,12 @@ def kira_cases(options):
             yield {"n": n, "eps": eps, "accuracy": accuracy, "backend": backend, "seed": seed}
 
 
-def kira(options, case, limit, folder):
+def kira(options, case, folder):
     sphere = sphere_of(options, case["n"], case["seed"], folder)
     words = [program(options, "kira", case["backend"]), "-R", sphere, "-a", case["accuracy"],
              "-e", EPS if case["eps"] == "1/256" else 0, "-t", 0.25, "-d", 0.25, "-D", 0.25,
              "-s", 1]  # fmt: skip
-    _, log, wall = taken(words, limit, **settings(options, case["backend"], "kira"))
+    _, log, wall = taken(words, options.limit, **settings(case["backend"], "kira"))
     energies = [float(e) for e in re.findall(rf"Energies: \S+ \S+ {NUMBER}", log)]
     blocks, steps = re.findall(rf"block steps = {NUMBER}\s+total steps = {NUMBER}", log)[-1]
     cpu = re.findall(rf"Total CPU time for this segment = {NUMBER}", log)[-1]
@@ -107,9 +104,7 @@ def sphere_of(options, n, seed, folder):
     if not file.exists():
         words = [program(options, "makeplummer", ""), "-n", n, "-s", seed, "-i"]
         text, _, _ = taken(words + ["-u"] * (n >= SCALED), None)
-        new = Path(f"{file}-{time.perf_counter_ns()}")
-        new.write_text(text)
-        new.replace(file)
+        file.write_text(text)
     return file
 
 
@@ -118,7 +113,7 @@ def treecode_cases(options):
         yield {"n": n, "backend": backend}
 
 
-def treecode(options, case, limit, folder):
+def treecode(options, case, folder):
     n, backend = case["n"], case["backend"]
     file, began = Path(folder, f"bodies-{n}"), time.perf_counter()
     if not file.exists():
@@ -130,8 +125,8 @@ def treecode(options, case, limit, folder):
 
     def steps(leaf, end):
         words = program(options, "bhtree", backend), "-i", file, "-n", leaf, "-T", end
-        left = limit - (time.perf_counter() - began)
-        return taken(words, max(left, 1), **settings(options, backend, "bhtree"))
+        left = options.limit - (time.perf_counter() - began)
+        return taken(words, max(left, 1), **settings(backend, "bhtree"))
 
     leaf = min(LEAVES, key=lambda most: steps(most, 4 / TREE_STEPS)[2])
     text, _, wall = steps(leaf, 1)
@@ -146,37 +141,23 @@ def measured(part, cases, one):
     """Generator of the figures of a part, those before it first."""
 
     def generate(options):
-        began, found = time.perf_counter(), figures_so_far(options, f"thesis-{part}")
+        found = figures_so_far(options, f"thesis-{part}")
         yield from found
         mode = os.environ.get("GRAPE6_PRECISION", "default")
-        todo = [c | {"mode": "own" if c["backend"] == "own" else mode} for c in cases(options)]
-        todo = [c for c in todo if not any(c.items() <= f.items() for f in found)]
         slow = [f for f in found if "failed" in f]
-        left_out = []
-
-        def figure(case, folder):
-            left = options.budget - (time.perf_counter() - began)
-            if any(larger(case, f) for f in slow):
-                return None
-            if left <= 0:
-                left_out.append(case)
-                return None
-            try:
-                made = one(options, case, min(options.limit, left), folder)
-            except Failed as why:
-                if options.budget - (time.perf_counter() - began) <= 0:
-                    left_out.append(case)
-                    return None
-                made = {"failed": str(why)}
-                slow.append(case)
-            return case | {"jobs": options.jobs} | made
-
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-            for done in as_completed([pool.submit(figure, case, folder) for case in todo]):
-                if done.result():
-                    yield done.result()
-        if left_out:
-            print(f"{len(left_out)} cases are left: run it again")
+        with tempfile.TemporaryDirectory() as folder:
+            for case in cases(options):
+                case["mode"] = "own" if case["backend"] == "own" else mode
+                if any(case.items() <= f.items() for f in found):
+                    continue
+                if any(larger(case, f) for f in slow):
+                    continue
+                try:
+                    made = one(options, case, folder)
+                except Failed as why:
+                    made = {"failed": str(why)}
+                    slow.append(case)
+                yield case | {"jobs": 1} | made
 
     return generate
 
@@ -191,13 +172,9 @@ if __name__ == "__main__":
     run(__doc__, {"kira": measured("kira", kira_cases, kira),
                   "treecode": measured("treecode", treecode_cases, treecode)}, prefix="thesis-",
         gpu=lambda part, options: shutil.which("nvidia-smi") is not None,
-        about=lambda options: {"note": options.note} if options.note else {},
         programs={"type": Path, "required": True, "help": "folder of the programs"},
         backends={"nargs": "+", "choices": ["auto", "cpu", "cuda", "own"], "default": ["auto"]},
         seeds={"type": int, "nargs": "+", "default": [*SEEDS]},
         smallest={"type": int, "help": "N"},
         largest={"type": int, "default": 16384, "help": "N"},
-        limit={"type": float, "default": 300, "help": "seconds of a program"},
-        budget={"type": float, "default": 540, "help": "seconds of all"},
-        jobs={"type": int, "default": 1, "help": "programs at a time"},
-        note={"help": "on the machine, for the result"})  # fmt: skip
+        limit={"type": float, "default": 300, "help": "seconds of a program"})  # fmt: skip
