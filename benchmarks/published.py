@@ -62,9 +62,10 @@ def result(file):
     return json.loads((RESULTS / f"{file}.json").read_text())
 
 
-def results(pattern):
+def results(patterns):
     """(name, result) of all that match."""
-    return [(path.stem, result(path.stem)) for path in sorted(RESULTS.glob(f"{pattern}.json"))]
+    found = (sorted(RESULTS.glob(f"{pattern}.json")) for pattern in names_of(patterns))
+    return [(path.stem, result(path.stem)) for paths in found for path in paths]
 
 
 def names_of(files):
@@ -142,81 +143,46 @@ def covers(entry, row, title):
 
 
 def cells_of(found):
-    """Of a table, by rows: {first cell: cells}."""
-    return {
-        row: [Cell(found, row, title, printed, entry)
-              for title, printed in zip(found["columns"], printed_row, strict=True)
-              if printed is not None
-              for entry in found["ours"] if covers(entry, row, title)]
-        for row, *printed_row in found["rows"]
-    }  # fmt: skip
-
-
-def state_of(cells):
-    states = {cell.state for cell in cells}
-    return next(state for state in STATES if state in states)
-
-
-def losses(cells):
-    """{(way, why, needs): lost cells of these}."""
-    found = {}
-    for cell in (c for c in cells if c.state == "lost"):
-        entry = cell.entry
-        key = entry.get("by", ""), entry.get("why", ""), entry.get("needs", "")
-        found.setdefault(key, []).append(cell)
-    return found
-
-
-def worst(cells):
-    """In each row that one way loses: the published figure by which it loses most."""
-    found = {}
-    for cell in cells:
-        if cell.row not in found or cell.gain < found[cell.row].gain:
-            found[cell.row] = cell
-    return found.values()
-
-
-def counted(found):
-    """Rows of a table by state, and all gains."""
-    rows = cells_of(found).values()
-    gains = sorted(c.gain for cells in rows for c in cells if c.ours is not None)
-    return Counter(map(state_of, rows)), gains
+    return [Cell(found, row, title, printed, entry)
+            for row, *printed_row in found["rows"]
+            for title, printed in zip(found["columns"], printed_row, strict=True)
+            if printed is not None
+            for entry in found["ours"] if covers(entry, row, title)]  # fmt: skip
 
 
 def name_of(found):
     return f"{found['source']}, {found['table']}"
 
 
+def compared():
+    """All cells, as the tables of the pages take them."""
+    return [{"table": name_of(found), "row": c.row, "column": c.column, "printed": c.printed,
+             "state": c.state, "by": c.entry.get("by", ""), "why": c.entry.get("why", ""),
+             "needs": c.entry.get("needs", ""), "reason": c.entry.get(c.state)}
+            | ({"ours": c.ours, "gain": c.gain} if c.ours is not None else {})
+            for found in DATA["tables"] for c in cells_of(found)]  # fmt: skip
+
+
 def counts():
     """Rows of each table by state, and the least and the largest gain; and of all tables."""
-    made = []
-    for found in DATA["tables"]:
-        states, gains = counted(found)
-        made.append({"table": name_of(found), "states": states}
-                    | ({"least": gains[0], "most": gains[-1]} if gains else {}))  # fmt: skip
-    total = sum((f["states"] for f in made), Counter())
-    return [*made, {"table": "all", "states": total}]
+    made, total = {}, Counter()
+    for f in compared():
+        made.setdefault(f["table"], defaultdict(list))[f["row"]].append(f)
+    for table, rows in made.items():
+        states = ({f["state"] for f in cells} for cells in rows.values())
+        counted = Counter(next(s for s in STATES if s in found) for found in states)
+        gains = [f["gain"] for cells in rows.values() for f in cells if "gain" in f]
+        made[table] = {"table": table, "states": counted}
+        made[table] |= {"least": min(gains), "most": max(gains)} if gains else {}
+        total += counted
+    return [*made.values(), {"table": "all", "states": total}]
 
 
-def all_cells(found):
-    return [cell for cells in cells_of(found).values() for cell in cells]
-
-
-def lost():
-    """The rows that one way of the library loses for one reason; of each the worst figure."""
-    return [
-        {"table": name_of(found), "by": by, "why": why, "needs": needs,
-         "rows": "; ".join(f"{c.row}, {c.column}: {c.printed}, {c.ours:.3g}" for c in worst(some))}
-        for found in DATA["tables"]
-        for (by, why, needs), some in losses(all_cells(found)).items()
-    ]  # fmt: skip
-
-
-def others():
-    """How many rows are not measured or not comparable, and why."""
-    found = defaultdict(set)
-    for one in DATA["tables"]:
-        for cell in (c for c in all_cells(one) if c.state in STATES[2:]):
-            found[name_of(one), cell.state, cell.entry[cell.state]].add(cell.row)
-    return [{"table": table, "state": state, "why": why, "rows": len(rows)}
-            for (table, state, why), rows in found.items()]  # fmt: skip
+def worst(group):
+    """In each row: the published figure by which it loses most."""
+    found = {}
+    for f in group:
+        if f["row"] not in found or f["gain"] < found[f["row"]]["gain"]:
+            found[f["row"]] = f
+    return "; ".join(f"{f['row']}, {f['column']}: {f['printed']}, {f['ours']:.3g}"
+                     for f in found.values())  # fmt: skip

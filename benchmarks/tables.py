@@ -98,11 +98,11 @@ def interpolated(points, error):
     return None
 
 
-BUILT_IN = (abs, any, all, bool, dict, float, int, len, list, map, max, min, next, range, sorted,
-            str, sum, tuple, zip)  # fmt: skip
+BUILT_IN = (abs, any, all, bool, dict, float, int, len, list, map, max, min, next, range, set,
+            sorted, str, sum, tuple, zip)  # fmt: skip
 OWN = (bold, fastest, gains, interpolated, listed, method_of, newest, number, setting_of,
-       published.column, published.counts, published.lost, published.others, published.printed,
-       published.selected, published.table)  # fmt: skip
+       published.column, published.compared, published.counts, published.printed,
+       published.selected, published.table, published.worst)  # fmt: skip
 FUNCTIONS = {f.__name__: f for f in (*BUILT_IN, *OWN, statistics.mean, statistics.median, math.log)}
 FUNCTIONS |= {"__builtins__": {}, "codes": published.CODES, "data": published.DATA, "nan": math.nan}
 
