@@ -1,6 +1,6 @@
 """Which cases of a test are run when: `--tier` of pytest, one for each target of the Makefile.
 
-quick   make test-quick: the first case of each test on the CPU, without those marked `full`
+quick   make test-quick: the first case of each test of some folders, without those marked `full`
 test    make test: of each test as many cases as show every pair of its parameters' values
 rest    make test-all: the other cases, and all of those marked `full`
 all     a plain pytest: every case
@@ -10,11 +10,16 @@ from collections import defaultdict
 from itertools import combinations
 
 TIERS = "quick", "test", "rest", "all"
+QUICK = "api", "python", "tree"  # folders
 
 
 def parameters(item):
     """Names and numbers of the values that a case has, of parametrize and of fixtures."""
     return tuple(item.callspec.indices.items()) if hasattr(item, "callspec") else ()
+
+
+def _backend(item):
+    return item.callspec.params.get("on_backend", "cpu") if hasattr(item, "callspec") else "cpu"
 
 
 def pairs(item):
@@ -44,6 +49,10 @@ def select(items, tier):
         tests[item.path, item.nodeid.partition("[")[0]].append(item)
     chosen = set()
     for cases in tests.values():
-        if not cases[0].get_closest_marker("full"):
-            chosen.update(cases[:1] if tier == "quick" else pairwise(cases))
+        if cases[0].get_closest_marker("full"):
+            continue
+        if tier != "quick":
+            chosen.update(pairwise(cases))
+        elif cases[0].path.parent.name in QUICK:
+            chosen.update(case for case in cases[:1] if _backend(case) == "cpu")
     return [item for item in items if (item in chosen) != (tier == "rest")]
