@@ -18,7 +18,7 @@ from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.share import HEADER, keys_of
 
-N, RUN, EPS2 = 1500, 256, 1e-6
+N, RUN, EPS2 = 2500, 512, 1e-6
 FMM, BH = Setting(0.6, 5, EPS2), Setting(0.7, 0, EPS2)
 BOUND, BH_BOUND = Setting(WIDEST_BY_BOUND, 5, EPS2, 2e-5), Setting(WIDEST_BY_BOUND, 0, EPS2, 2e-2)
 RNG = np.random.default_rng(3)

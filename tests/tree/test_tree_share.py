@@ -8,7 +8,7 @@ from grape6py import plummer
 from particles import assert_nan
 from samples import truth
 
-N = 1500
+N = 3000
 MASS, POS, VEL = plummer(N, seed=4)
 CODE = {name: value for name, value in capi.CONSTANTS.items() if name.startswith("G6X_")}
 FMM, BH = CODE["G6X_TREE_FMM"], CODE["G6X_TREE_BARNES_HUT"]
