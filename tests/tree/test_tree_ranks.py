@@ -9,7 +9,7 @@ from samples import bodies
 pytestmark = pytest.mark.parametrize("where", ["ranks"], indirect=True)
 
 
-@pytest.mark.parametrize("name", ["plummer", "clustered", "apart"])
+@pytest.mark.parametrize("name", ["plummer", "fractal", "apart"])
 def test_ranks_get_the_same_share_of_the_work(where, name):
     mass, pos, _ = bodies(name, 6000)
     crew, rows, work = where.crew, np.array_split(np.arange(6000), [1000, 6000]), None
