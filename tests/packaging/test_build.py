@@ -28,6 +28,7 @@ from packages import pip, wheel
 from particles import relative
 from variants import run
 
+pytestmark = pytest.mark.full
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
 STRICT = {"-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes"}
 CSRC = capi.ROOT / "csrc"
@@ -67,6 +68,12 @@ def start(program):
     return Path(re.search(r"(/\S*)/libgrape6.so", done.stdout)[1]), done.stdout
 
 
+def cmake(folder, *options):
+    """Builds what is in a folder, in its folder b."""
+    run([tools.need("cmake"), "-S", folder, "-B", folder / "b", *options])
+    run(["cmake", "--build", folder / "b", "--parallel", os.cpu_count()])
+
+
 def compile_maps(folder, *flags):
     program = folder / "maps"
     run([tools.need("gcc"), capi.TESTS / "c" / "maps.c", "-o", program, *flags])
@@ -76,27 +83,18 @@ def compile_maps(folder, *flags):
 # ---- compilers ---------------------------------------------------------------------
 
 
-def commands(folder):
-    """(source below csrc, words of the command) of all that CMake compiles there."""
-    entries = json.loads((folder / "compile_commands.json").read_text())
-    for entry in entries:
-        path = Path(entry["file"])
-        if "csrc" in path.parts:
-            name = "/".join(path.parts[len(path.parts) - path.parts[::-1].index("csrc") :])
-            yield name, shlex.split(entry["command"])
-
-
 def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, unpacked):
-    found = list(commands(unpacked / "objects"))
+    entries = json.loads((unpacked / "objects/compile_commands.json").read_text())
+    found = [(entry["file"].partition("/csrc/")[2], shlex.split(entry["command"]))
+             for entry in entries if "/csrc/" in entry["file"]]  # fmt: skip
     assert all({*STRICT, "-Werror"} <= set(words) for _, words in found)
     sources = {str(path.relative_to(CSRC)) for path in CSRC.rglob("*.c")}
     assert {name for name, _ in found} == sources - {"python/embed.c"}
-    variants = [(Path(name).stem, word) for name, words in found for word in words
-                if word.startswith("-DISA=") or word.startswith("-DREAL_BITS=")]  # fmt: skip
     for kernel, widths in KERNELS.items():
-        expected = sorted([f"-DISA={i}" for i in capi.COMPILED for _ in widths] +
-                          [f"-DREAL_BITS={w}" for _ in capi.COMPILED for w in widths])  # fmt: skip
-        assert sorted(word for stem, word in variants if stem == kernel) == expected
+        words = [word for name, words in found if Path(name).stem == kernel for word in words]
+        expected = [f"-DISA={i} -DREAL_BITS={w}" for i in capi.COMPILED for w in widths]
+        variants = [word for word in words if word.startswith(("-DISA=", "-DREAL_BITS="))]
+        assert sorted(variants) == sorted(" ".join(expected).split())
 
 
 # ---- the arithmetic is the library's own ---------------------------------------------
@@ -117,11 +115,6 @@ target_link_libraries(two_body grape6::fortran)
 """
 
 
-def runs_here(library):
-    """Whether this machine has what a compiler was told to use (x86-64-v4)."""
-    return "clang" not in str(library) or "avx512bw" in Path("/proc/cpuinfo").read_text()
-
-
 @pytest.fixture(scope="module")
 def as_built(tmp_path_factory):
     """tests/c/sums.c with the library that the other tests use."""
@@ -137,33 +130,24 @@ def loosely_built(request, tmp_path_factory):
     if request.param.startswith("clang"):
         tools.need("clang")
         variant = request.getfixturevalue("variants")["clang"]
+        if "avx512bw" not in Path("/proc/cpuinfo").read_text():
+            pytest.skip("this machine lacks AVX-512")  # it was told to use x86-64-v4
         return variant.library, variant.program("sums")
     tools.need("gfortran")
     folder = tmp_path_factory.mktemp("parent")
     (folder / "CMakeLists.txt").write_text(PARENT)
-    run([tools.need("cmake"), "-S", folder, "-B", folder / "b", "-DCMAKE_BUILD_TYPE=Debug"])
-    run(["cmake", "--build", folder / "b", "--parallel", os.cpu_count()])
+    cmake(folder, "-DCMAKE_BUILD_TYPE=Debug")
     run([folder / "b/two_body"])
     return folder / "b/library/libgrape6.so", folder / "b/sums"
 
 
 def test_no_flag_of_the_user_changes_a_bit(loosely_built, as_built, model, isa):
     library, program = loosely_built
-    if not runs_here(library):
-        pytest.skip("this machine lacks AVX-512")
-
-    def sums(program):
-        env = capi.clean_environment({"GRAPE6_LOG": "none", "GRAPE6_ISA": isa})
-        return subprocess.run([program, model[1], f"cpu {isa}"], env=env, check=True,
-                              capture_output=True).stdout  # fmt: skip
-
-    assert sums(program) == sums(as_built)
-
-
-def test_a_host_keeps_its_denormals(loosely_built):
-    library, _ = loosely_built
-    if not runs_here(library):
-        pytest.skip("this machine lacks AVX-512")
+    env = capi.clean_environment({"GRAPE6_LOG": "none", "GRAPE6_ISA": isa})
+    arguments = [model[1], f"cpu {isa}"]
+    found = {subprocess.check_output([each, *arguments], env=env) for each in (program, as_built)}
+    assert len(found) == 1
+    # And a host keeps its denormals.
     script = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print(float('1e-310') / 2)"
     assert run([sys.executable, "-c", script, library]).stdout == "5e-311\n"
 
@@ -219,7 +203,9 @@ def test_the_wheel_with_a_bridge_is_for_this_python(built):
     names = zipfile.ZipFile(built).namelist()
     assert len([name for name in names if re.fullmatch(r"grape6py/_bridge\..*\.so", name)]) == 1
     assert "grape6py/lib/interpreter" not in names
-    assert "grape6py/data/plummer1024.dat" in names
+    assert {"grape6py/data/plummer1024.dat", "grape6py/py.typed", "grape6py/__init__.pyi"} <= {
+        *names
+    }
     for path in (CSRC / "shared").iterdir():
         assert f"grape6py/cuda/kernels/shared/{path.name}" in names
     kernels = (capi.ROOT / "grape6py/cuda/kernels").rglob("*.*")
@@ -239,19 +225,15 @@ def test_without_a_bridge_the_build_goes_on_and_the_wheel_fits_every_python(
     assert "built without the bridge to Python" in text
     assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", path.name)
     assert not [name for name in zipfile.ZipFile(path).namelist() if "_bridge" in name]
+    text = pip("download", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
+               "-d", tmp_path / "none", path, code=1)  # fmt: skip
+    assert "requires a different Python: 3.10.0 not in '>=3.11'" in text
 
 
 def test_a_missing_compiler_is_one_clear_line(unpacked):
     options = ["--no-deps", "--no-build-isolation"]
     text = pip("wheel", *options, unpacked, code=1, CC="no-such-compiler")
     assert len(re.findall(r"libgrape6\.so was not built: .* needs a C compiler", text)) == 1
-
-
-def test_an_old_python_is_refused_in_one_line(built, unpacked, tmp_path):
-    path, _ = wheel(unpacked, tmp_path, *NO_HEADERS)
-    text = pip("download", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
-               "-d", tmp_path / "none", path, code=1)  # fmt: skip
-    assert "requires a different Python: 3.10.0 not in '>=3.11'" in text
 
 
 def test_the_version_stands_once(built, prefix):
@@ -268,49 +250,35 @@ def test_the_version_stands_once(built, prefix):
     assert text.value.decode() == f"grape6py {version}"
 
 
-def test_the_bridge_is_not_linked_to_a_python(installed):
+def test_what_is_installed_is_stripped_and_linked_to_no_python(installed):
     (bridge,) = installed.glob("_bridge*.so")
-    needed = re.findall(r"NEEDED.*\[(.*)\]", run([tools.need("readelf"), "-d", bridge]).stdout)
-    assert "libc.so.6" in needed
-    assert [name for name in needed if "python" in name] == []
+    library = installed / "lib/libgrape6.so"
+    for path in bridge, library:
+        read = run([tools.need("readelf"), "-d", "-S", path]).stdout
+        needed = re.findall(r"NEEDED.*\[(.*)\]", read)
+        assert "libc.so.6" in needed
+        assert [name for name in needed if "python" in name] == []
+    assert ".debug_info" not in read
+    assert paths.LIBRARY.stat().st_size < 3e6
     exported = run([tools.need("nm"), "-D", "--defined-only", bridge]).stdout
     assert set(re.findall(r" T (\w+)", exported)) == {"PyInit__bridge", "grape6_bridge_start"}
-
-
-def test_the_installed_library_is_stripped_and_needs_no_python(installed):
-    library = installed / "lib/libgrape6.so"
-    needed = run([tools.need("ldd"), library]).stdout
-    assert "libc.so" in needed
-    assert "python" not in needed
-    assert ".debug_info" not in run([tools.need("readelf"), "-S", library]).stdout
-    assert paths.LIBRARY.stat().st_size < 3e6
-
-
-def test_the_installed_package_computes(installed):
-    script = "import grape6py as g\nwith g.Grape6() as b: print(b)"
-    done = subprocess.run([installed.parents[3] / "bin/python", "-I", "-c", script], cwd="/",
-                          check=False, capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 # ---- programs that use it ----------------------------------------------------------
 
 
-def config(installed, *options):
-    return run([installed.parents[3] / "bin/grape6", "config", *options]).stdout.split()
+def test_programs_link_by_grape6_config_map_no_python_and_run_without_the_clone(
+    installed, tmp_path
+):
+    def config(*options):
+        return run([installed.parents[3] / "bin/grape6", "config", *options]).stdout.split()
 
-
-def test_a_program_links_by_grape6_config_and_maps_no_python(installed, tmp_path):
-    found, maps = start(compile_maps(tmp_path, *config(installed, "--cflags", "--libs")))
+    found, maps = start(compile_maps(tmp_path, *config("--cflags", "--libs")))
     assert found == installed / "lib"
     assert "libpython" not in maps
-
-
-def test_the_two_body_program_runs_without_the_clone(installed, tmp_path):
-    program = tmp_path / "two_body"
-    run([tools.need("gfortran"), *config(installed, "--fsource"),
-         capi.TESTS / "fortran/two_body.f90", "-o", program, *config(installed, "--libs")],
-        cwd=tmp_path)  # fmt: skip
+    source, program = capi.TESTS / "fortran/two_body.f90", tmp_path / "two_body"
+    fortran = [tools.need("gfortran"), *config("--fsource"), source, "-o", program]
+    run([*fortran, *config("--libs")], cwd=tmp_path)
     run([program], env={}, cwd="/")
 
 
@@ -324,9 +292,7 @@ def test_a_program_links_by_pkg_config(anywhere, tmp_path):
 def test_a_program_links_by_find_package(anywhere, tmp_path):
     shutil.copy(capi.TESTS / "c/maps.c", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(USER)
-    place = f"-Dgrape6_DIR={anywhere}/lib/cmake/grape6"
-    run([tools.need("cmake"), "-S", tmp_path, "-B", tmp_path / "b", place])
-    run(["cmake", "--build", tmp_path / "b"])
+    cmake(tmp_path, f"-Dgrape6_DIR={anywhere}/lib/cmake/grape6")
     found, _ = start(tmp_path / "b/maps")
     assert os.path.samefile(found, anywhere / "lib")
 
@@ -366,6 +332,7 @@ def aarch64(variants):
     """Runs a C program on another machine."""
     for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         tools.need(tool)
+    assert (variants["aarch64"].folder / "libgrape6.so.debug").exists()
 
     def run_there(name, *arguments, more=(), **env):
         command = [*QEMU, variants["aarch64"].program(name, *more), *arguments]
@@ -425,24 +392,3 @@ def test_aarch64_lacks_the_instruction_sets_of_x86(aarch64):
 
 def test_aarch64_keeps_the_contract_in_random_calls(aarch64):
     assert aarch64("fuzz", "3", "0", "500", more=fuzzing.PARTS) == b""
-
-
-def table(text):
-    return np.array([list(map(float.fromhex, row.split())) for row in text.splitlines()])
-
-
-def test_aarch64_gives_the_forces_of_this_machine(aarch64, variants):
-    there = table(aarch64("forces").decode())
-    assert (variants["aarch64"].folder / "libgrape6.so.debug").exists()
-    here = table(capi.run_c("forces").stdout)
-    assert there.shape == here.shape == (900, 8)
-    limits = ((1e-7, 1e-5), (1e-14, 1e-13), (1e-5, 1e-3))  # median, largest: grape, double, single
-    for (median, largest), rows in zip(
-        limits, (slice(300), slice(300, 600), slice(600, 900)), strict=True
-    ):
-        for columns in (slice(0, 3), slice(3, 6), slice(6, 7)):
-            size = np.linalg.norm(here[rows, columns], axis=1)
-            error = np.linalg.norm(there[rows, columns] - here[rows, columns], axis=1) / size
-            assert np.median(error) < median
-            assert error.max() < largest
-    assert (there[:600, 7] == here[:600, 7]).all()
