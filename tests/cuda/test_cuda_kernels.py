@@ -15,7 +15,8 @@ import nvrtc
 from disassembly import TABLE, TABLE_ARCHITECTURE
 from grape6py.cuda import compiler
 
-PAGE = capi.ROOT / "benchmarks/pages/gpu.md"
+pytestmark = pytest.mark.full
+PAGE = capi.ROOT / "docs/figures/gpu.md"
 NAMES = re.findall(
     r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", (capi.ROOT / "csrc/cuda/cuda.h").read_text()
 )
