@@ -16,7 +16,7 @@ from disassembly import TABLE, TABLE_ARCHITECTURE
 from grape6py.cuda import compiler
 
 pytestmark = pytest.mark.full
-PAGE = capi.ROOT / "docs/figures/gpu.md"
+PAGE = capi.ROOT / "benchmarks/pages/gpu.md"
 NAMES = re.findall(
     r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", (capi.ROOT / "csrc/cuda/cuda.h").read_text()
 )
