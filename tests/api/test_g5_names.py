@@ -121,11 +121,6 @@ def test_each_form_does_the_same(form, boards):
 # ---- the document ------------------------------------------------------------
 
 
-def test_the_document_has_every_call_and_no_other():
-    mentioned = set(re.findall(r"`(g5_\w+|g6x_g5\w+)[(`]", DOCUMENT.read_text()))
-    assert mentioned - OPENING == {*CALLS, "g6x_g5_last_error"}
-
-
 def test_the_arguments_in_the_document_are_those_of_the_header():
     header = capi.header_arguments(HEADER)
     shown = dict(re.findall(r"`(g5_\w+|g6x_g5_\w+)\(([^`]*)\)`", DOCUMENT.read_text()))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import capi
+import fake_arrays
 from fake_gpu import assert_equal_bits
-from grape6py import Tree, plummer
+from grape6py import Leapfrog, Tree, plummer
 from grape6py._lib.tree_setting import Setting
 from grape6py.cuda.tree import request as host_tree
 from grape6py.cuda.tree.octree import Octree
@@ -36,18 +37,25 @@ def unresolved(request, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["fmm", "bh"])
-def test_all_is_the_hosts(put, unresolved, method):
+def test_forces_are_the_hosts(put, unresolved, method):
     mass, pos, vel = unresolved
-    which, radius = np.arange(0, len(pos), 3), np.full(len(pos), 1e-7)
-    device, host = Tree(put(mass), put(pos), put(vel)), Tree(mass, pos, vel)
-    setting = {"eps": 0.1, "method": method}
-    assert_equal_bits(device.forces(**setting), host.forces(**setting))
-    found = device.forces(put(pos[which]), put(vel[which]), **setting, self_index=put(which))
-    expected = host.forces(pos[which], vel[which], **setting, self_index=which)
-    assert_equal_bits(found, expected)
-    assert_equal_bits(device.nearest(3), host.nearest(3))
-    found = device.neighbours(put(radius), csr=True)
-    assert_equal_bits(found, host.neighbours(radius, csr=True))
+    which = np.arange(0, len(pos), 3)
+    with Tree(put(pos), put(mass), put(vel)) as device, Tree(pos, mass, vel) as host:
+        found = device.forces(eps=0.1, method=method)
+        assert_equal_bits(found, host.forces(eps=0.1, method=method))
+        targets = (put(pos[which]), put(vel[which]))
+        found = device.forces(*targets, eps=0.1, method=method, self_index=put(which))
+        expected = host.forces(pos[which], vel[which], eps=0.1, method=method, self_index=which)
+        assert_equal_bits(found, expected)
+
+
+def test_searches_are_the_hosts(put, unresolved):
+    mass, pos, _ = unresolved
+    with Tree(put(pos), put(mass)) as device, Tree(pos, mass) as host:
+        assert_equal_bits(device.nearest(3), host.nearest(3))
+        radius = np.full(len(pos), 1e-7)
+        found = device.neighbours(put(radius), csr=True)
+        assert_equal_bits(found, host.neighbours(radius, csr=True))
 
 
 def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):
@@ -58,6 +66,17 @@ def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):
     tree = Octree(device_tree.gpu_of(0), put(pos), put(np.ones(len(pos))))
     tree.forces(Setting(0.5, 5, 1e-4))
     assert not tree.unresolved
+
+
+def test_a_leapfrog_does_not_feel_a_massless_far_body(put):
+    with_one = np.append(MASS, 1e-30), np.vstack([POS, [1e16, 0, 0]]), np.vstack([VEL, [0, 0, 0]])
+    device = Leapfrog(*map(put, with_one), eps=0.1, dt=1 / 16)
+    host = Leapfrog(*with_one, eps=0.1, dt=1 / 16, backend="cpu-tree")
+    for bodies in device, host:
+        bodies.evolve(0.25)
+    assert isinstance(device.pos, fake_arrays.Array)
+    for ours, theirs in zip(device.particles()[:3], host.particles()[:3], strict=True):
+        assert ours.tobytes() == theirs.tobytes()
 
 
 def test_the_session_is_told(tree_gpu):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fake_arrays
-from fake_gpu import WARPS_AND_BLOCKS, relative
+from fake_gpu import relative
 from grape6py import errors, plummer, reference
 from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Setting, Targets
 from grape6py.cuda.tree.device_tree import DeviceTree
@@ -97,11 +97,11 @@ def errors_of(found, right):
     return np.median(relative(found[0], right.acc)), np.median(relative(found[2], right.jerk))
 
 
-@WARPS_AND_BLOCKS
 @pytest.mark.parametrize(
     ("name", "ranks", "setting"),
-    [("clustered", 3, FMM), ("plummer", 3, BOUND), ("disc", 2, BH_BOUND)],
-)
+    [("plummer", 2, FMM), ("plummer", 3, BH), ("clustered", 3, FMM), ("clustered", 2, BH),
+     ("disc", 2, FMM), ("disc", 3, BH), ("plummer", 3, BOUND), ("disc", 2, BH_BOUND)],
+)  # fmt: skip
 def test_errors_are_those_of_one_tree(tree_gpu, name, ranks, setting):
     mass, pos, vel = bodies(name)
     right = exact(name)
@@ -111,6 +111,29 @@ def test_errors_are_those_of_one_tree(tree_gpu, name, ranks, setting):
     for ours, theirs in zip(errors_of(found, right), errors_of(alone, right), strict=True):
         assert 0 < ours < 1.1 * theirs
     assert np.median(np.abs(found[1] / right.pot - 1)) < 2e-4
+
+
+@pytest.mark.parametrize("tree_gpu", [8192], ids=["blocks"], indirect=True)
+def test_groups_that_have_a_block_each(tree_gpu):
+    mass, pos, vel = bodies("plummer")
+    found = Ranks(tree_gpu, mass, pos, vel, 2).forces(FMM)
+    alone = Octree(tree_gpu, pos, mass, vel).forces(FMM)[:3]
+    ours, theirs = errors_of(found, exact("plummer")), errors_of(alone, exact("plummer"))
+    assert ours[0] < 1.1 * theirs[0]
+    assert ours[1] < 1.1 * theirs[1]
+
+
+@pytest.mark.parametrize("setting", [Setting(0.02, 5, EPS2), Setting(0.05, 0, EPS2)])
+def test_few_cells_are_far_enough_if_theta_is_tiny(tree_gpu, setting):
+    mass, pos, vel = (a[:300] for a in bodies("plummer"))
+    right = reference.direct_sum(mass, pos, vel, eps2=EPS2)
+    ranks = Ranks(tree_gpu, mass, pos, vel, 3)
+    found = ranks.forces(setting)
+    assert relative(found[0], right.acc).max() < 3e-6
+    assert np.abs(found[1] / right.pot - 1).max() < 1e-6
+    assert np.median(relative(found[2], right.jerk)) < 3e-6
+    taken = [np.frombuffer(part[:HEADER], np.int64)[1] for part in ranks.imports(setting)[0]]
+    assert taken == [100, 100]
 
 
 def test_a_part_has_the_mass_of_all_particles(tree_gpu):
@@ -137,6 +160,25 @@ def test_a_part_has_the_mass_of_all_particles(tree_gpu):
             assert (leaves[:, 1] - leaves[:, 0]).sum() == particles
             inner = cell[cell[:, 2] >= 0]
             assert (inner[:, 3] - inner[:, 2]).sum() == cells - 1
+
+
+@pytest.mark.parametrize("setting", [FMM, BH])
+def test_targets_and_few_of_them(tree_gpu, setting):
+    """Positions beside the particles, of which a rank may have none, or one cell."""
+    mass, pos, vel = bodies("plummer")
+    targets = 0.2 + RNG.normal(size=(40, 3))
+    right = reference.direct_sum(mass, pos, vel, target_pos=targets, eps2=EPS2).acc
+    box = np.array([[*targets.min(axis=0), *targets.max(axis=0), 0.0]])
+    ranks = Ranks(tree_gpu, mass, pos, vel, 3, shares=[0, 9])
+    assert [tree.n for tree in ranks.trees] == [0, 9, N - 9]
+    for tree in ranks.trees:
+        parts = [other.parts(setting, [box])[0] for other in ranks.trees if other is not tree]
+        acc, _, _, counts = tree.forces(setting, Targets(targets, 0 * targets), parts)
+        assert np.median(relative(acc, right)) < 2e-3
+        assert counts.pairs < 40 * N
+    empty = ranks.trees[0]
+    assert not empty.forces(setting, Targets(targets))[0].any()
+    assert empty.forces(setting)[0].shape == (0, 3)
 
 
 def test_what_has_no_targets_needs_nothing(tree_gpu):
@@ -249,3 +291,24 @@ def test_a_box_of_all_ranks_that_does_not_resolve_a_rank(put, cupy):
         tree.using({"pos": put(pos)}) as place,
     ):
         tree.build(place, put(pos), put(np.ones(100)), None, whole)
+
+
+def test_a_device_tree_without_particles(put, cupy, tree_gpu):
+    mass, pos, vel = bodies("plummer")
+    whole, none = whole_of(mass, pos, vel), np.empty((0, 3))
+    empty = DeviceTree(cupy, 0, of_host=False)
+    with empty.using({"pos": put(none)}) as place:
+        empty.build(place, put(none), put(np.empty(0)), put(none), whole)
+    targets = pos[:50] + 0.01
+    box = np.array([[*targets.min(axis=0), *targets.max(axis=0), 0.0]])
+    setting = Setting(0.5, 0, EPS2)
+    assert [len(part) for part in empty.parts(setting, [box])] == [0]
+    assert len(empty.order) == 0
+    part = Octree(tree_gpu, pos, mass, vel, whole).parts(setting, [box])[0]
+    given = Targets(put(targets), put(vel[:50]))
+    acc = empty.forces(setting, given, [part])[0].get()
+    right = reference.direct_sum(mass, pos, vel, target_pos=targets, eps2=EPS2).acc
+    assert np.median(relative(acc, right)) < 2e-3
+    acc = empty.forces(setting, given)[0].get()
+    assert not acc.any()
+    assert empty.nearest(given, 1)[0].get().max() == -1

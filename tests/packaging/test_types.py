@@ -23,7 +23,7 @@ NAMES = {*grape6py._HOME, *grape6py._MODULES}
 (PYTHON,) = (
     ast.literal_eval(node.value)
     for node in ast.parse((capi.ROOT / "packaging/site_pages.py").read_text()).body
-    if isinstance(node, ast.Assign) and node.targets[0].id == "PYTHON"
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PYTHON"
 )
 
 WRONG = """\

@@ -33,10 +33,9 @@ def semi_major_axes(bodies):
     return 1 / (2 / np.linalg.norm(pos, axis=1) - (vel**2).sum(axis=1))
 
 
-@pytest.mark.parametrize(("setting", "n", "orbits"), [
-    ("by default", 300, 10), ("accuracy", 3000, 1), ("theta", 3000, 1), ("theta", 300, 10),
-])  # fmt: skip
-def test_massless_bodies_keep_their_orbits_around_a_star(setting, n, orbits):
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(("n", "orbits"), [(300, 10), (3000, 1)])
+def test_massless_bodies_keep_their_orbits_around_a_star(n, orbits, setting):
     """Direct sums change half of the semi-major axes by less than 3e-6, and none by 1e-4."""
     star = Leapfrog(*massless(n, 0.8, 1.2, (1.0, 0.0, 0.0)), dt=2 * np.pi / 100,
                     backend="cpu-tree", **SETTINGS[setting])  # fmt: skip
