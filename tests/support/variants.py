@@ -67,12 +67,10 @@ def configure(preset, folder):
 
 
 def build(preset, programs):
-    """The library of a preset. Its counts begin with this run."""
+    """The library of a preset."""
     folder = BUILD / preset
     configure(preset, folder)
     run(["cmake", "--build", folder, "--parallel", os.cpu_count()])
-    for counts in folder.rglob("*.gcda"):
-        counts.unlink()
     programs.mkdir()
 
 
