@@ -1,7 +1,7 @@
 """The Fortran forms: every call with every argument by pointer does what the C form does.
 
 The tests of the other libraries' calls run once more, their calls turned into pointer forms; then
-each argument of each call in turn is a null pointer. All in any order: test_fuzz.py."""
+one argument of a call at a time is a null pointer. All in any order: test_fuzz.py."""
 
 import ctypes
 import mmap

@@ -22,7 +22,7 @@ from integrations import evolve
 
 pytestmark = pytest.mark.backends("cuda")
 on_both = pytest.mark.backends("cuda gpu")
-passes = pytest.mark.parametrize("passes", [1, 2])  # block after block in turn, and by parts
+passes = pytest.mark.parametrize("passes", [1, 2])  # by the fused step, and by operations
 
 N = 200
 GALAXY = fields.mwpotential2014(8000, 33.5)
@@ -85,7 +85,7 @@ def few_act(acting, n=90):
 
 
 def close_pairs():
-    """What the device leaves to the host is no block in turn."""
+    """What the device leaves to the host is no fused step."""
     mass, pos, vel = plummer(N, 6)
     pos[:40:2], vel[:40:2] = pos[1:40:2] + 1e-13, vel[1:40:2]
     return mass, pos, vel

@@ -127,48 +127,48 @@ def test_energy_is_kept_over_one_time_unit(hermite, ranks, how, mode):
 
 
 @pytest.fixture(scope="module")
-def alike(start, run):
+def same_bits(start, run):
     """Checks that what treecode_walks prints all ranks print; returns that."""
 
-    def alike(*arguments, ranks=(1, 2, 3), environment=()):
+    def same_bits(*arguments, ranks=(1, 2, 3), environment=()):
         text = output_of(run("treecode_walks", *arguments, environment=environment))
         for number in ranks:
             process = start("treecode_mpi", number, *arguments, environment=environment)
             assert output_of(process) == text
         return text
 
-    return alike
+    return same_bits
 
 
 @pytest.mark.parametrize(("arguments", "mode"), [
     ("", GRAPE), ("-o 0", DOUBLE), ("-o 1 -g 1", GRAPE), ("-g 300", DOUBLE)
 ])  # fmt: skip
-def test_any_number_of_ranks_has_the_bits_of_one(alike, arguments, mode):
-    text = alike(SNAPSHOT, *TREECODE, *arguments.split(), environment=mode)
+def test_any_number_of_ranks_has_the_bits_of_one(same_bits, arguments, mode):
+    text = same_bits(SNAPSHOT, *TREECODE, *arguments.split(), environment=mode)
     assert text.count(" force ") == 1024
 
 
-def test_so_it_is_where_ranks_have_unequal_branches(alike, tmp_path):
+def test_so_it_is_where_ranks_have_unequal_branches(same_bits, tmp_path):
     """Two unequal clusters apart."""
     (mass, pos, vel), there = models.plummer(3000, seed=6), models.plummer(200, seed=7)
     file = tmp_path / "apart.dat"
     write_snapshot(file, np.append(mass, there.mass) / 3200, np.vstack([pos, there.pos + 20]),
                    np.vstack([vel, there.vel]))  # fmt: skip
-    alike(file, *TREECODE, "-o", "0.8", ranks=(2, 3, 5))
+    same_bits(file, *TREECODE, "-o", "0.8", ranks=(2, 3, 5))
 
 
-def test_so_it_is_with_bodies_in_one_place_and_without_mass(alike, tmp_path):
+def test_so_it_is_with_bodies_in_one_place_and_without_mass(same_bits, tmp_path):
     """Cells that cannot be divided stand above the branches."""
     file = tmp_path / "odd.dat"
     write_snapshot(file, *odd_bodies())
-    alike(file, "-e", "0.01", *TREECODE, ranks=(2, 3, 4))
+    same_bits(file, "-e", "0.01", *TREECODE, ranks=(2, 3, 4))
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
-def test_ranks_may_be_more_than_groups(alike, tmp_path, n):
+def test_ranks_may_be_more_than_groups(same_bits, tmp_path, n):
     file = tmp_path / "small.dat"
     file.write_text("".join(f"1 {i} {i * i} 0 0 0.5 0\n" for i in range(n)))
-    alike(file, "-e", "0.1", "-t", "0.01", "-f", ranks=(2, 4))
+    same_bits(file, "-e", "0.1", "-t", "0.01", "-f", ranks=(2, 4))
 
 
 # ---- errors ------------------------------------------------------------------

@@ -25,7 +25,7 @@ def total_of(h, field=None):
 CHANGES = {
     "add one": ("add", 0.05, [0.3, 0.2, 0.1], [0.1, -0.2, 0.3]),
     "add three": ("add", [0.05, 0.0, 0.02], np.eye(3), -np.eye(3)),
-    "add alike": ("add", 0.03, np.eye(3), np.zeros((3, 3))),
+    "add equal": ("add", 0.03, np.eye(3), np.zeros((3, 3))),
     "add nobody": ("add", [], np.zeros((0, 3)), np.zeros((0, 3))),
     "remove": ("remove", 5),
     "remove some": ("remove", [3, 31, 0]),

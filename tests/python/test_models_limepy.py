@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grape6py
-from distributions import alike, follow, radii
+from distributions import follow, radii, same_bodies
 from grape6py import diagnostics, limepy
 from grape6py.errors import MissingPackageError
 
@@ -73,8 +73,8 @@ def test_rescaling_is_exact_and_the_global_random_state_is_kept(package):
     np.random.seed(5)
     one, two, other = (limepy(50, 6, seed=seed, rescale=True) for seed in (1, 1, 2))
     assert np.array_equal(np.random.random(3), expected)
-    assert alike(one, two)
-    assert not alike(one, other)
+    assert same_bodies(one, two)
+    assert not same_bodies(one, other)
     energy = diagnostics.energy(*one, backend="cpu")
     assert energy.kinetic == pytest.approx(0.25)
     assert energy.potential == pytest.approx(-0.5)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from distributions import alike, follow, radii, rests
+from distributions import follow, radii, rests, same_bodies
 from grape6py import Tree, diagnostics, fractal, king, kroupa, plummer, stars, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
@@ -40,8 +40,8 @@ def test_the_mass_density_stays_that_of_the_model(sphere):
     inside = np.cumsum(model.mass[order]) - model.mass[order] / 2
     expected = (1 + (SCALE / r[order]) ** 2) ** -1.5 / 0.999
     # Kolmogorov, 1 %, of as many equal masses as have this variance; 1 % more for the centre.
-    alike = 1 / (model.mass**2).sum()
-    assert np.abs(inside - expected).max() < 1.63 / math.sqrt(alike) + 0.01
+    of_equal_mass = 1 / (model.mass**2).sum()
+    assert np.abs(inside - expected).max() < 1.63 / math.sqrt(of_equal_mass) + 0.01
 
 
 def test_the_energy_and_the_virial_ratio_stay_those_of_the_model(sphere):
@@ -96,7 +96,7 @@ def test_any_masses_above_zero_have_an_orbit_each(mass, segregation):
     model = stars(mass, partial(king, w0=5), 1, segregation)
     assert np.isfinite(model.pos).all()
     assert len(np.unique(model.pos, axis=0)) == len(mass)
-    assert alike(model, stars(mass, partial(king, w0=5), 1, segregation))
+    assert same_bodies(model, stars(mass, partial(king, w0=5), 1, segregation))
 
 
 def test_a_cold_sphere_stays_cold():
@@ -132,12 +132,12 @@ def test_a_homogeneous_sphere_has_dimension_three():
 
 
 def test_sub_structure_moves_together():
-    alike = []
+    dispersion = []
     for model in (fractal(1000, 1.6, 3), fractal(1000, 3, 3), plummer(1000, 3)):
         near = Tree(model.pos, model.mass).nearest(1).index[:, 0]
         apart = ((model.vel[near] - model.vel) ** 2).sum(axis=1).mean()
-        alike.append(apart / (2 * (model.vel**2).sum(axis=1).mean()))  # 1: independent
-    assert max(alike[:2]) < 0.4 < 0.8 < alike[2]
+        dispersion.append(apart / (2 * (model.vel**2).sum(axis=1).mean()))  # 1: independent
+    assert max(dispersion[:2]) < 0.4 < 0.8 < dispersion[2]
 
 
 @pytest.mark.parametrize("dimension", [1, 1.6])

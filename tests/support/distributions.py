@@ -26,5 +26,5 @@ def rests(model, error=1e-14):
     return all(np.abs(model.mass @ a).max() < error for a in (model.pos, model.vel))
 
 
-def alike(one, other):
+def same_bodies(one, other):
     return all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
