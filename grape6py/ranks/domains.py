@@ -54,8 +54,9 @@ class Way:
 
 
 class Moves:
-    """The way of rows to the ranks where they belong, on which most are already. These stay where
-    they are; what comes takes the places of what goes.
+    """The way of rows to the ranks where they belong, on which most are already: there they are in
+    the order of the ranks that they came from, and in that of each, so that their numbers among
+    the rows of all ranks ascend.
 
     Parameters
     ----------
@@ -69,25 +70,18 @@ class Moves:
     """
 
     def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
-        xp, self._n = module_of(rank), len(rank)
+        xp = module_of(rank)
         self._ranks, self._rank = ranks, rank
-        left = xp.flatnonzero(rank != ranks.rank)  # those that belong to others
+        self._stays = xp.flatnonzero(rank == ranks.rank)
+        left = xp.flatnonzero(rank != ranks.rank)
         order, self._cuts = _by_rank(ranks, rank[left])
         self._gone = left[order]
         counts = ranks.swapped(np.diff(self._cuts))
         self._begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
-        came = int(self._begin[-1])
-        self.count = count = self._n - len(left) + came
-        if came >= len(left):
-            self._slots = xp.concatenate([left, xp.arange(self._n, count)])
-            self._from = self._to = left[:0]  # of those that change their places
-        else:  # the last rows take places that nothing came for
-            holes = int(xp.searchsorted(left, count))
-            stays = xp.ones(self._n - count, bool)
-            stays[left[holes:] - count] = False
-            self._slots, self._to = left[:came], left[came:holes]
-            self._from = count + xp.flatnonzero(stays)
-        self._is_still = not len(left) and not came
+        self._first = int(self._begin[ranks.rank])  # place of the first that stays
+        self._after = self._first + len(self._stays)
+        self.count = len(self._stays) + int(self._begin[-1])
+        self._is_still = len(self._stays) == self.count == len(rank)
 
     def there(self, rows: DeviceArray) -> DeviceArray:
         """The rows that belong here; None of None, on all ranks."""
@@ -96,38 +90,27 @@ class Moves:
         got, _ = self._ranks.exchanged(rows[self._gone], self._cuts)
         if self._is_still:
             return rows
-        return self._placed(rows, self.count, self._from, self._to, self._slots, got)
+        first = self._first
+        return module_of(rows).concatenate([got[:first], rows[self._stays], got[first:]])
 
     def back(self, rows: DeviceArray) -> DeviceArray:
         """Rows for those that belong here, where these came from; None of None, on all ranks."""
         if rows is None:
             return None
-        got, _ = self._ranks.exchanged(rows[self._slots], self._begin)
+        got, _ = self._ranks.exchanged(self._that_came(rows), self._begin)
         if self._is_still:
             return rows
-        return self._placed(rows, self._n, self._to, self._from, self._gone, got)
-
-    def _placed(
-        self,
-        rows: DeviceArray,
-        count: int,
-        before: DeviceArray,
-        after: DeviceArray,
-        slots: DeviceArray,
-        got: DeviceArray,
-    ) -> DeviceArray:
-        found = module_of(rows).empty((count, *rows.shape[1:]), rows.dtype)
-        kept = min(self._n, self.count)
-        found[:kept] = rows[:kept]
-        found[after] = rows[before]
-        found[slots] = got
+        found = module_of(rows).empty((len(self._rank), *rows.shape[1:]), rows.dtype)
+        found[self._stays] = rows[self._first : self._after]
+        found[self._gone] = got
         return found
+
+    def _that_came(self, rows: DeviceArray) -> DeviceArray:
+        return module_of(rows).concatenate([rows[: self._first], rows[self._after :]])
 
     def places(self) -> tuple[DeviceArray, DeviceArray]:
         """The rank that each own row is on afterwards, and its place there."""
-        place = module_of(self._rank).arange(self._n)
-        place[self._from] = self._to
-        place[self._gone] = self._ranks.exchanged(self._slots.astype(np.int64), self._begin)[0]
+        place = self.back(module_of(self._rank).arange(self.count))
         return self._rank, place
 
 
@@ -191,15 +174,16 @@ def whole_of(
     if n:
         most[:7] = [*-extent[:3], *extent[3:]]
         most[7] = -1.0 if vel is None else float(xp.abs(vel).max())
-    if n:
-        weight = xp.abs(mass)
-        with np.errstate(over="ignore"):
-            sums[1] = float(weight.sum())
-    if n and vel is not None:
-        sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
-    most, sums = ranks.largest(most), ranks.summed(sums)
+    most = ranks.largest(most)
+    largest = most[6]
+    if n and largest > 0:  # sums of shares of it, and of the largest speed: none is out of range
+        weight = xp.abs(mass) / largest
+        sums[1] = float(weight.sum())
+        if vel is not None and most[7] > 0:
+            sums[2:] = on_host((weight[:, None] * (vel / most[7])).sum(axis=0))
+    sums = ranks.summed(sums)
     if not sums[0]:
         return None
-    mean = sums[2:] / sums[1] if sums[1] > 0 else np.zeros(3)
-    total = min(sums[1], np.finfo(float).max)
-    return np.concatenate([-most[:3], most[3:6], [most[6], sums[0], most[7]], mean, [total]])
+    mean = sums[2:] / sums[1] * most[7] if sums[1] > 0 else np.zeros(3)
+    total = min(sums[1] * float(largest), np.finfo(float).max)
+    return np.concatenate([-most[:3], most[3:6], [largest, sums[0], most[7]], mean, [total]])

@@ -32,7 +32,8 @@ class Searches:
         self._domain, self._ranks, self._first = domain, domain.ranks, first
         self._xp = module_of(domain.pos)
         self._numbers = on_host(domain.way.there(first + self._xp.arange(count)))
-        self._boxes = self._ranks.gathered(_boxes(on_host(domain.pos[domain.order])))
+        self._pos = on_host(domain.pos)
+        self._boxes = self._ranks.gathered(_boxes(self._pos[on_host(domain.order)]))
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours of targets: where rows start, and the rows, ascending."""
@@ -49,25 +50,31 @@ class Searches:
         """The k nearest particles of targets, those in their own domains first."""
         at, first = on_host(targets.pos), on_host(self._domain.owners(targets.pos))
         n, placed = len(at), self._placed(targets)
-        number, distance = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
+        number, r2 = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
         if k == 0:
-            return self._as_given(number, distance)
+            return self._as_given(number, r2)
         everybody = np.ones(n, bool)
         for is_home in (True, False):  # then where there may be nearer ones
-            radii = (distance[:, -1] * (1 + 2**-40)) ** 2
             where = (np.arange(self._ranks.size)[:, None] == first) == is_home
-            asked, way, there = self._asked(at, placed, radii, everybody, where)
-            found = self._domain.inner.nearest(self._given(there)[0], k)
-            index, far = map(on_host, found)
-            numbers = np.where(index < 0, -1, self._numbers[np.maximum(index, 0)])
-            got = way.back(numbers), way.back(far)
+            asked, way, there = self._asked(at, placed, r2[:, -1], everybody, where)
+            index, _ = self._domain.inner.nearest(self._given(there)[0], k)
+            got = [way.back(a) for a in self._named(there[:, :3], on_host(index))]
             for r in range(self._ranks.size):
                 rows = asked[1][asked[0] == r]
-                more, more_far = (a[asked[0] == r] for a in got)
-                number[rows], distance[rows] = _nearer(
-                    number[rows], distance[rows], more, more_far, k
-                )
-        return self._as_given(number, distance)
+                more, more_r2 = (a[asked[0] == r] for a in got)
+                number[rows], r2[rows] = _nearer(number[rows], r2[rows], more, more_r2, k)
+        return self._as_given(number, np.sqrt(r2, out=r2))
+
+    def _named(self, at: Floats, index: Int32s) -> tuple[Int64s, Floats]:
+        """Numbers among the particles of all ranks, and r^2, as tree_squared() in csrc has it, by
+        which one tree orders them: distances are equal where these are not."""
+        is_one = index >= 0
+        number, r2 = np.full(index.shape, -1, np.int64), np.full(index.shape, np.inf)
+        number[is_one] = self._numbers[index[is_one]]
+        with np.errstate(over="ignore"):
+            dx, dy, dz = (self._pos[index[is_one]] - at[np.nonzero(is_one)[0]]).T
+            r2[is_one] = dx * dx + dy * dy + dz * dz
+        return number, r2
 
     def _as_given(self, number: Int64s, far: Floats) -> tuple[Int32s, Floats]:
         return self._xp.asarray(number.astype(np.int32)), self._xp.asarray(far)
@@ -120,17 +127,18 @@ def _reaches(at: Floats, radii: Floats, boxes: Floats) -> Bools:
     found = np.zeros(len(at), bool)
     for k in range(0, len(at), _AT_ONCE):
         x = at[k : k + _AT_ONCE, None]
-        outside = np.maximum(np.maximum(boxes[:, :3] - x, x - boxes[:, 3:]), 0)
         # A little less than it is: what is left out must be outside in any rounding.
-        r2 = (outside * outside).sum(axis=2) * (1 - 2**-40)
+        with np.errstate(over="ignore"):
+            outside = np.maximum(np.maximum(boxes[:, :3] - x, x - boxes[:, 3:]), 0)
+            r2 = (outside * outside).sum(axis=2) * (1 - 2**-40)
         found[k : k + _AT_ONCE] = (r2 <= radii[k : k + _AT_ONCE, None]).any(axis=1)
     return found
 
 
 def _nearer(
-    number: Int64s, far: Floats, more: Int64s, more_far: Floats, k: int
+    number: Int64s, r2: Floats, more: Int64s, more_r2: Floats, k: int
 ) -> tuple[Int64s, Floats]:
     """The k nearest of both, ties to the lowest number."""
-    number, far = np.hstack([number, more]), np.hstack([far, more_far])
-    order = np.lexsort((np.where(number < 0, np.iinfo(np.int64).max, number), far))[:, :k]
-    return np.take_along_axis(number, order, 1), np.take_along_axis(far, order, 1)
+    number, r2 = np.hstack([number, more]), np.hstack([r2, more_r2])
+    order = np.lexsort((np.where(number < 0, np.iinfo(np.int64).max, number), r2))[:, :k]
+    return np.take_along_axis(number, order, 1), np.take_along_axis(r2, order, 1)

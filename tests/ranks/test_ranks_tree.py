@@ -37,6 +37,11 @@ def test_other_targets_and_neighbours(ranks):
     assert said(ranks, "others", 4200) == [{"ok": True}]
 
 
+@pytest.mark.parametrize("scale", [1, 1e160, 1e-170])
+def test_of_equally_near_ones_the_lowest_numbers_come_first(scale):
+    assert said(3, "ties", scale) == [{"ok": True}]
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_few_particles_and_none(ranks):
     assert said(ranks, "few") == [{"ok": True}]

@@ -136,6 +136,26 @@ def others(n):
     say(ok=True)
 
 
+def ties(scale):
+    """Equally near ones on a lattice, among which two share each place: those of one tree, after
+    the ranks have exchanged the particles, on any scale, and whatever masses and speeds are."""
+    where = np.random.default_rng(4).permutation(2 * 216) // 2
+    pos = np.stack(np.unravel_index(where, (6, 6, 6)), axis=1) * float(scale)
+    large = np.full(len(pos), 1e300), np.full(pos.shape, 1e300)
+    mine = np.array_split(np.arange(len(pos)), SIZE)[RANK]
+    tree = Tree(pos[mine], large[0][mine], large[1][mine], comm=COMM, backend="cpu", threads=1)
+    one = Tree(pos, np.ones(len(pos)), backend="cpu", threads=1)
+    targets = (RANK + np.random.default_rng(5).integers(-1, 8, (20, 3))) * float(scale) / 2
+    for k in (1, 2, 7, 40, 100):
+        near, right = tree.nearest(k), one.nearest(k)
+        assert np.array_equal(near.index, right.index[mine])
+        assert np.array_equal(near.distance, right.distance[mine])
+        near, right = tree.nearest(k, targets), one.nearest(k, targets)
+        assert np.array_equal(near.index, right.index)
+    COMM.Barrier()
+    say(ok=True)
+
+
 def few():
     """No particles at all, and fewer than ranks."""
     none = Tree(np.zeros((0, 3)), np.zeros(0), comm=COMM)
