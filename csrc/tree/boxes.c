@@ -1,6 +1,8 @@
 /* boxes.c - what is made in one box, and what in several: see boxes.h. */
 #include "tree/boxes.h"
 
+#include <float.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "g6lib.h"
@@ -31,6 +33,15 @@ int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct t
     return 0;
 }
 
+/* The first target whose softening, squared and in units of the box, single precision does not
+ * hold; -1: none. */
+static int64_t too_soft(const struct tree *t, const struct tree_targets *targets)
+{
+    for (int64_t i = 0; i < targets->n && t->points.n > 1; i++)
+        if (ldexp(targets->eps2[i], -2 * t->box.length) > FLT_MAX) return i;
+    return -1;
+}
+
 int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_targets *targets, const struct tree_forces *out,
                    struct tree_counts *counts, struct error *err)
@@ -39,6 +50,13 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
     if (!targets->n) return 0;
     if (out->jerk && (!t->points.vx || (targets->x && !targets->v)))
         return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
+    const int64_t soft = t->pieces ? -1 : too_soft(t, targets);
+    if (soft >= 0)
+        return error_set(
+            err, G6X_E_RANGE,
+            "eps = %g is more than 1e18 times the size of a tree's particles: sum them "
+            "directly",
+            sqrt(targets->eps2[soft]));
     if ((t->pieces ? tree_pieces_sum : tree_sum_one)(t, s, targets, out, counts))
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets",

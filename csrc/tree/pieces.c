@@ -185,10 +185,10 @@ static int gather(struct tree_pieces *p, struct tree_piece *piece)
 
 static void look_from_afar(struct tree_piece *piece)
 {
-    double weight = 0.0;
-    for (int32_t k = 0; k < piece->n; k++) weight += fabs(piece->m[k]);
+    for (int32_t k = 0; k < piece->n; k++) piece->weight += fabs(piece->m[k]);
     for (int32_t k = 0; k < piece->n; k++) {
-        const double share = weight > 0.0 ? fabs(piece->m[k]) / weight : 1.0 / piece->n;
+        const double share =
+            piece->weight > 0.0 ? fabs(piece->m[k]) / piece->weight : 1.0 / piece->n;
         for (int d = 0; d < 3; d++) piece->centre[d] += share * piece->x[k][d];
     }
     for (int32_t k = 0; k < piece->n; k++) {

@@ -10,8 +10,8 @@ struct tree_piece {
     struct tree tree;            /* of more than TREE_LEAF sites */
     int32_t n, *site;            /* sites, ascending */
     double (*x)[3], (*v)[3], *m; /* of the sites: sums of masses, mean velocities */
-    /* What far targets see: mass, and sums of m (x - centre) and m v. */
-    double centre[3], radius, mass, dipole[3], momentum[3];
+    /* What far targets see: mass, and sums of m (x - centre) and m v; and the sum of |m|. */
+    double centre[3], radius, mass, dipole[3], momentum[3], weight;
 };
 
 struct tree_pieces {

@@ -13,6 +13,7 @@
 
 /* Of a piece's radius: at this distance its quadrupole is 2^-36 of its force. */
 #define AFAR 0x1p18
+#define OUTWEIGHED 0x1p-20 /* others, of a particle's mass */
 
 enum { TARGETS_AT_ONCE = 512 };
 
@@ -63,7 +64,7 @@ static int add_point(struct act *a, int64_t i, const double x[3], const struct p
     }
     size = fmax(size, sqrt(a->targets.eps2[i]));
     if (size > 0x1p500) unit = 0x1p-600; /* else squares could overflow, */
-    if (size < 0x1p-500) unit = 0x1p500; /* or vanish */
+    if (size < 0x1p-500) unit = 0x1p900; /* or vanish */
     double s2 = a->targets.eps2[i] * unit * unit;
     for (int d = 0; d < 3; d++) {
         r[d] *= unit;
@@ -82,18 +83,38 @@ static int add_point(struct act *a, int64_t i, const double x[3], const struct p
     return 1;
 }
 
+/* Whether a particle outweighs all of some, itself among them, so far that a difference of sums
+ * would not know the others. It is at most one of them. */
+static int outweighs(const struct tree_pieces *p, int32_t particle, double weight)
+{
+    const double m = fabs(p->m[particle]);
+    return weight - m < OUTWEIGHED * m;
+}
+
+static void add_particle(const struct tree_pieces *p, int32_t particle, double times,
+                         struct point *to)
+{
+    const double m = times * p->m[particle];
+    to->m += m;
+    for (int d = 0; d < 3 && p->v; d++) to->momentum[d] += m * p->v[particle][d];
+}
+
 /* A site, without one of its particles (or -1); how many are left. */
 static int32_t site_without(const struct act *a, int32_t k, int32_t without, struct point *p)
 {
     const struct tree_pieces *pieces = a->pieces;
-    const int32_t site = a->piece->site[k];
-    *p = (struct point){.m = a->piece->m[k]};
+    const int32_t first = pieces->first[a->piece->site[k]];
+    const int32_t end = pieces->first[a->piece->site[k] + 1];
+    *p = (struct point){0};
+    if (without >= 0 && outweighs(pieces, without, fabs(a->piece->m[k]))) {
+        for (int32_t n = first; n < end; n++)
+            if (pieces->particle[n] != without) add_particle(pieces, pieces->particle[n], 1.0, p);
+        return end - first - 1;
+    }
+    p->m = a->piece->m[k];
     for (int d = 0; d < 3 && a->piece->v; d++) p->momentum[d] = p->m * a->piece->v[k][d];
-    if (without < 0) return pieces->first[site + 1] - pieces->first[site];
-    const double m = pieces->m[without];
-    p->m -= m;
-    for (int d = 0; d < 3 && pieces->v; d++) p->momentum[d] -= m * pieces->v[without][d];
-    return pieces->first[site + 1] - pieces->first[site] - 1;
+    if (without >= 0) add_particle(pieces, without, -1.0, p);
+    return end - first - (without >= 0);
 }
 
 static int is_afar(const struct act *a, int64_t i)
@@ -103,17 +124,19 @@ static int is_afar(const struct act *a, int64_t i)
     return size > AFAR * a->piece->radius;
 }
 
+/* `without`: one of its particles, or -1. */
 static void act_from_afar(struct act *a, int64_t i, int32_t without)
 {
     const struct tree_piece *piece = a->piece;
     struct point p = {.m = piece->mass};
     memcpy(p.dipole, piece->dipole, sizeof p.dipole);
     memcpy(p.momentum, piece->momentum, sizeof p.momentum);
+    if (without >= 0) {
+        add_particle(a->pieces, without, -1.0, &p);
+        for (int d = 0; d < 3; d++)
+            p.dipole[d] -= a->pieces->m[without] * (a->pieces->x[without][d] - piece->centre[d]);
+    }
     (void)add_point(a, i, piece->centre, &p);
-    if (without < 0) return;
-    p = (struct point){.m = -a->pieces->m[without]};
-    for (int d = 0; d < 3 && a->pieces->v; d++) p.momentum[d] = p.m * a->pieces->v[without][d];
-    (void)add_point(a, i, a->pieces->x[without], &p);
 }
 
 static void act_on(void *context, int64_t first, int64_t end)
@@ -122,13 +145,14 @@ static void act_on(void *context, int64_t first, int64_t end)
     int64_t zero_distances = 0;
     for (int64_t i = first; i < end; i++) {
         const int32_t self = self_of(a, i), own = site_in_piece(a, self);
+        const int alone = own >= 0 && outweighs(a->pieces, self, a->piece->weight);
         struct point p;
         a->near[i] = 0;
-        if (is_afar(a, i)) {
+        if (!alone && is_afar(a, i)) {
             act_from_afar(a, i, own >= 0 ? self : -1);
             continue;
         }
-        const int by_tree = a->near[i] = a->piece->n > TREE_LEAF;
+        const int by_tree = a->near[i] = a->piece->n > TREE_LEAF && !(alone && is_afar(a, i));
         /* A tree leaves out the target's site: who else is there is added to it. */
         const int32_t start = by_tree ? (own < 0 ? a->piece->n : own) : 0;
         const int32_t stop = by_tree && own >= 0 ? own + 1 : a->piece->n;

@@ -24,6 +24,7 @@ SETS = {
     "places": RNG.normal(size=(7, 3))[RNG.integers(0, 7, N + 1)],
     "one place": np.ones((N + 1, 3)),
     "clump": np.vstack([POS[: N - 39], 0.3 + 1e-12 * RNG.normal(size=(40, 3))]),
+    "scales": np.vstack([POS[:400], POS[400:] * 10 ** RNG.uniform(0, 150, (200, 1)), POS[:1]]),
     "two": np.array([[0, 0, 0], [1e-9, 0, 0], [1, 0, 0]]),
 }
 
@@ -36,16 +37,18 @@ def unresolved(request, monkeypatch):
     return rng.random(len(pos)), pos, rng.normal(size=pos.shape)
 
 
+@pytest.mark.filterwarnings("ignore:.*pairs of a tree at one place")
+@pytest.mark.parametrize("eps", [0.1, 0.0])
 @pytest.mark.parametrize("method", ["fmm", "bh"])
-def test_forces_are_the_hosts(put, unresolved, method):
+def test_forces_are_the_hosts(put, unresolved, method, eps):
     mass, pos, vel = unresolved
     which = np.arange(0, len(pos), 3)
     with Tree(put(pos), put(mass), put(vel)) as device, Tree(pos, mass, vel) as host:
-        found = device.forces(eps=0.1, method=method)
-        assert_equal_bits(found, host.forces(eps=0.1, method=method))
+        found = device.forces(eps=eps, method=method)
+        assert_equal_bits(found, host.forces(eps=eps, method=method))
         targets = (put(pos[which]), put(vel[which]))
-        found = device.forces(*targets, eps=0.1, method=method, self_index=put(which))
-        expected = host.forces(pos[which], vel[which], eps=0.1, method=method, self_index=which)
+        found = device.forces(*targets, eps=eps, method=method, self_index=put(which))
+        expected = host.forces(pos[which], vel[which], eps=eps, method=method, self_index=which)
         assert_equal_bits(found, expected)
 
 

@@ -75,6 +75,33 @@ def test_a_few_bodies_and_a_far_one(method):
     assert relative(found.acc, true.acc).max() < 1e-12
 
 
+@pytest.mark.parametrize("heaviest", [1.0, 1e20])
+@pytest.mark.parametrize("distance", [1e9, 1e13, 1e16])
+@pytest.mark.parametrize("eps", [1e-12, 0.01, 1.0, 1e6])
+def test_a_far_or_heavy_body_has_its_own_force(eps, distance, heaviest, method):
+    """Which what it would do to itself, m / eps, exceeds by far, or its mass that of all others."""
+    mass, pos, vel = plummer(60, seed=8)
+    pos[0], mass[1] = [distance, 0, 0], heaviest / 60
+    pos[2] = pos[1]
+    with Tree(pos, mass, vel) as tree:
+        found = tree.forces(eps=eps, method=method)
+    true = exact(mass, pos, vel, np.arange(60), eps)
+    for name in ("acc", "pot", "jerk"):
+        assert relative(getattr(found, name), getattr(true, name)).max() < 1e-4, name
+
+
+@pytest.mark.parametrize("n", [1, 100])
+def test_a_softening_beyond_single_precision_is_refused(n):
+    pos = np.random.default_rng(1).random((n, 3)) * 1e-150
+    with Tree(pos, np.ones(n)) as tree:
+        if n == 1:
+            assert tree.forces(eps=1.0).pot.tolist() == [0]
+            return
+        with pytest.raises(RangeError, match="eps = 1 is more than 1e18 times the size"):
+            tree.forces(eps=1.0)
+        assert np.isfinite(tree.forces(eps=1e-140).acc).all()
+
+
 def test_a_leapfrog_does_not_feel_a_massless_far_body():
     with_one = np.append(MASS, 1e-30), np.vstack([POS, [1e16, 0, 0]]), np.vstack([VEL, [0, 0, 0]])
     alone, together = (Leapfrog(*bodies, eps=0.1, dt=1 / 16, theta=0.7, backend="cpu-tree")
@@ -112,6 +139,8 @@ def test_places_that_differences_of_doubles_do_not_tell_apart(method):
     pos[:, 0] = np.finfo(float).tiny + np.arange(100) * 5e-324
     with Tree(pos, np.ones(100)) as tree:
         assert np.allclose(tree.forces(eps=1.0, method=method).pot, -99)
+        with pytest.raises(RangeError, match="does not fit a double"):
+            tree.forces(method=method)
 
 
 @pytest.mark.filterwarnings("ignore:.*pairs of a tree at one place")

@@ -33,6 +33,7 @@ SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at o
 LEAST_SLOTS = 256  # which are as many at least
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
 BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all parts of groups have
+MOST_EPS2 = 1e56  # of that of BARE_EPS: eps of 1e18 extents, which single precision does not hold
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 PARTS = numbers.LONG_GROUPS, numbers.EIGHTS, numbers.SINGLES  # each what the one before left
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
@@ -75,7 +76,7 @@ class Octree(TreeCells):
         zero. Raises Unresolved.
         """
         job, xp = self.fields, self.xp
-        if self.unresolved:
+        if self.unresolved or (self.n > 1 and setting.eps2 > MOST_EPS2 * self._least_eps2):
             raise Unresolved
         self._follow(setting)
         last_acc = targets.last_acc
@@ -116,6 +117,7 @@ class Octree(TreeCells):
                 if job.jerk:
                     self.launch("tree_close_jerks", 256 * status.close, 256)
                 status = self._read_status()
+                self._check_resolved(status)
         done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
@@ -226,12 +228,15 @@ class Octree(TreeCells):
             self.set(target_velocity=self._new((ni, 4), np.float32))
             self.launch("tree_gather_target_velocities", ni, 256)
 
-    def _enough_room(self, status: CData) -> bool:
-        """Whether the lists were long enough; if not, they will be. Raises Unresolved."""
-        job = self.fields
+    def _check_resolved(self, status: CData) -> None:
         if status.unresolved:
             self.unresolved = True
             raise Unresolved
+
+    def _enough_room(self, status: CData) -> bool:
+        """Whether the lists were long enough; if not, they will be. Raises Unresolved."""
+        job = self.fields
+        self._check_resolved(status)
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
         if not enough:  # else kernels to come would take them for longer than they are
             job.again_room = max(job.again_room, 2 * max(status.again))

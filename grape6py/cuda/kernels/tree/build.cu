@@ -388,6 +388,22 @@ DEVICE_FN bool is_unresolved(const struct tree_device_job &job, int first, int e
     return false;
 }
 
+/* As is_unresolved, by all threads, of a leaf of the deepest level with many particles: whether
+ * there are so many about one of them that a share of the box's digits is left. */
+DEVICE_FN bool is_clumped(const struct tree_device_job &job, int first, int end)
+{
+    const double closest = 0x1p-6 * TREE_UNRESOLVED;
+    for (int i = first + (int)threadIdx.x; i < end; i += LEAF_THREADS) {
+        int near = 0;
+        for (int k = first; k < end; k++) {
+            double r2;
+            near += !stand_together(job, i, k, &r2) && r2 < closest * closest;
+        }
+        if (near >= TREE_CLUMP - 1) return true;
+    }
+    return false;
+}
+
 /* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
 KERNEL(tree_leaf_moments, struct tree_device_job, 128, 1)
 {
@@ -410,6 +426,11 @@ KERNEL(tree_leaf_moments, struct tree_device_job, 128, 1)
         tree_leaf_moments(staged_leaves{&job, &points}, &cell, &c);
         if (is_unresolved(job, cell.first, cell.end, c.radius)) job.status->unresolved = 1;
         keep_moments(job, leaves[k], &c);
+    }
+    for (int k = 0; k < count; k++) {
+        const struct tree_cell cell = whole(&job.cell[leaves[k]]);
+        if (cell.end - cell.first > TREE_LEAF && is_clumped(job, cell.first, cell.end))
+            job.status->unresolved = 1;
     }
 }
 

@@ -48,7 +48,7 @@ DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tr
     const int lane = (int)threadIdx.x % 32;
     struct pair_i at = target_at(job, g, target, 1);
     at.vx = b->at.vx, at.vy = b->at.vy, at.vz = b->at.vz;
-    const float speed = job.flow->speed, least = job.eps2_given > 0.0 ? 0.0f : TREE_CLOSE;
+    const float speed = job.flow->speed;
     for (int leaf = 0; leaf < count; leaf++) {
         const struct tree_cell cell = job.cell[list[direction * leaf]];
         struct pair_sum sum = {};
@@ -67,7 +67,7 @@ DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tr
                 const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, low.x, low.y, low.z};
                 const struct pair_sep r = pair_separation(1, &at, &j);
                 const float s2 = pair_distance2(&r, g->eps2);
-                const bool none = first + k == b->self || s2 < least;
+                const bool none = first + k == b->self || s2 < TREE_CLOSE;
                 pair_add(PAIR_JERK, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r,
                          &sum);
             }
@@ -191,7 +191,7 @@ KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
             v[c] = job.v[3 * j + c] * unit[0] * unit[1] - mine[c];
             s2 += d[c] * d[c], rv += d[c] * v[c];
         }
-        if (j == self || s2 == 0.0) continue;
+        if (j == self || !fits_double(job, x, j, s2)) continue;
         const double s = 1.0 / sqrt(s2), ms3 = tree_mass_in_box(&box, job.m[j]) * s * s * s;
         for (int c = 0; c < 3; c++) sum[c] += ms3 * (v[c] - 3.0 * rv * s * s * d[c]);
     }

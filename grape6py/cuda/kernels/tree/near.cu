@@ -3,6 +3,7 @@
  * each, and a share of what acts on them. */
 
 #define TREE_CLOSE 1e-24f     /* s^2 of a pair that single precision could not sum */
+#define TREE_DEEPEST 1e-200   /* and of one that double precision could not, in units of the box */
 #define TREE_SCATTERED 181.0f /* radius of a group about which an expansion is poor, in boxes */
 
 struct near_body {
@@ -66,6 +67,23 @@ DEVICE_FN struct pair_i target_at(const struct tree_device_job &job, const struc
     return at;
 }
 
+/* The place of a lane's target i, or of the group's last. */
+template <int LANES> DEVICE_FN int target_of(const struct tree_group *g, int lane, int i)
+{
+    return min(g->first + lane % LANES + LANES * i, g->first + g->count - 1);
+}
+
+/* Whether a target and a particle, by their places, are at one place: their coordinates in the box
+ * may be equal where the caller's are not. Of other ranks' particles these are not known. */
+DEVICE_CALL bool at_one_place(const struct tree_device_job &job, int target, int place)
+{
+    if (place < 0 || place >= job.n) return true;
+    const double *a =
+        job.targets ? job.targets + 3 * job.target_order[target] : job.x + 3 * job.order[target];
+    const double *b = job.x + 3 * job.order[place];
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* Particles of leaves on targets. `own`: targets are among them, and perhaps pairs that are too
  * close for places relative to the group. `bare`: eps is too small to keep pairs apart. */
 template <int OWN, int BARE, int TARGETS, int LANES>
@@ -79,7 +97,7 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
     struct pair_sum pairs[TARGETS];
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
-        const int k = min(g->first + lane % LANES + LANES * i, g->first + g->count - 1);
+        const int k = target_of<LANES>(g, lane, i);
         at_i[i] = OWN ? target_at(job, g, k, 1) : pair_i{b[i].x, b[i].y, b[i].z};
         pairs[i] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], 0.0f, 0.0f, 0.0f, b[i].phi};
     }
@@ -131,7 +149,9 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
                         if (OWN && number == self[i]) s2 = 1.0f, m = 0.0f;
                         if (!OWN) b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
-                            const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
+                            const bool apart =
+                                s2 > 0.0f || job.eps2_given > 0.0 ||
+                                !at_one_place(job, target_of<LANES>(g, lane, i), number);
                             *zero_distances += !apart && lane % LANES + LANES * i < g->count;
                             close |= apart;
                             s2 = 1.0f, m = 0.0f;
@@ -208,7 +228,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
     for (;;) {
         TREE_UNROLL
         for (int i = 0; i < TARGETS; i++) {
-            const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
+            const int k = target_of<LANES>(&g, lane, i);
             const struct pair_i at = target_at(job, &g, k, 0);
             b[i].x = at.x, b[i].y = at.y, b[i].z = at.z;
             b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
@@ -324,6 +344,17 @@ DEVICE_FN void add_joined(const struct tree_device_job &job, const double at[3],
     }
 }
 
+/* Whether double precision can sum a pair; if not, nor can the box, unless it is at one place. */
+DEVICE_FN bool fits_double(const struct tree_device_job &job, const double *at, int64_t j,
+                           double s2)
+{
+    if (s2 >= TREE_DEEPEST) return true;
+    const double *x = job.x + 3 * j;
+    if (s2 > 0.0 || job.eps2_given > 0.0 || x[0] != at[0] || x[1] != at[1] || x[2] != at[2])
+        job.status->unresolved = 1;
+    return false;
+}
+
 /* Targets with pairs too close for single precision: summed directly, in double, each by a CUDA
  * block; of other ranks' particles, what there is of them here. */
 KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
@@ -342,7 +373,7 @@ KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
             d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];
             s2 += d[c] * d[c];
         }
-        if (j == self || s2 == 0.0) continue;
+        if (j == self || !fits_double(job, x, j, s2)) continue;
         const double s = 1.0 / sqrt(s2), ms = tree_mass_in_box(&box, job.m[j]) * s;
         sum[3] += ms;
         for (int c = 0; c < 3; c++) sum[c] += ms * s * s * d[c];
