@@ -6,6 +6,7 @@ if not documented otherwise, that names the argument, the first bad entry and wh
 """
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -209,11 +210,14 @@ def integer(name: str, value: Untyped) -> int:
     """`value` as an int of 32 bits."""
     if quantities.is_quantity(value):
         value = quantities.number(name, value)
-    if not hasattr(value, "__index__") or _is_no_number(value):
-        raise ArgumentError(f"{name} = {value!r} is not an integer")
-    if abs(int(value)) > INT_MAX:
+    given: Untyped = None if _is_no_number(value) else value
+    try:
+        whole = operator.index(given)
+    except TypeError:
+        raise ArgumentError(f"{name} = {value!r} is not an integer") from None
+    if abs(whole) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
-    return int(value)
+    return whole
 
 
 def choice(name: str, value: object, known: Mapping[str, T]) -> T:

@@ -268,6 +268,7 @@ class Integration(Changes):
             As :meth:`evolve`.
         """
         with self._lock, self._ranks.agreement("step()"):
+            self._be_at(self._time)
             while self._call("advance", math.inf, None, most=1) == 0:
                 pass  # a long block
             self._be_at(self._blocks.latest())
@@ -395,6 +396,7 @@ class Integration(Changes):
             goal = min(target, events.due)
             with self._lock:
                 most = int(callback is not None)
+                self._be_at(self._time)  # whatever ends the next call: it may be Ctrl-C
                 moved = self._call("advance", goal, self._stopping, most=most)
                 if moved is None and goal == target and goal < events.due:
                     break

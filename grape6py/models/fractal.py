@@ -68,7 +68,7 @@ def fractal(
     velocity as their mean.
     """
     del units  # of taken
-    check_size(n, False)
+    n = check_size(n, False)
     if n < 2:
         raise ArgumentError("n = 1: a fractal needs two bodies, one has no energy")
     if not 1 <= validate.number("dimension", dimension) <= 3:

@@ -93,7 +93,7 @@ def king(
     King 1966, AJ 71, 64; Binney & Tremaine 2008, section 4.3.3c.
     """
     del units  # of taken
-    check_size(n, rescale)
+    n = check_size(n, rescale)
     profile = king_profile(w0)
     random = generator(seed)
     radius = interpolated(random.random(n), profile.inside, profile.radius)

@@ -87,7 +87,7 @@ def limepy(
     random numbers is left as it was.
     """
     del units  # of taken
-    check_size(n, rescale)
+    n = check_size(n, rescale)
     numbers, mean = _components(n, masses, mass_shares)
     settings: Attributes = {"G": 1, "M": 1, "rv": 1}
     if anisotropy_radius is not None:

@@ -48,7 +48,7 @@ def kroupa(n: int, seed: Seed = None, lowest: float = 0.08, highest: float = 150
     -----
     Kroupa 2001, MNRAS 322, 231, equation 2.
     """
-    check_size(n, False)
+    n = check_size(n, False)
     lowest, highest = _range(lowest, highest)
     if lowest < _KROUPA[0][0]:
         raise ArgumentError(
@@ -94,7 +94,7 @@ def salpeter(
     -----
     Salpeter 1955, ApJ 121, 161; his stars have 0.4 to 10 solar masses.
     """
-    check_size(n, False)
+    n = check_size(n, False)
     edges = _range(lowest, highest)
     slope = validate.number("slope", slope)
     return _power_laws(generator(seed, "masses").random(n), edges, [slope])
@@ -140,7 +140,7 @@ def maschberger(
     -----
     Maschberger 2013, MNRAS 429, 1725, section 3 and table 1.
     """
-    check_size(n, False)
+    n = check_size(n, False)
     ends = np.array(_range(lowest, highest))
     mu = validate.positive("mu", mu)
     for name, value in {"alpha": alpha, "beta": beta}.items():

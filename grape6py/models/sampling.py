@@ -78,12 +78,14 @@ def generator(seed: Seed, purpose: str = "") -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def check_size(n: int, rescale: bool) -> None:
-    """Raise ArgumentError if a sphere cannot have n bodies."""
-    if validate.integer("n", n) < 1:
+def check_size(n: int, rescale: bool) -> int:
+    """`n` as an int. Raises ArgumentError if a sphere cannot have n bodies."""
+    n = validate.integer("n", n)
+    if n < 1:
         raise ArgumentError(f"n = {n}: a model needs at least one body")
     if rescale and n < 2:
         raise ArgumentError("rescale needs at least two bodies, one has no energy")
+    return n
 
 
 def cube_root(x: Floats) -> Floats:
