@@ -330,12 +330,14 @@ static int has_particles(const struct tree_handle *p, const struct request *w)
     return p->n > 0;
 }
 
-static void no_forces(int ni, const struct tree_forces *out)
+enum { ZEROS = 0, NANS = 0xff }; /* bytes */
+
+static void fill(int ni, const struct tree_forces *out, int bytes)
 {
     const size_t n = (size_t)ni;
-    memset(out->acc, 0, n * sizeof *out->acc);
-    memset(out->pot, 0, n * sizeof *out->pot);
-    if (out->jerk) memset(out->jerk, 0, n * sizeof *out->jerk);
+    memset(out->acc, bytes, n * sizeof *out->acc);
+    memset(out->pot, bytes, n * sizeof *out->pot);
+    if (out->jerk) memset(out->jerk, bytes, n * sizeof *out->jerk);
 }
 
 static int sum(const struct tree_handle *p, const struct tree_setting *s, const struct request *w,
@@ -355,7 +357,7 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
         tree = joined;
     }
     if (!code && acts) code = tree_boxes_sum(&tree, s, &r.in, out, &counts, &err);
-    if (!code && !acts) no_forces(w->ni, out);
+    if (code || !acts) fill(w->ni, out, code ? NANS : ZEROS);
     if (code) {
         (void)session_registry_refuse(code, "%s", err.text);
     } else {
