@@ -11,24 +11,8 @@ M, XJ = stars(300)
 XI = stars(64, seed=2)[1]
 
 
-def test_clusters_do_not_know_of_each_other(boards):
-    """Any number is one."""
-    made = [boards(), *map(Board, (-1, -(2**31), 2**31 - 1))]
-    parts = [slice(60 * k, 60 * k + 60) for k in range(4)]
-    eps = [0.01, 0.1, 0.3, 0.7]
-    for board, part, e in zip(made, parts, eps, strict=True):
-        board.load(M[part], XJ[part])
-        board("set_eps_to_all", e)
-        board("set_xi", len(XI), XI)
-    for board in made:
-        assert board("run") == 0
-    for board, part, e in zip(made, parts, eps, strict=True):
-        assert_force(board.get(len(XI)), direct(XI, M[part], XJ[part], e))
-    for board in made[1:]:
-        assert board("close") == 0
-
-
-def test_plain_calls_are_of_cluster_0_and_their_softening_of_all():
+def test_plain_calls_are_of_cluster_0_their_softening_of_all_and_a_first_use_opens():
+    """Closed with the last that was opened."""
     capi.run_python("""
 from grape5 import *
 m, x = stars(50)
@@ -53,13 +37,8 @@ assert_force(late.calculate(x), direct(x, m, x, 0.2))
 value("g5_set_eps2_to_all", 0.09)
 for found in (other.calculate(x), late.calculate(x)):
     assert_force(found, direct(x, m, x, 0.3))
-""")  # fmt: skip
-
-
-def test_a_cluster_is_opened_by_its_first_use_and_closed_with_the_last_that_was_opened():
-    capi.run_python("""
-from grape5 import *
-m, x = stars(50)
+for k in (0, 3, 4): multi("g5_close", k)
+value("g5_close")
 closed = CONSTANTS["G6X_E_NOT_OPEN"]
 assert multi("g5_set_n", 7, 50) == closed
 value("g5_open")
@@ -113,20 +92,6 @@ def test_clusters_of_grape_6_with_the_same_number_are_others(new_session):
     assert_force(board.calculate(XI), direct(XI, M, XJ))
     assert board("close") == 0
     assert six.force(1, [[0, 0, 0]], index=[1]).pot[0] == pytest.approx(-3)
-
-
-def test_closing_forgets_all_but_the_softening_of_all_clusters():
-    board = Board(50)
-    board.load(M, XJ)
-    board("set_xi", len(XI), XI)
-    board("run")
-    board("close")
-    board = Board(50)
-    assert board("run") == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
-    assert board("set_n", 300) == 0
-    assert value("g5_set_eps_to_all", 0.1) == 0
-    assert_force(board.calculate(XI), direct(XI, M[:0], XJ[:0]))
-    board("close")
 
 
 def test_threads_may_each_have_a_cluster_or_share_one(boards):

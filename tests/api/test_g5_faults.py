@@ -1,11 +1,26 @@
 """GRAPE-5 calls that cannot be right: a code, a text, and NaN instead of forces."""
 
+import re
+
 import numpy as np
 import pytest
 
 import capi
 from capi import CONSTANTS
-from grape5 import EPS, assert_force, assert_nan, blank, direct, fortran, multi, stars, value
+from grape5 import (
+    CALLS,
+    EPS,
+    SIGNATURES,
+    assert_force,
+    assert_nan,
+    blank,
+    direct,
+    fortran,
+    multi,
+    multi_form,
+    stars,
+    value,
+)
 
 M, XJ = stars(100)
 XI = stars(20, seed=2)[1]
@@ -28,34 +43,27 @@ def loaded(board5):
 
 
 def test_before_open_and_after_close_calls_are_refused_and_forces_nan():
+    """But for probes and what all clusters share."""
     capi.run_python("""
 from grape5 import *
-x, m = np.zeros((3, 3)), np.ones(3)
+x, m, closed = np.zeros((3, 3)), np.ones(3), CONSTANTS["G6X_E_NOT_OPEN"]
 def refused():
-    closed = CONSTANTS["G6X_E_NOT_OPEN"]
-    calls = [("set_n", 3), ("set_xmj", 0, 3, x, m), ("set_jp", 0, 3, m, x), ("set_xj", 0, 3, x),
-             ("set_mj", 0, 3, m), ("set_eps", 3, m), ("set_xi", 3, x), ("set_xei", 3, x, m),
-             ("run",)]
-    for name, *args in calls:
-        assert value("g5_" + name, *args) == closed, name
-        assert fortran("g5_" + name, *args) == closed, name
-    for name, args in [("g5_get_force", (3,)), ("g5_calculate_force_on_x", (x,)),
-                       ("g5_calculate_force_on_xe", (x, m))]:
+    for name in CALLS:
+        args = [{"i": 3, "d": 0.5, "p": np.ones((3, 3))}[letter] for letter in SIGNATURES[name]]
+        if re.search("open|close|get_[nfpj]|range|to_all", name): continue
+        assert value(name, *args) == closed == fortran(name, *args), name
+    for name, args in [("get_force", (3,)), ("calculate_force_on_x", (x,)),
+                       ("calculate_force_on_xe", (x, m))]:
         a, p = blank(3)
-        order = (*args, a, p) if name == "g5_get_force" else (*args, a, p, 3)
-        assert_nan((value(name, *order), a, p), closed)
+        order = (*args, a, p) if name == "get_force" else (*args, a, p, 3)
+        assert_nan((value("g5_" + name, *order), a, p), closed)
     assert "call g5_open" in capi_text(0)[1]
-    for name in ["pipelines", "real_pipelines"]:
-        assert value("g5_get_number_of_" + name) > 0
-    assert value("g5_get_jmemsize") >= 1 << 20
-    assert value("g5_get_pcibus_freq") > 0
-    assert value("g5_set_range", -1.0, 1.0, 0.1) == 0
-    assert value("g5_set_eps_to_all", 0.1) == 0
+    for name in ["number_of_pipelines", "number_of_real_pipelines", "jmemsize", "pcibus_freq"]:
+        assert value("g5_get_" + name) > 0
+    assert value("g5_set_range", -1.0, 1.0, 0.1) == value("g5_set_eps_to_all", 0.1) == 0
     assert value("g5_close") == 0
 refused()
-assert value("g5_open") == 0
-assert value("g5_set_n", 3) == 0
-assert value("g5_close") == 0
+assert value("g5_open") == value("g5_set_n", 3) == value("g5_close") == 0
 refused()
 """, GRAPE6_LOG="none")  # fmt: skip
 
@@ -86,41 +94,7 @@ assert_force(force(), direct(x, m, x, 0.2))
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-def test_forces_without_a_run_or_of_more_rows_than_were_set_are_nan(loaded):
-    assert loaded("run") == ORDER
-    assert_nan(loaded.get(20), ORDER)
-    assert loaded("set_xi", 20, XI) == 0
-    assert_nan(loaded.get(20), ORDER)
-    assert loaded.error() == (ORDER, "g5_get_force without g5_run")
-    assert loaded("run") == 0
-    a, p = blank(22)
-    assert loaded("get_force", 22, a, p) == MISMATCH
-    assert np.isnan(a[:20]).all()
-    assert np.isnan(p[:20]).all()
-    assert (a[20:] == capi.UNTOUCHED).all()
-    assert_force(loaded.get(20), EXPECTED)
-    assert loaded("set_xi", 20, XI) == 0
-    assert_nan(loaded.get(20), ORDER)
-
-
 # ---- numbers -----------------------------------------------------------------
-
-
-def test_a_wrong_softening_is_refused_and_the_old_one_not_used(loaded):
-    """Nor is one whose square is none."""
-    for call, largest in ("set_eps_to_all", 1e200), ("set_eps", 1e200), ("set_eps2_to_all", np.inf):
-        for eps in (-0.1, np.nan, np.inf, -np.inf, largest):
-            args = (20, np.full(20, eps)) if call == "set_eps" else (eps,)
-            assert loaded(call, *args) == ARGUMENT
-            assert_nan(loaded.calculate(XI), ARGUMENT)
-            loaded("set_eps_to_all", EPS)
-            assert_force(loaded.calculate(XI), EXPECTED)
-    for wrong in (-0.1, np.nan, np.inf):  # of one i particle
-        found = blank(20)
-        code = loaded("calculate_force_on_xe", XI, np.r_[np.ones(19), wrong], *found, 20)
-        assert_nan((code, *found), ARGUMENT)
-        assert "particle 19" in loaded.error()[1]
-        assert_force(loaded.calculate(XI), EXPECTED)
 
 
 def test_what_is_counted_wrongly_is_refused(loaded):
@@ -145,40 +119,6 @@ def test_what_is_counted_wrongly_is_refused(loaded):
     assert_force(loaded.calculate(XI), EXPECTED)
 
 
-@pytest.mark.parametrize("half", ["x", "m"])
-def test_a_bad_j_particle_or_half_of_one_makes_nan_until_it_is_sent(loaded, half):
-    halves, good = {"x": XJ.copy(), "m": M.copy()}, {"x": XJ, "m": M}
-    halves[half][7] = np.nan if half == "x" else np.inf
-    assert loaded("set_xmj", 0, 100, *halves.values()) == J_NAN
-    assert "address 7" in loaded.error()[1]
-    assert_nan(loaded.calculate(XI), J_NAN)
-    loaded("set_n", 7)
-    assert_force(loaded.calculate(XI), direct(XI, M[:7], XJ[:7]))
-    loaded("set_n", 100)
-    other = "m" if half == "x" else "x"
-    assert loaded(f"set_{other}j", 0, 100, good[other]) == 0  # the half that was good
-    assert_nan(loaded.calculate(XI), J_NAN)
-    assert loaded(f"set_{half}j", 0, 100, good[half]) == 0
-    assert_force(loaded.calculate(XI), EXPECTED)
-    assert loaded(f"set_{half}j", 100, 5, good[half]) == 0
-    assert_force(loaded.calculate(XI), EXPECTED)
-    loaded("set_n", 105)
-    assert_nan(loaded.calculate(XI), J_NAN)
-    assert "address 100 " in loaded.error()[1]
-    assert "lacks" in loaded.error()[1]
-
-
-def test_a_bad_i_particle_spoils_its_own_row(loaded):
-    x, good = XI.copy(), np.arange(20) != 3
-    x[3, 2] = np.nan
-    loaded("set_xi", 20, x)
-    assert loaded("run") == I_NAN
-    assert loaded.error()[1].startswith("NaN or Inf in i particle 3 ")
-    for code, a, p in (loaded.get(20), loaded.calculate(x), loaded.in_pieces(x, 5)):
-        assert_force((code, a[good], p[good]), EXPECTED.of(good), code=I_NAN)
-        assert np.isnan([*a[3], p[3]]).all()
-
-
 def test_a_force_beyond_a_double_is_told(loaded):
     loaded("set_mj", 0, 1, np.array([1e305]))
     loaded("set_xj", 0, 1, XI)
@@ -193,43 +133,31 @@ def test_a_force_beyond_a_double_is_told(loaded):
 # ---- null pointers -----------------------------------------------------------
 
 
-def test_null_arrays_are_refused(loaded):
-    for name, *args in [("set_xmj", 0, 5, None, M), ("set_xmj", 0, 5, XJ, None),
-                        ("set_jp", 0, 5, None, XJ), ("set_jp", 0, 5, M, None),
-                        ("set_xj", 0, 5, None), ("set_mj", 0, 5, None), ("set_xi", 5, None),
-                        ("set_xei", 5, XI, None), ("set_xei", 5, None, M)]:  # fmt: skip
-        assert loaded(name, *args) == NULL, (name, args)
-    assert loaded("run") == ORDER
+def test_null_pointers_are_refused(loaded):
+    """By value each pointer, in Fortran's forms each argument; outputs that there are have NaN."""
+    for name in CALLS:
+        multi_name = name if "MC" in name else multi_form(name)
+        if name == "g5_open_special" or multi_name not in SIGNATURES:
+            continue
+        letters = SIGNATURES[multi_name]
+        for null, letter in enumerate(letters):
+            free = name in ("g5_set_range", "g5_set_eta") or (name, null) == ("g5_set_ip", 4)
+            args = [{"i": 5, "d": 0.1, "p": np.ones((5, 3))}[each] for each in letters]
+            args[0], args[null] = loaded.number, None
+            if free or re.match("g5_(run|close|get_[njp])", name):
+                continue
+            codes = {NULL, ORDER} if name == "g5_get_force" else {NULL}
+            loaded("set_eps_to_all", EPS), loaded("set_xmj0", 0, 100, XJ, M, M)
+            assert fortran(multi_name, *args) in codes, (name, null)
+            if letter == "p":
+                assert value(multi_name, *args) in codes, (name, null)
+            if "force" in name and null:
+                outputs = [k for k in range(1, len(letters)) if letters[k] == "p"]
+                outputs = outputs[-3:-1] if name.endswith("0") else outputs[-2:]
+                given = [args[k] for k in outputs if k != null]
+                assert letter == "i" or all(np.isnan(np.ravel(a)[:5]).all() for a in given)
+    loaded.load(M, XJ)
     assert_force(loaded.calculate(XI), EXPECTED)
-    a, p = blank(20)
-    assert loaded("get_force", 20, a, None) == loaded("get_force", 20, None, p) == NULL
-    assert_nan((0, a, p), 0)
-    for name, *given in [("x", XI, True, False), ("x", XI, False, True), ("x", None, True, True),
-                         ("xe", XI, None, True, True)]:  # fmt: skip
-        a, p = blank(20)
-        *inputs, with_a, with_p = given
-        outputs = a if with_a else None, p if with_p else None
-        assert loaded(f"calculate_force_on_{name}", *inputs, *outputs, 20) == NULL
-        assert np.isnan(a).all() == with_a
-        assert np.isnan(p).all() == with_p
-    assert loaded("set_eps", 5, None) == NULL
-    assert_nan(loaded.calculate(XI), ARGUMENT)
-
-
-def test_null_scalars_of_fortran_are_refused(loaded):
-    a, p = blank(3)
-    calls = [("set_n", None), ("set_xmj", None, 3, XJ, M), ("set_xmj", 0, None, XJ, M),
-             ("set_eps_to_all", None), ("set_eps2_to_all", None), ("set_eps", None, M),
-             ("set_xi", None, XI), ("set_xei", None, XI, M), ("get_force", None, a, p),
-             ("calculate_force_on_x", XI, a, p, None)]  # fmt: skip
-    for name, *args in calls:
-        assert fortran(f"g5_{name}", *args) == NULL, name
-        assert fortran(f"g5_{name}MC", loaded.number, *args) == NULL, name
-    assert_force(loaded.calculate(XI), EXPECTED)
-    found = blank(20)
-    code = fortran("g5_calculate_force_on_xMC", None, XI, *found, 20)
-    assert_nan((code, *found), NULL)
-    assert fortran("g5_openMC", None) == NULL
 
 
 def test_an_open_of_named_devices_takes_a_list(boards):

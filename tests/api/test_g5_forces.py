@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import capi
-from grape5 import EPS, assert_force, blank, direct, stars
+from grape5 import EPS, Board, assert_force, blank, direct, stars
 
-ANYWHERE = pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
+ANYWHERE = pytest.mark.backends("cpu cuda cuda-tree")
 ON_A_DEVICE_TOO = pytest.mark.backends("cpu cuda")
 M, XJ = stars(300)
 XI = stars(70, seed=2)[1]
@@ -18,24 +18,14 @@ def loaded(board5):
     return board5
 
 
-@ANYWHERE
-def test_forces_are_those_of_a_direct_sum(board5):
-    for n in (1, 2, 17, 300):
-        board5.load(M, XJ, n)
-        assert_force(board5.calculate(XI), direct(XI, M[:n], XJ[:n]))
-
-
-@pytest.mark.parametrize(("precision", "tolerance"), [("double", 1e-14), ("single", 1e-5)])
-def test_forces_in_other_precisions(precision, tolerance):
-    """In a process of its own: the mode of clusters to come is set where no cluster is open."""
-    capi.run_python(f"""
-from grape5 import *
-assert capi.call("g6x_set_int", 0, capi.CONSTANTS["G6X_PRECISION"], {capi.MODES[precision]}) == 0
-(m, x), xi = stars(300), stars(70, seed=2)[1]
-board = Board(0)
-board.load(m, x)
-assert_force(board.calculate(xi), direct(xi, m, x), {tolerance})
-""")
+def test_forces_in_other_precisions():
+    """The mode of clusters to come is set where no cluster is open."""
+    for number, tolerance in (capi.MODES["double"], 1e-14), (capi.MODES["single"], 1e-5), (0, 1e-6):
+        assert capi.call("g6x_set_int", 0, capi.CONSTANTS["G6X_PRECISION"], number) == 0
+        board = Board(77)
+        board.load(M, XJ)
+        assert_force(board.calculate(XI), direct(XI, M, XJ), tolerance)
+        assert board("close") == 0
 
 
 @pytest.mark.backends("cpu-tree cuda-tree")
@@ -44,9 +34,9 @@ def test_a_tree_counts_each_particle_itself_once():
     The tree opens only some of its cells."""
     capi.run_python("""
 from grape5 import *
-n = 3000
+n = 1200
 m, x = stars(n)
-rows = np.arange(0, n, 20)
+rows = np.arange(0, n, 10)
 board = Board(0)
 board.load(m, x)
 for eps in (0.1 / n, 0.0):
@@ -83,7 +73,7 @@ def test_a_particle_feels_itself_in_the_potential_only(loaded):
 @ON_A_DEVICE_TOO
 def test_pieces_of_many_i_particles_give_the_bits_of_the_whole(loaded):
     """So do fewer rows than were set, and one array for positions and forces."""
-    x = stars(5000, seed=3)[1]
+    x = stars(2500, seed=3)[1]
     _, a, p = whole = loaded.calculate(x)
     assert_force(whole, direct(x, M, XJ))
     for piece in (48, 1000):
@@ -104,95 +94,12 @@ def test_pieces_of_many_i_particles_give_the_bits_of_the_whole(loaded):
     assert (q == p).all()
 
 
-# ---- j particles -------------------------------------------------------------
-
-
-@ANYWHERE
-@pytest.mark.parametrize("order", ["xm", "mx"])
-def test_j_particles_may_be_written_in_parts_in_any_order_and_by_halves(board5, order):
-    board5.load(np.zeros(300), XJ)
-    for first, end in [(200, 300), (0, 50), (50, 200)]:
-        assert board5("set_xmj", first, end - first, XJ[first:end], M[first:end]) == 0
-    assert_force(board5.calculate(XI), direct(XI, M, XJ))
-    for half in order:
-        args = (0, 300, XJ + 1) if half == "x" else (0, 300, 3 * M)
-        assert board5(f"set_{half}j", *args) == 0
-    assert_force(board5.calculate(XI), direct(XI, 3 * M, XJ + 1))
-    moved = np.ascontiguousarray(XJ[100:200] + 0.5)
-    assert board5("set_xj", 100, 100, moved) == 0
-    assert board5("set_mj", 0, 150, 2 * M[:150]) == 0
-    x = np.concatenate([XJ[:100] + 1, moved, XJ[200:] + 1])
-    assert_force(board5.calculate(XI), direct(XI, np.r_[2 * M[:150], 3 * M[150:]], x))
-
-
-def test_n_goes_up_and_down_what_stands_above_is_kept_and_what_never_was_is_nothing(loaded):
-    for n in (10, 300, 299, 0, 120, 40000):
-        assert loaded("set_n", n) == 0
-        assert_force(loaded.calculate(XI), direct(XI, M[:n], XJ[:n]))
-    assert loaded("set_xmj", 39000, 100, XJ[:100], M[:100]) == 0
-    more = np.r_[M, M[:100]], np.r_[XJ, XJ[:100]]
-    assert_force(loaded.calculate(XI), direct(XI, *more))
-
-
-@ANYWHERE
-def test_runs_may_be_repeated_with_other_j_particles_and_keep_their_results(board5):
-    board5.load(M[:100], XJ[:100])
-    assert board5("set_xi", len(XI), XI) == 0
-    total = np.zeros((len(XI), 3)), np.zeros(len(XI))
-    for first in (0, 100, 200):
-        part = slice(first, first + 100)
-        board5("set_xmj", 0, 100, XJ[part], M[part])
-        board5("set_n", 100)
-        board5("set_eps_to_all", EPS)
-        assert board5("run") == 0
-        board5("set_xmj", 0, 100, XJ[part] + 1, M[part])  # this is for the next one
-        board5("set_n", 5)
-        board5("set_eps_to_all", 3.0)
-        for _ in range(2):
-            code, a, p = board5.get(len(XI))
-            assert code == 0
-            total[0][:] += a / 2
-            total[1][:] += p / 2
-    assert_force((0, *total), direct(XI, M, XJ))
-
-
-# ---- softening ---------------------------------------------------------------
-
-
-@ANYWHERE
-def test_softening_is_of_each_i_particle_until_one_for_all_and_may_come_with_them(loaded):
-    eps = np.linspace(0.0, 0.7, len(XI))
-    assert loaded("set_eps", len(XI), eps) == 0
-    for _ in range(2):
-        assert_force(loaded.calculate(XI), direct(XI, M, XJ, eps))
-    assert loaded("set_eps", 20, eps) == 0
-    both = np.where(np.arange(len(XI)) < 20, eps, EPS)
-    assert_force(loaded.calculate(XI), direct(XI, M, XJ, both))
-    assert loaded("set_eps2_to_all", 0.09) == 0
-    assert_force(loaded.calculate(XI), direct(XI, M, XJ, 0.3))
-    loaded("set_xi", len(XI), XI)
-    for each in (0.2, 0.0):  # between set_xi and run
-        loaded("set_eps_to_all", each)
-        loaded("run")
-        assert_force(loaded.get(len(XI)), direct(XI, M, XJ, each))
-    found = blank(len(XI))
-    assert loaded("calculate_force_on_xe", XI, eps**2, *found, len(XI)) == 0
-    assert_force((0, *found), direct(XI, M, XJ, eps))
-    assert loaded("set_xei", 20, XI, eps**2) == 0
-    loaded("set_eps_to_all", 0.3)  # of no effect on these
-    assert loaded("run") == 0
-    assert_force(loaded.get(20), direct(XI[:20], M, XJ, eps[:20]))
-    assert_force(loaded.calculate(XI), direct(XI, M, XJ, 0.3))
-
-
 # ---- switches ----------------------------------------------------------------
 
 SIGN, SOURCE = "GRAPE6_G5_POT_SIGN", "GRAPE6_G5_SOURCE"
 HARDWARE = {SIGN: "1", SOURCE: "first"}
 SWITCHES = {  # environment, sign of the potentials, whether arrays begin at the address
-    "as by default": (HARDWARE, 1, False),
-    "negative": ({SIGN: "-1"}, -1, False),
-    "by address": ({SOURCE: "address"}, 1, True),
+    "by hand": ({SIGN: "-1", SOURCE: "address"}, -1, True),
     "for fdps": ({"GRAPE6_CLIENT": "fdps"}, 1, False),
     "for phantom-grape": ({"GRAPE6_CLIENT": "phantom-grape"}, 1, True),
     "for sapporo2": ({"GRAPE6_CLIENT": "sapporo2"}, -1, True),
@@ -224,13 +131,3 @@ assert_force(board.in_pieces(x[:70], 48), expected)
 board("set_xi", 70, x[:70]); board("run")
 assert_force(board.get(9), expected.of(slice(9)))
 """, **env)  # fmt: skip
-
-
-@pytest.mark.parametrize("switch", ["GRAPE6_G5_POT_SIGN=0", "GRAPE6_G5_SOURCE=second"])
-def test_a_switch_that_is_not_understood_refuses_to_open(switch):
-    name, _, word = switch.partition("=")
-    done = capi.run_python("""
-from grape5 import *
-assert value("g5_open") == CONSTANTS["G6X_E_ARGUMENT"]
-""", **{name: word})  # fmt: skip
-    assert switch in done.stderr

@@ -1,6 +1,8 @@
 """The kernel of GRAPE-5's forces on the CPU: its accuracy on every instruction set, and what its
 bits may not depend on."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -49,56 +51,31 @@ def errors(forces):
 
 OFFSET = np.array([1e6, -3e5, 2e4])
 CASES = {
-    "softened": (M, X, X[:500], 0.01),
-    "not_softened": (M, X, X[:500], 0.0),
-    "between": (M, X, X[:500] + 1e-3, 0.0),
-    "far_off": (M, X + OFFSET, X[:500] + OFFSET, 0.01),
-    "cgs": (2e33 * M, 3e18 * X, 3e18 * X[:500], 3e16),
-    "tiny_units": (1e-40 * M, 1e-30 * X, 1e-30 * X[:500], 1e-32),
+    "softened": (M, X, X[:150], 0.01),
+    "not_softened": (M, X, X[:150], 0.0),
+    "between": (M, X, X[:150] + 1e-3, 0.0),
+    "far_off": (M, X + OFFSET, X[:150] + OFFSET, 0.01),
+    "cgs": (2e33 * M, 3e18 * X, 3e18 * X[:150], 3e16),
+    "tiny_units": (1e-40 * M, 1e-30 * X, 1e-30 * X[:150], 1e-32),
     "short_list": (M[:37], X[:37], X[:9], 0.05),
-    "an_escaper": (M, np.r_[X[:-1], [[1e7, 0, 0]]], X[:500], 0.01),
+    "an_escaper": (M, np.r_[X[:-1], [[1e7, 0, 0]]], X[:150], 0.01),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_errors_of_the_forces_are_below_1e_6(errors, case):
-    middle, largest = errors(*CASES[case])
-    assert middle < 3e-7
-    assert largest < 5e-6
+def test_errors_of_the_forces_are_below_1e_6(errors):
+    for name, case in CASES.items():
+        middle, largest = errors(*case)
+        assert middle < 3e-7, name
+        assert largest < 5e-6, name
 
 
 def test_close_pairs_are_as_accurate_as_any(forces):
     """Binaries of all separations down to a few bits of their coordinates."""
     rng = np.random.default_rng(7)
     for eps in (0.0, 1e-9, 1e-7, 1e-5):
-        for k in range(4, 48, 3):
+        for k in range(4, 48, 8):
             near = X[:40] + np.ldexp(rng.standard_normal((40, 3)), -k)
             assert_force(forces(M, X, near, eps), direct(near, M, X, eps))
-
-
-def test_particles_at_one_place_add_to_the_potential_alone_or_nothing(forces):
-    same = np.tile(X[:1], (3000, 1))
-    for eps in (0.5, 1e-8):
-        code, a, p = forces(M, same, same[:20], eps)
-        assert code == 0
-        assert not a.any()
-        assert (np.abs(p - 1 / eps) < 1e-6 / eps).all()
-    assert_force(forces(M, same, same[:20], 0.0), direct(same[:20], M, same, 0.0))  # zero
-
-
-def test_massless_particles_and_empty_places_add_nothing(forces, errors, boards):
-    light = M * (np.arange(3000) % 3 == 0)
-    assert errors(light, X, X[:100], 0.01)[1] < 1e-6
-    assert errors(light, X, X[:100], 0.0)[1] < 1e-6
-    assert not np.any(forces(0 * M, X, X[:100], 0.0)[1])
-    board = boards()
-    for first in range(0, 3000, 300):
-        part = slice(first, first + 300)
-        assert board("set_xmj", 2 * first, 300, X[part], M[part]) == 0
-    board("set_eps_to_all", 0.01)
-    for n, there in ((6000, 3000), (650, 350)):
-        board("set_n", n)
-        assert_force(board.calculate(X[:100]), direct(X[:100], M[:there], X[:there], 0.01))
 
 
 def test_masses_of_all_sizes_and_signs(forces):
@@ -113,18 +90,17 @@ def bits(found, rows=slice(None)):
     return found[1][rows].tobytes() + found[2][rows].tobytes()
 
 
-@pytest.mark.parametrize("eps", [0.01, 0.0])
-def test_bits_do_not_depend_on_company_order_history_or_threads(boards, eps):
+def test_bits_do_not_depend_on_company_order_history_or_threads(boards):
     rng, results = np.random.default_rng(7), set()
     order = rng.permutation(700)
-    for threads in (1, 2, 3, 16):
+    for threads in (1, 3):
         assert capi.call("g6x_set_int", 0, capi.CONSTANTS["G6X_THREADS"], threads) == 0
         board = boards()
-        for k in rng.permutation(3000):
-            board("set_xmj", int(k), 1, X[k : k + 1].copy(), M[k : k + 1].copy())
-        board("set_n", 3000), board("set_eps_to_all", eps)
+        for k in 300 * rng.permutation(10):
+            board("set_xmj", int(k), 300, X[k : k + 300].copy(), M[k : k + 300].copy())
+        board("set_n", 3000), board("set_eps_to_all", 0.0)
         whole = board.calculate(X[:700])
-        for piece in (1, 5, 64, 333):
+        for piece in (1, 64, 333):
             assert bits(board.in_pieces(X[:700], piece)) == bits(whole)
         assert bits(board.calculate(X[order])) == bits(whole, order)
         board("set_n", 100), board.calculate(X[:3]), board("set_n", 3000)
@@ -142,18 +118,17 @@ def test_a_pair_nearer_than_its_softening(forces):
     """Its force is small beside others', but all there is if there are none."""
     one = np.array([[0.6, 0.6, 0.6]])
     for eps in (2.0**-12, 2.0**-8, 2.0**-6, 0.1, 1.0, 20.0, 1e3):
-        for k in range(46):
+        for k in range(0, 46, 3):
             there = one + np.array([[1.0, -0.3, 0.2]]) * 2.0**-k / 3
             found = forces(np.ones(1), one, there, eps)
             assert_force(found, direct(there, np.ones(1), one, eps))
 
 
-@pytest.mark.parametrize("steps", [1.0005, 2.001, 4.002])
-def test_a_pair_whose_places_are_rounded_as_far_as_can_be(forces, steps):
+def test_a_pair_whose_places_are_rounded_as_far_as_can_be(forces):
     step = 2.0**-27
     q = np.round(np.full((1, 3), 0.6) / step) * step
-    far = np.round(2.0**-6 * steps / 3**0.5 / step) * step
-    for sign in (0.499 * step, -0.499 * step):
+    for steps, sign in itertools.product((1.0005, 2.001, 4.002), (0.499 * step, -0.499 * step)):
+        far = np.round(2.0**-6 * steps / 3**0.5 / step) * step
         there = q + far - sign
         found = forces(np.ones(1), q + sign, there, 0.0)
         assert_force(found, direct(there, np.ones(1), q + sign, 0.0))

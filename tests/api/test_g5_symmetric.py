@@ -74,6 +74,17 @@ def test_units_far_from_one_are_those_of_a_direct_sum(loaded):
         assert ok.all() or mass - 2 * length > 990
 
 
+def test_bits_do_not_depend_on_threads(boards):
+    found = set()
+    for threads in (7, 1, 0):
+        assert capi.call("g6x_set_int", 0, CONSTANTS["G6X_THREADS"], threads) == 0
+        board = boards()
+        board("set_xmj0", 0, N, XJ, M, EJ), board("set_n", N)
+        _, a, p = calculate(board)
+        found.add(a.tobytes() + p.tobytes())
+    assert len(found) == 1
+
+
 def test_few_particles_those_at_one_place_and_addresses_never_written(loaded):
     """Without softening a pair at one place adds nothing."""
     ej, ei = np.where(np.arange(N) < 10, 0, EJ), np.where(np.arange(NI) < 10, 0, EI)
@@ -86,33 +97,13 @@ def test_few_particles_those_at_one_place_and_addresses_never_written(loaded):
             assert_force(found, expected(M[:n], XJ[:n], XI[:ni], ej[:n], ei[:ni]), 1e-13)
 
 
-def test_bits_do_not_depend_on_threads():
-    script = """
-from grape5 import *
-m, x = stars(300)
-value("g5_open")
-value("g5_set_xmj0", 0, 300, x, m, m); value("g5_set_n", 300)
-a, p = blank(300)
-assert value("g5_calculate_force_on_x0", x, a, p, 300, m) == 0
-print(a.tobytes().hex(), p.tobytes().hex())
-"""
-    assert len({capi.run_python(script, GRAPE6_THREADS=n).stdout for n in ("1", "7")}) == 1
-
-
-BAD = {
-    "mass": ("G6X_E_J_NAN", lambda x, m, e: m.__setitem__(33, np.nan)),
-    "position": ("G6X_E_J_NAN", lambda x, m, e: x.__setitem__((33, 1), np.inf)),
-    "no softening": ("G6X_E_J_NAN", lambda x, m, e: e.__setitem__(33, np.nan)),
-    "negative softening": ("G6X_E_ARGUMENT", lambda x, m, e: e.__setitem__(33, -0.1)),
-}
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_a_bad_j_particle_is_refused_until_it_is_sent_again(loaded, what):
-    code, spoil = BAD[what]
-    x, m, e = XJ.copy(), M.copy(), EJ.copy()
-    spoil(x, m, e)
-    assert loaded("set_xmj0", 0, N, x, m, e) == CONSTANTS[code]
+@pytest.mark.parametrize(("array", "bad", "code"), [
+    (0, np.inf, "J_NAN"), (1, np.nan, "J_NAN"), (2, np.nan, "J_NAN"), (2, -0.1, "ARGUMENT"),
+])  # fmt: skip
+def test_a_bad_j_particle_is_refused_until_it_is_sent_again(loaded, array, bad, code):
+    x, m, e = wrong = XJ.copy(), M.copy(), EJ.copy()
+    wrong[array][33] = bad
+    assert loaded("set_xmj0", 0, N, x, m, e) == CONSTANTS[f"G6X_E_{code}"]
     assert "address 33" in loaded.error()[1]
     assert_nan(calculate(loaded), CONSTANTS["G6X_E_J_NAN"])
     loaded("set_n", 33)
@@ -149,16 +140,6 @@ def test_order_and_arguments(board5):
 
 
 # ---- other calls of GRAPE-5's libraries -----------------------------------------
-
-
-def test_lengths_of_set_ip_are_checked(board5):
-    board5.load(M, XJ)
-    for eps in (-0.1, np.nan, np.inf):
-        assert board5("set_ip", NI, XI, np.full(NI, eps), None) == 0
-        assert board5("run") == CONSTANTS["G6X_E_ARGUMENT"]
-    assert board5("set_ip", NI, XI, np.sqrt(EI), None) == 0  # no radii
-    assert board5("run") == 0
-    assert_force(board5.get(NI), direct(XI, M, XJ, np.sqrt(EI)))
 
 
 def test_eta_is_refused_or_has_a_line_once(board5):
