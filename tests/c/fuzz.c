@@ -152,6 +152,8 @@ static void make_call(void)
     say("\n%d: ", calls);
     last_was_first = call == try_first;
     call();
+    while (listing > 0 && !chance(20)) try_write();
+    listing = 0;
 }
 
 static void run_sequence(void)

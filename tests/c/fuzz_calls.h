@@ -33,6 +33,7 @@ void try_texts(void), try_options(void), try_scale(void);
 void try_first(void), try_last(void), try_lists(void), try_pipes(void), try_partial(void);
 void try_block(void), try_tree(void), try_walks(void);
 
+extern int listing;
 void close_trees(void);  /* a sequence ends */
 void forget_first(void); /* a sequence begins */
 int id_of_first(void);   /* the cluster of the latest first half */

@@ -52,13 +52,22 @@ static void say_body(const struct body *b)
     for (int k = 0; k < 5; k++) say(" (%a %a %a)", all[k][0], all[k][1], all[k][2]);
 }
 
+int listing; /* as many writes are to come of a list of particles at rest */
+
 void try_write(void)
 {
+    static int next, at, its_form, only; /* of that list: address, cluster, form and call */
     int64_t id = begin_call();
     struct body b;
     codes refusal;
-    const int at_rest = chance(4), many = at_rest && chance(4);
+    const int goes_on = listing > 0, at_rest = goes_on || chance(4);
+    const int many = at_rest && !goes_on && chance(4);
+    const int starts = at_rest && !many && id != ID_ALL && id != ID_NULL && chance(3);
+    if (starts) only = chance(2);
+    const int mxonly = at_rest && !many && (only || !(goes_on || starts));
     int code, clusters = below(4) - 1;
+    if (starts) listing = below(20), next = chance(4) ? below(9) : 0, at = a.id, its_form = form;
+    if (goes_on) id = a.id = at, form = its_form, lacking = 0, listing--;
     if (many) form = 1 + below(2);
     if (many && a.id == 2147483647) a.id = 0;
     if (many) id = own_id();
@@ -67,6 +76,8 @@ void try_write(void)
         b.t = 0;
         memset(b.k18, 0, sizeof b.k18), memset(b.j6, 0, sizeof b.j6);
         memset(b.a2, 0, sizeof b.a2), memset(b.v, 0, sizeof b.v);
+        if (goes_on || starts) b.address = next++;
+        if (goes_on && !only && chance(15)) b.v[1] = chance(2) ? -0.0 : 0.5; /* which ends it */
     }
     a.address = b.address, a.index = b.index, a.tj = b.t, a.mass = b.mass;
     a.dtj = wild && chance(2) ? NAN : 0.125;
@@ -82,7 +93,7 @@ void try_write(void)
                                                          P(4, a.index), P(5, a.mass), x)
                    : g6_set_j_particle_multisend_mxfast__(P(1, a.id), P(2, a.n), P(3, a.address),
                                                           P(4, a.index), P(5, a.mass), x);
-    } else if (at_rest) {
+    } else if (mxonly) {
         code = id == ID_ALL ? CALL(g6_set_j_particle_mxonly_all, (a.address, a.index, a.mass, x),
                                    (P(2, a.address), P(3, a.index), P(4, a.mass), x))
                             : CALL(g6_set_j_particle_mxonly, (a.id, a.address, a.index, a.mass, x),
@@ -100,11 +111,11 @@ void try_write(void)
     }
     say(" cluster %lld, %d clusters", (long long)id, clusters);
     say_body(&b);
-    if (lacks(many ? 5 : at_rest ? 4 : 5) || (many && form && lacking == 1)) {
+    if (lacks(mxonly ? 4 : 5) || (many && form && lacking == 1)) {
         lacked(code);
         return;
     }
-    const int null = !x || (!at_rest && !a2);
+    const int null = !x || (!many && !mxonly && !a2);
     codes all = clusters < 0 && many ? CODE(0) | CODE(G6X_E_ARGUMENT) : CODE(0);
     struct cluster *c = NULL;
     for (int k = 0; k < (many ? clusters : 1); k++) { /* a fault in one keeps none from its own */
