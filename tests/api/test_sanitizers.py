@@ -15,12 +15,8 @@ def test_the_whole_api_under_address_and_undefined_sanitizers(variants):
     )
 
 
-def test_row35_eight_threads_on_four_sessions_under_the_thread_sanitizer(variants):
+def test_row35_eight_threads_on_four_sessions_and_trees_under_the_thread_sanitizer(variants):
     clean([variants["thread"].program("crowd")], TSAN_OPTIONS="halt_on_error=1")
-
-
-def test_row35_eight_threads_on_one_tree_and_on_their_own_under_the_thread_sanitizer(variants):
-    clean([variants["thread"].program("tree_crowd")], TSAN_OPTIONS="halt_on_error=1")
 
 
 def test_the_whole_api_under_valgrind():

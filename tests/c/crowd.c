@@ -1,11 +1,12 @@
-/* Eight threads on four sessions, opening, writing, summing and closing at once; run under a
- * thread sanitizer. Two threads share a session; codes may then be those of a call out of
- * order, but a session's results by a thread that has it alone are the same bits each time. */
+/* Eight threads on four sessions, then on one tree and on their own, opening, writing, summing and
+ * closing at once; run under a thread sanitizer. Two threads share a session; codes may then be
+ * those of a call out of order, but a session's results by a thread that has it alone are the same
+ * bits each time. So are those of who has a tree, until somebody has closed it. */
 #include "board.h"
 
 #include <pthread.h>
 
-enum { THREADS = 8, SESSIONS = 4, ROUNDS = 6 };
+enum { THREADS = 8, SESSIONS = 4, ROUNDS = 6, BODIES = 300, K = 3 };
 
 static pthread_barrier_t gate;
 static pthread_mutex_t alone[SESSIONS];
@@ -85,9 +86,69 @@ static void *work(void *argument)
     return NULL;
 }
 
-int main(void)
+/* ---- trees ---- */
+
+static double (*x)[3], (*v)[3], *mass, h2[BODIES];
+static long long start[BODIES + 1];
+static struct results {
+    double acc[BODIES][3], jerk[BODIES][3], pot[BODIES], r2[BODIES][K];
+    int number[BODIES][K], count[BODIES], found[BODIES][K];
+} right;
+static int shared, passing; /* passing: closed while it is used */
+
+static int opened(void)
+{
+    return g6x_tree_open(BODIES, (const double (*)[3])x, (const double (*)[3])v, mass);
+}
+
+/* 0, or the code of a call that found no tree. */
+static int use(int tree, struct results *r)
+{
+    const int code = g6x_tree_forces(tree, BODIES, NULL, NULL, NULL, 1e-4, G6X_TREE_FMM, 4, 0.6,
+                                     NULL, 0.0, r->acc, r->jerk, r->pot);
+    const int within = g6x_tree_within(tree, BODIES, NULL, NULL, h2, start, r->count, r->found[0]);
+    const int nearest = g6x_tree_nearest(tree, BODIES, NULL, NULL, K, r->number[0], r->r2[0]);
+    return code ? code : within < 0 ? within : nearest;
+}
+
+static int is_wrong(int tree, struct results *r)
+{
+    memset(r, 0, sizeof *r);
+    return use(tree, r) != 0 || memcmp(r, &right, sizeof *r) != 0;
+}
+
+static void *work_on_trees(void *argument)
+{
+    const int k = (int)(intptr_t)argument;
+    struct results *r = malloc(sizeof *r);
+    char text[100];
+    pthread_barrier_wait(&gate);
+    for (int round = 0; round < ROUNDS; round++) {
+        const int own = opened();
+        bad[k] += own <= 0 || g6x_tree_set_int(own, G6X_THREADS, 1 + k % 3) != 0;
+        bad[k] += g6x_tree_set_int(shared, G6X_THREADS, 1 + (k + round) % 3) != 0;
+        bad[k] += g6x_tree_set_int(shared, G6X_ISA, G6X_ISA_BASE) != 0;
+        bad[k] += is_wrong(shared, r) + is_wrong(own, r);
+        bad[k] += g6x_tree_close(own) != 0 || use(own, r) != G6X_E_NOT_OPEN;
+        (void)g6x_last_error(-7, text, sizeof text);
+        (void)g6x_last_warning(-7, text, sizeof text);
+        if (round == k) bad[k] += g6x_tree_close(passing) != 0;
+        const int code = use(passing, r);
+        bad[k] += code != 0 && code != G6X_E_NOT_OPEN;
+    }
+    free(r);
+    return NULL;
+}
+
+static void in_threads(void *(*of_each)(void *))
 {
     pthread_t thread[THREADS];
+    for (intptr_t k = 0; k < THREADS; k++) pthread_create(&thread[k], NULL, of_each, (void *)k);
+    for (int k = 0; k < THREADS; k++) pthread_join(thread[k], NULL);
+}
+
+int main(void)
+{
     Board *b = board_new();
     int total = g6_open(1) != 0;
     for (int mode = 0; mode < 3; mode++) {
@@ -96,11 +157,16 @@ int main(void)
     }
     pthread_barrier_init(&gate, NULL, THREADS);
     for (int s = 0; s < SESSIONS; s++) pthread_mutex_init(&alone[s], NULL);
-    for (intptr_t k = 0; k < THREADS; k++) pthread_create(&thread[k], NULL, work, (void *)k);
-    for (int k = 0; k < THREADS; k++) {
-        pthread_join(thread[k], NULL);
-        total += bad[k];
-    }
+    in_threads(work);
+    for (int id = 1; id < 10 + SESSIONS; id++) total += g6_close(id) != 0;
+    x = b->x, v = b->v, mass = b->mass;
+    for (int i = 0; i < BODIES; i++) h2[i] = 0.01, start[i + 1] = K * (i + 1LL);
+    shared = opened(), passing = opened();
+    total += g6x_tree_set_int(shared, G6X_ISA, G6X_ISA_BASE);
+    total += g6x_set_int(-7, G6X_ISA, G6X_ISA_BASE); /* of trees to come */
+    total += use(shared, &right);
+    in_threads(work_on_trees);
+    for (int k = 0; k < THREADS; k++) total += bad[k];
     free(b);
-    return total != 0;
+    return total || g6x_tree_close(shared) != 0;
 }

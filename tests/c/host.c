@@ -4,6 +4,7 @@
  * 64 kB (row 37). Calls of all kinds, faults among them, give the bits that they give elsewhere,
  * and leave that state as it is. */
 #define _GNU_SOURCE
+#define BOARD_N 1100
 #include "board.h"
 #include "g5lib.h"
 
@@ -54,6 +55,9 @@ static void forces(int id, uint64_t *hash)
         add_to(hash, &bits, sizeof bits);
     }
     EXPECT(board_everything(b, id, 1), 0);
+    EXPECT(board_walks(b, id) | board_flight(b, id, 1), 0);
+    b->x[5][1] = b->x[7][0] = INFINITY;
+    EXPECT(board_walks(b, id), G6X_E_J_NAN);
     EXPECT(g6_open_all() | g6_close_all(), 0);
     EXPECT(g6_close(id), 0);
     free(b);
@@ -165,10 +169,10 @@ int main(int argc, char **argv)
     board = board_new();
     const uint64_t right = work(1);
     if (how == 's') bad += on_a_small_stack() != right;
-    for (int m = 0; how == 'r' && m < 8; m++) {
+    for (int m = 0; how == 'r' && m < 4; m++) {
         volatile double tiny = 2.2250738585072014e-308;
-        fesetround(ROUNDING[m % 4]);
-        if (m >= 4) FLUSH_TO_ZERO();
+        fesetround(ROUNDING[m]);
+        if (m % 2) FLUSH_TO_ZERO();
         bad += work(m) != right;
         fesetenv(FE_DFL_ENV);
         bad += tiny / 4 == 0;

@@ -76,16 +76,6 @@ static void two_threads(int id)
     look(id);
 }
 
-/* A thread each, and a session each. */
-static void *alone(void *id)
-{
-    for (int round = 1; round <= ROUNDS / 4; round++) {
-        for (int a = 0; a < N; a++) write_one(*(int *)id, a, round);
-        look(*(int *)id);
-    }
-    return NULL;
-}
-
 static double force(int id)
 {
     static double x[1][3] = {{-1, 0, 0}}, v[1][3], acc[1][3], jerk[1][3], pot[1], h2[1];
@@ -135,11 +125,8 @@ static void forks(int id, int by_another)
 int main(void)
 {
     int id[3] = {0, 1, 2};
-    pthread_t thread[2];
     for (int k = 0; k < 3; k++) check(g6_open(id[k]) == 0, "open");
     two_threads(id[0]);
-    for (int k = 0; k < 2; k++) pthread_create(&thread[k], NULL, alone, &id[1 + k]);
-    for (int k = 0; k < 2; k++) pthread_join(thread[k], NULL);
     forks(id[1], 0);
     forks(id[2], 1);
     return bad;

@@ -1,6 +1,7 @@
-/* usage: mpi_faults FAULT: sums over the ranks of MPI, of which the last one does something wrong;
- * then the same without. Each rank prints two lines: the codes of g6x_mpi_share, firsthalf,
- * g6x_mpi_sum and g6x_from_partial, and the potentials of two i particles. */
+/* usage: mpi_faults FAULT...: sums over the ranks of MPI, of which the last one does something
+ * wrong; then the same without. Each rank prints two lines for each: fault, whether it is over,
+ * rank, the codes of g6x_mpi_share, firsthalf, g6x_mpi_sum and g6x_from_partial, and the potentials
+ * of two i particles. */
 #include <g6x_mpi.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@ static void put(int nj, int first)
     }
 }
 
-static void sum(const char *fault, int rank, int ranks)
+static void sum(const char *name, int over, int rank, int ranks)
 {
+    const char *const fault = over ? "" : name;
     const int wrong = rank == ranks - 1;
     const int shorter = is(fault, "short") && rank == 0; /* not the last one */
     double x[NI][3] = {{1.5, 2.25, 3.125}, {-20.5, 1.25, 0.125}}, v[NI][3] = {{0}};
@@ -48,7 +50,8 @@ static void sum(const char *fault, int rank, int ranks)
     long long *given = wrong && is(fault, "null") ? NULL : words[0];
     const int total = g6x_mpi_sum(ni, given, MPI_COMM_WORLD);
     const int from = g6x_from_partial(ni, given, acc, jerk, pot);
-    printf("%d %d %d %d %d %.9e %.9e\n", rank, share, first, total, from, pot[0], pot[1]);
+    printf("%s %d %d %d %d %d %d %.9e %.9e\n", name, over, rank, share, first, total, from, pot[0],
+           pot[1]);
     fflush(stdout);
     g6_close(ID);
 }
@@ -59,10 +62,11 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    sum(argc > 1 ? argv[1] : "", rank, ranks);
-    MPI_Barrier(MPI_COMM_WORLD);
-    g6x_clear_error(ID);
-    sum("", rank, ranks);
+    for (int k = 2; k < 2 * argc; k++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        g6x_clear_error(ID);
+        sum(argv[k / 2], k % 2, rank, ranks);
+    }
     MPI_Finalize();
     return 0;
 }

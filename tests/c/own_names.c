@@ -7,56 +7,37 @@
 #include <math.h>
 
 typedef double (*vectors)[3];
-int g6_open_(int *id), g6_close_(int *id), g6_set_ti_(int *id, double *ti);
-int g6_set_j_particle_(int *id, int *address, int *index, double *tj, double *dtj, double *mass,
-                       double *k18, double *j6, double *a2, double *v, double *x);
-
 #ifdef REVERSE
-int g6_open_(int *id) { return g6_open(*id); }
-int g6_close_(int *id) { return g6_close(*id); }
-int g6_set_ti_(int *id, double *ti) { return g6_set_ti(*id, *ti); }
-int g6_set_j_particle_(int *id, int *address, int *index, double *tj, double *dtj, double *mass,
-                       double *k18, double *j6, double *a2, double *v, double *x)
-{
-    return g6_set_j_particle(*id, *address, *index, *tj, *dtj, *mass, k18, j6, a2, v, x);
-}
+#define HOST(name, by_value, values, by_pointer, pointers)                                         \
+    int name##_ by_pointer { return name pointers; }
 #else
-int g6calc_firsthalf_(int *id, int *nj, int *ni, int *index, vectors x, vectors v, vectors aold,
-                      vectors j6old, double *phiold, double *eps2, double *h2);
-int g6calc_lasthalf_(int *id, int *nj, int *ni, int *index, vectors x, vectors v, double *eps2,
-                     double *h2, vectors acc, vectors jerk, double *pot);
-int g5_open_(void), g5_close_(void), g5_set_xmj_(int *adr, int *nj, vectors x, double *m);
-int g5_set_n_(int *n), g5_set_eps_to_all_(double *eps);
-int g5_calculate_force_on_x_(vectors x, vectors a, double *p, int *ni);
-
-int g6_open(int id) { return g6_open_(&id); }
-int g6_close(int id) { return g6_close_(&id); }
-int g6_set_ti(int id, double ti) { return g6_set_ti_(&id, &ti); }
-int g6_set_j_particle(int id, int address, int index, double tj, double dtj, double mass,
-                      double k18[3], double j6[3], double a2[3], double v[3], double x[3])
-{
-    return g6_set_j_particle_(&id, &address, &index, &tj, &dtj, &mass, k18, j6, a2, v, x);
-}
-int g6calc_firsthalf(int id, int nj, int ni, int index[], vectors x, vectors v, vectors aold,
-                     vectors j6old, double phiold[], double eps2, double h2[])
-{
-    return g6calc_firsthalf_(&id, &nj, &ni, index, x, v, aold, j6old, phiold, &eps2, h2);
-}
-int g6calc_lasthalf(int id, int nj, int ni, int index[], vectors x, vectors v, double eps2,
-                    double h2[], vectors acc, vectors jerk, double pot[])
-{
-    return g6calc_lasthalf_(&id, &nj, &ni, index, x, v, &eps2, h2, acc, jerk, pot);
-}
-int g5_open(void) { return g5_open_(); }
-int g5_close(void) { return g5_close_(); }
-int g5_set_n(int n) { return g5_set_n_(&n); }
-int g5_set_xmj(int adr, int nj, vectors x, double *m) { return g5_set_xmj_(&adr, &nj, x, m); }
-int g5_set_eps_to_all(double eps) { return g5_set_eps_to_all_(&eps); }
-int g5_calculate_force_on_x(vectors x, vectors a, double *p, int ni)
-{
-    return g5_calculate_force_on_x_(x, a, p, &ni);
-}
+#define HOST(name, by_value, values, by_pointer, pointers)                                         \
+    int name##_ by_pointer;                                                                        \
+    int name by_value { return name##_ values; }
 #endif
+int g6_open_(int *), g6_close_(int *), g6_set_ti_(int *, double *), g5_open_(void), g5_close_(void);
+
+HOST(g6_open, (int id), (&id), (int *id), (*id))
+HOST(g6_close, (int id), (&id), (int *id), (*id))
+HOST(g6_set_ti, (int id, double ti), (&id, &ti), (int *id, double *ti), (*id, *ti))
+HOST(g6_set_j_particle,
+     (int id, int a, int index, double tj, double dtj, double m, double k18[3], double j6[3],
+      double a2[3], double v[3], double x[3]),
+     (&id, &a, &index, &tj, &dtj, &m, k18, j6, a2, v, x),
+     (int *id, int *a, int *index, double *tj, double *dtj, double *m, double *k18, double *j6,
+      double *a2, double *v, double *x),
+     (*id, *a, *index, *tj, *dtj, *m, k18, j6, a2, v, x))
+HOST(g6calc_lasthalf,
+     (int id, int nj, int ni, int index[], vectors x, vectors v, double eps2, double h2[],
+      vectors acc, vectors jerk, double pot[]),
+     (&id, &nj, &ni, index, x, v, &eps2, h2, acc, jerk, pot),
+     (int *id, int *nj, int *ni, int *index, vectors x, vectors v, double *eps2, double *h2,
+      vectors acc, vectors jerk, double *pot),
+     (*id, *nj, *ni, index, x, v, *eps2, h2, acc, jerk, pot))
+HOST(g5_open, (void), (), (void), ())
+HOST(g5_close, (void), (), (void), ())
+HOST(g5_calculate_force_on_x, (vectors x, vectors a, double *p, int ni), (x, a, p, &ni),
+     (vectors x, vectors a, double *p, int *ni), (x, a, p, *ni))
 
 int main(void)
 {
