@@ -11,11 +11,11 @@ import pytest
 import capi
 from particles import cloud
 
-N = 3000
+N = 2100
 SOURCE = cloud(N, seed=61, moving=True)
 TIME = 0.375
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
-ROWS = np.r_[0:70, 1000:1100, 2900:3000]
+ROWS = np.r_[0:70, 1000:1060, 2070:2100]
 
 pytestmark = pytest.mark.backends("cpu gpu")
 
@@ -53,8 +53,7 @@ def reference(make):
 def test_how_forces_are_asked_for_does_not_matter(make, reference):
     """Blocks, threads, lists, calls that are repeated; order, number and company of i particles."""
     session, rng = make(), np.random.default_rng(2)
-    for threads, block, h2 in ((2, 1, None), (3, 7, np.inf), (5, 48, 0.01), (1, None, np.inf),
-                               (1, None, np.inf)):  # fmt: skip
+    for threads, block, h2 in (2, 1, None), (3, 7, np.inf), (5, 48, 0.01), (1, None, np.inf):
         session.set_int("G6X_THREADS", threads)
         assert digest(run(session, block=block, h2=h2)) == reference, (threads, block, h2)
     order = rng.permutation(len(ROWS))
@@ -95,18 +94,18 @@ def test_how_particles_came_to_be_there_does_not_matter(make, reference, new_ses
     assert digest(run(session)) == reference
 
 
-@pytest.mark.parametrize("n", [1, 15, 16, 17, 33, 1024, 1025, 3000])
-def test_at_block_edges_nearest_neighbours_blocks_and_threads_do_not_matter(make, n):
-    rows = np.unique(np.linspace(0, n - 1, 40).astype(int))
-    args = X[rows], V[rows], SOURCE.index[rows]
-    found = []
-    for threads, block, nearest in ((1, None, True), (1, 1, False), (3, None, False), (2, 7, True),
-                                    (3, 1, True), (1, 16, False), (2, 17, False)):  # fmt: skip
-        session = make(threads=threads)
-        found.append(session.force(n, *args, eps2=1e-6, block=block, nearest=nearest))
-    assert {f.code for f in found} == {0}
-    assert len({f.bits() for f in found}) == 1
-    assert len({f.nearest.tobytes() for f in found if f.nearest[0] != -777}) == 1
+def test_at_block_edges_nearest_neighbours_blocks_and_threads_do_not_matter(make):
+    for n in (1, 15, 16, 17, 33, 1024, 1025):
+        rows = np.unique(np.linspace(0, n - 1, 40).astype(int))
+        args = X[rows], V[rows], SOURCE.index[rows]
+        found = []
+        for threads, block, nearest in ((1, None, True), (3, None, False), (2, 7, True),
+                                        (3, 1, True), (1, 16, False)):  # fmt: skip
+            session = make(threads=threads)
+            found.append(session.force(n, *args, eps2=1e-6, block=block, nearest=nearest))
+        assert {f.code for f in found} == {0}
+        assert len({f.bits() for f in found}) == 1
+        assert len({f.nearest.tobytes() for f in found if f.nearest[0] != -777}) == 1
 
 
 @pytest.mark.backends("cpu cuda gpu")
@@ -114,15 +113,14 @@ def test_close_pairs_and_wide_ranges_keep_the_promise_too(new_session, mode, isa
     rng = np.random.default_rng(5)
     source = cloud(N, seed=63)
     source.x[1::2] = source.x[::2] + rng.standard_normal((N // 2, 3)) * 1e-9
-    source.x[5::500] *= 1e12
+    source.x[5::350] *= 1e12
     source.mass[:] = 10.0 ** rng.uniform(-25, 25, N)
     session = new_session(precision=mode, isa=isa, threads=1)
     session.put_cloud(source)
     args = source.x[ROWS], source.v[ROWS], source.index[ROWS]
     expected = digest(session.force(N, *args))
-    for threads, block in ((3, 1), (2, 48)):
-        session.set_int("G6X_THREADS", threads)
-        assert digest(session.force(N, *args, block=block)) == expected
+    session.set_int("G6X_THREADS", 3)
+    assert digest(session.force(N, *args, block=1)) == expected
     order = rng.permutation(len(ROWS))
     shuffled = session.force(N, *[a[order] for a in args])
     assert digest(shuffled, np.argsort(order)) == expected

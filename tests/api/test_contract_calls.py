@@ -38,11 +38,10 @@ def halves(session, shared, **given):
     return a, before
 
 
-@pytest.mark.parametrize("shared", [
-    "acc=aold jerk=jold pot=pold", "acc=x jerk=v pot=h2 nn=index", "acc=v jerk=x",
-    "aold=v jold=v pold=h2",
-], ids=["3.6-old-forces", "3.6-row38-on-top", "row38-crosswise", "3.8-3.32"])  # fmt: skip
-@pytest.mark.parametrize("garbage", [np.nan, np.inf, 1e-320, -1e308], ids=lambda g: f"3.9-{g}")
+@pytest.mark.parametrize(("shared", "garbage"), [
+    ("acc=aold jerk=jold pot=pold", np.nan), ("acc=x jerk=v pot=h2 nn=index", np.inf),
+    ("acc=v jerk=x", 1e-320), ("aold=v jold=v pold=h2", -1e308),
+], ids=["3.6-3.9-old-forces", "3.6-row38-on-top", "row38-crosswise", "3.8-3.32"])  # fmt: skip
 def test_arrays_may_be_shared_old_forces_are_ignored_and_inputs_not_modified(
     filled, shared, garbage
 ):
@@ -65,8 +64,28 @@ def test_3_7_row38_acc_and_jerk_may_be_one_array(filled):
                for found, acc, jerk in rows)  # fmt: skip
 
 
+def test_1_3_low_level_calls_give_the_force_of_firsthalf(plain):
+    """Pipes that were set before keep their particles when more come."""
+    plain.put_cloud(SOURCE)
+    expected, cluster = plain.force(64, X, V, INDEX, eps2=0.01), plain.cluster
+    assert capi.call("g6_set_njp", cluster, 64) == 0
+    for pipe, i in (3, 3), (1, 1), (4, 4), (0, 0), (2, 2), (700, 3):
+        args = cluster, pipe, int(INDEX[i]), X[i], V[i], 0.01, 0.5
+        assert capi.call("g6_set_i_particle", *args) == 0
+    for nip in (5, 701, 2000):
+        assert capi.call("g6_set_nip", cluster, nip) == 0
+        out, flag = capi.Force.blank(nip), np.full(nip, -777, np.int32)
+        args = cluster, out.acc, out.jerk, out.pot, out.nearest, flag
+        assert capi.call("g6_get_force_etc", *args) == 0
+        for name in (*NAMES, "nearest"):
+            right = getattr(expected, name)
+            assert (getattr(out, name)[:5] == right[:5]).all()
+            assert nip == 5 or (getattr(out, name)[700] == right[3]).all()
+        assert not flag.any()
+
+
 def test_row16_blocks_of_any_size_are_accepted(filled):
-    for ni in (1, 16, 17, 49, 1000):
+    for ni in (1, 17, 49, 300):
         rng = np.random.default_rng(ni)
         x, v, index = rng.standard_normal((ni, 3)), rng.standard_normal((ni, 3)), np.arange(ni)
         found = filled.force(64, x, v, index)
@@ -74,19 +93,9 @@ def test_row16_blocks_of_any_size_are_accepted(filled):
         assert found.bits() == filled.force(64, x, v, index, block=48).bits()
 
 
-def test_row19_3_13_a_firsthalf_without_lasthalf_is_forgotten(filled):
-    filled.first(10, X[:7], V[:7], INDEX[:7], h2=np.inf)
-    filled.put(3, 3, 0.5, (1, 2, 3), v=(1, 1, 1))
-    filled.set_ti(0.5)
-    filled.put(3, 3, SOURCE.mass[3], SOURCE.x[3], SOURCE.v[3])
-    filled.set_ti(0.0)
-    filled.first(10, X[:7], V[:7], INDEX[:7], h2=np.inf)
-    filled.first(64, X, V, INDEX, eps2=1e-4)
-    assert_force(filled.last(64, X, V, INDEX), EXPECTED, 1e-12)
-
-
-def test_2_11_changes_after_firsthalf_do_not_reach_its_result(filled):
+def test_row19_3_13_2_11_a_firsthalf_is_the_latest_and_changes_do_not_reach_its_result(filled):
     x, v, index = X.copy(), V.copy(), INDEX.copy()
+    filled.first(10, X[:7], V[:7], INDEX[:7], h2=np.inf)  # forgotten
     filled.first(64, x, v, index, eps2=1e-4, h2=np.full(20, 0.5))
     for address in range(64):
         filled.put(address, address + 500, 1e9, (0.1, 0, 0), v=(1e3, 0, 0))

@@ -1,52 +1,13 @@
-"""The new calls: options, version and backend.
+"""The new calls: instruction sets, first values and version.
 
-These, bulk writes, errors and texts in any order: test_fuzz.py."""
+Options, bulk writes, errors and texts in any order: test_fuzz.py."""
 
 import ctypes
 import os
 import re
 from pathlib import Path
 
-import numpy as np
-
 import capi
-
-INT_OPTIONS = {
-    "G6X_PRECISION": (0, [0, 1, 2, 3], [-1, 4, 99]),
-    "G6X_THREADS": (0, [0, 1, 2, 3, 7], [-1]),
-    "G6X_JERK": (1, [0, 1], [-1]),
-    "G6X_SNAP": (1, [0, 1], [-1]),
-    "G6X_NEIGHBOUR_SELF": (0, [0, 1], [-1]),
-    "G6X_SCALE_LENGTH": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
-    "G6X_SCALE_MASS": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
-    "G6X_SCALE_VELOCITY": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
-    "G6X_TREE_METHOD": (0, [1, 0], [-1, 2]),
-    "G6X_TREE_ORDER": (5, [2, 6, 4], [1, 7, -1]),
-}
-
-
-def test_options_have_a_default_a_range_and_a_memory(new_session):
-    session, other = new_session(), new_session()
-    for key, (default, good, bad) in INT_OPTIONS.items():
-        assert session.get_int(key) == default
-        for value in good:
-            session.set_int(key, value)
-            assert session.get_int(key) == value
-        for value in bad:
-            assert session.set_int(key, value, check=False) == -11
-            assert session.get_int(key) == good[-1]
-        assert other.get_int(key) == default
-    for key, default in ("G6X_VERIFY", 0.0), ("G6X_THETA", 0.5):
-        assert session.get_double(key) == default
-        for fraction, code in ((0.25, 0), (1.0, 0), (1.5, -11), (-0.1, -11), (np.nan, -11), (0, 0)):
-            assert session.set_double(key, fraction) == code
-        assert session.get_double(key) == 0
-
-
-def test_npipes_can_be_read_but_not_written(plain):
-    assert plain.get_int("G6X_NPIPES") == capi.call("g6_npipes") == 48
-    assert plain.set_int("G6X_NPIPES", 64, check=False) == -11
-    assert capi.call("g6_npipes") == 48
 
 
 def test_instruction_sets_that_the_machine_lacks_are_refused(plain):

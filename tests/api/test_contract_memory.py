@@ -68,36 +68,3 @@ def test_row17_nothing_is_legal(plain):
     assert plain.last(5, *empty, out=out).code == 0
     assert (out.acc == capi.UNTOUCHED).all()
     assert (out.nearest == -777).all()
-
-
-def test_2_5_3_29_a_mass_pulls_and_a_massless_particle_is_there(plain):
-    plain.put(0, 10, 0.0, (1, 0, 0))
-    plain.put(1, 11, 8.0, (2, 0, 0), v=(1, 1, 0))
-    found = plain.force(2, ORIGIN, h2=1.5)
-    assert found.acc[0] == pytest.approx([2, 0, 0], rel=1e-6)
-    assert found.jerk[0] == pytest.approx([-2, 1, 0], rel=1e-6)
-    assert found.pot[0] == pytest.approx(-4, rel=1e-6)
-    assert found.nearest[0] == 10
-    assert plain.neighbours(0)[2] == [10]
-    only_massless = plain.force(1, ORIGIN)
-    assert only_massless.code == 0
-    assert_zero(only_massless)
-
-
-def test_2_9_2_11_calls_for_hardware_change_nothing(plain):
-    """Buffered particles are seen without a flush; resets keep them."""
-    source = cloud(30)
-    args = 30, source.x, source.v, source.index
-    assert capi.call("g6_initialize_jp_buffer", plain.cluster, 10000) == 0
-    plain.put_cloud(source)
-    expected = plain.force(*args)
-    assert_force(expected, direct(*args[1:], source), 1e-3)
-    for name, *more in (("g6_reset",), ("g6_reset_fofpga",), ("g6_reinitialize",),
-                        ("g6_setup_njdata", 30), ("g6_flush_jp_buffer",)):  # fmt: skip
-        assert capi.call(name, plain.cluster, *more) == 0
-        assert_same(plain.force(*args), expected)
-    for name in ("g6_reset", "g6_reset_fofpga", "g6_close", "g6_open"):  # as kira recovers
-        assert capi.call(name, plain.cluster) == 0
-    assert capi.call("g6_set_tunit", 51) == 0 == capi.call("g6_set_xunit", 51)
-    assert plain.set_ti(0.0) == 0 == plain.put_cloud(source)
-    assert_same(plain.force(*args), expected)

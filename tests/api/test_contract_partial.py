@@ -12,9 +12,9 @@ from particles import assert_nan, assert_zero, cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 
-N = 3500
+N = 2300
 SOURCE = cloud(N, seed=31, moving=True)
-ROWS = np.r_[0:40, 1020:1030, 3400:3420]
+ROWS = np.r_[0:40, 1020:1030, 2200:2220]
 X, V, INDEX = (np.ascontiguousarray(a[ROWS]) for a in (SOURCE.x, SOURCE.v, SOURCE.index))
 
 
@@ -62,7 +62,7 @@ def whole(new_session):
 def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, whole, mode, isa):
     session = whole(mode, isa)
     scale, expected = session.scale(N), session.force(N, X, V, INDEX, eps2=1e-6)
-    for cut in ([[0], [1, 2, 3]], [[0, 2], [1, 3], []], [[3], [2], [], [1], [0]]):
+    for cut in ([[0, 2], [1], []], [[2], [], [1], [0]]):
         parts = [share(new_session, mode, isa, blocks, scale) for blocks in cut]
         assert forces(merged(parts)).bits() == expected.bits(), cut
     before = partial(session, N)  # of a last half to come and of one that was
@@ -71,13 +71,11 @@ def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, wh
     assert_zero(forces(partial(session, 0)))
 
 
-@pytest.mark.parametrize("ni", [10, 300])
-def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(plain, ni):
-    source = cloud(1100, seed=32)
+def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(plain):
+    ni, pairs, source = 300, 4, cloud(1100, seed=32)  # rows 3 and 100, with two others each
     source.x[[100, 1050]] = source.x[3]
     plain.put_cloud(source)
     args = 1100, source.x[:ni], source.v[:ni], source.index[:ni]
-    pairs = {10: 2, 300: 4}[ni]  # row 3 with two others; of 300 rows, 100 with two as well
     for number, (before, nearest) in enumerate(itertools.product((1, 0, 2), (True, False)), 1):
         assert plain.first(*args) == 0
         for _ in range(before):
@@ -113,19 +111,10 @@ def test_words_of_no_sum_or_of_another_precision_scale_or_origin_are_not_added(w
     assert_nan(forces(bad, code=-11))
 
 
-def test_words_tell_who_has_summed_whatever_was_set_since(whole, isa):
-    session = whole(isa=isa)
-    before = partial(session, N)
-    session.first(N, X, V, INDEX, eps2=1e-6)
-    session.set_int("G6X_ISA", capi.ISAS["base"])
-    assert (session.partial(len(X)) == before).all()
-
-
 @pytest.mark.backends("cpu")
-@pytest.mark.parametrize("other", [{"isa": "base"}, {"precision": "double"}], ids=str)
-def test_sums_of_another_instruction_set_or_mode_are_refused(whole, other):
+def test_sums_of_another_instruction_set_are_refused(whole):
     """Their bits would be neither one's nor the other's."""
-    rows = [partial(whole(**options), N) for options in ({"isa": "avx2"}, {"isa": "avx2"} | other)]
+    rows = [partial(whole(isa=isa), N) for isa in ("avx2", "base")]
     assert capi.call("g6x_add_partial", len(X), *rows) == -11
     assert "instruction set" in capi.text("g6x_last_error", -1)[1]
     assert_nan(forces(rows[0], code=-11))  # not the first share's

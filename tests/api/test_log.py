@@ -68,10 +68,10 @@ def test_a_library_that_was_unloaded_reports_as_well():
     ]
 
 
-@pytest.mark.parametrize("closing", ["", "s.close()"], ids=["unclosed", "closed"])
-def test_a_forked_child_does_not_report_what_its_parent_opened(closing):
-    child = f"if not os.fork():\n    s.force(60, np.ones((48, 3))); {closing}\n    sys.exit()\n"
-    found = reports(lines_of("import os\n" + CALL + child + "os.wait()"))
+def test_a_forked_child_does_not_report_what_its_parent_opened():
+    child = "for close in 0, 1:\n  if not os.fork():\n    s.force(60, np.ones((48, 3)))\n"
+    child += "    if close: s.close()\n    sys.exit()\n  os.wait()"
+    found = reports(lines_of("import os\n" + CALL + child))
     assert [line.split(",")[0] for line in found] == ["grape6: cluster 0: 1 force calls"]
 
 
@@ -81,8 +81,7 @@ def test_an_exit_during_calls_of_other_threads_waits_for_none():
     script = "import threading, time\nsource = cloud(3000); s = Session(0); s.put_cloud(source)\n"
     script += f"def work(k):\n  while True:\n{calls}"
     script += "for k in (1, 2, 3): threading.Thread(target=work, args=(k,), daemon=True).start()\n"
-    for wait in (0.05, 0.1):
-        run_python(script + f"time.sleep({wait})", timeout=20, GRAPE6_LOG="info")
+    run_python(script + "time.sleep(0.1)", timeout=60, GRAPE6_LOG="info")
 
 
 # ---- the environment ---------------------------------------------------------------
@@ -99,7 +98,6 @@ def test_variables_that_do_not_exist_are_named_once():
         + (f"; GRAPE6_{meant} is" if meant else "")
         for name, meant in nearest.items()
     )
-    assert lines_of(script, log="none", GRAPE6_PRESICION="double") == []
 
 
 def test_variables_that_exist_are_not_named(tmp_path):

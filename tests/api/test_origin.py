@@ -5,7 +5,7 @@ import pytest
 
 import capi
 from grape6py import reference
-from particles import assert_same, cloud
+from particles import assert_same, cloud, relative
 
 N = 1500
 ROWS = np.r_[0:40, 700:720, N - 20 : N]
@@ -59,39 +59,36 @@ def test_an_origin_is_near_most_particles_wherever_a_tenth_of_them_is(new_sessio
         assert mode == "double" or (drift == given[1]).all()
 
 
-@pytest.mark.parametrize("hole", [False, True])
-@pytest.mark.parametrize("distance", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize(("distance", "hole"), [(1e3, True), (1e5, False), (1e8, True)])
 def test_forces_far_away_are_as_good_as_here(new_session, isa, mode, distance, hole):
     source = resolved(600)
     source.x = source.x + distance
     if hole:
         source.x[7], source.mass[7] = 0.0, 0.1
-    rows = np.arange(300)
+    rows = np.arange(100)
     found = run(new_session(precision=mode, isa=isa), source, rows)
     exact = reference.direct_sum(source.mass, source.x, source.v, extended=True, rows=rows)
     # a set of 600 averages less than those of docs/accuracy.md
     limits = {"grape": (5e-8, 3e-6), "double": (1e-14, 1e-12), "single": (1e-6, 1e-2)}[mode]
     for name in ("acc", "pot"):
-        a, b = (np.reshape(getattr(f, name), (len(rows), -1)) for f in (found, exact))
-        error = np.linalg.norm(a - b, axis=1) / np.linalg.norm(b, axis=1)
+        error = relative(getattr(found, name), getattr(exact, name))
         assert np.median(error) <= limits[0], name
         assert error.max() <= limits[1], name
 
 
-@pytest.mark.parametrize("speed", [10.0, 100.0, 1000.0])
-def test_a_bulk_velocity_leaves_the_jerk_as_it_is(new_session, speed):
+def test_a_bulk_velocity_leaves_the_jerk_as_it_is(new_session):
     source = resolved()
     here = run(new_session(), source)
-    there = run(new_session(), moved(source, by=0.0 * FAR, faster=speed))
-    error = np.linalg.norm(there.jerk - here.jerk, axis=1) / np.linalg.norm(here.jerk, axis=1)
-    assert np.median(error) <= 2e-7
+    for speed in (10.0, 1000.0):
+        there = run(new_session(), moved(source, by=0.0 * FAR, faster=speed))
+        assert np.median(relative(there.jerk, here.jerk)) <= 2e-7
 
 
 def test_origins_do_not_remember(new_session):
     """Whatever was written before, the origin is that of the particles that are there."""
     rng, session = np.random.default_rng(2), new_session()
     state, written = cloud(N), np.zeros(N, bool)
-    for step in range(40):
+    for step in range(25):
         n = int(rng.integers(1, N))
         some = moved(resolved(n, seed=step), by=FAR * rng.integers(0, 3), faster=FAST)
         rows = rng.permutation(n)[: int(rng.integers(1, n + 1))]
@@ -106,17 +103,17 @@ def test_origins_do_not_remember(new_session):
         assert session.scale(nj) == again.scale(nj), step
 
 
-@pytest.mark.parametrize("nj", [700, 5000, 100_000])
-def test_particles_beyond_nj_and_room_for_them_decide_nothing(new_session, nj):
+def test_particles_beyond_nj_and_room_for_them_decide_nothing(new_session):
     source = moved(resolved(600))
     alone, beyond = new_session(), new_session()
     beyond.put_cloud(source.take([0]), [120_000])
-    found = []
-    for session in (alone, beyond):
-        session.put_cloud(source)
-        assert (session.origin(nj)[0] == FAR).all()
-        found.append(session.force(nj, source.x[:30], source.v[:30], source.index[:30]).bits())
-    assert found[0] == found[1]
+    for nj in (700, 100_000):
+        found = []
+        for session in (alone, beyond):
+            session.put_cloud(source)
+            assert (session.origin(nj)[0] == FAR).all()
+            found.append(session.force(nj, source.x[:30], source.v[:30], source.index[:30]).bits())
+        assert found[0] == found[1]
 
 
 def set_origin(session, origin, drift):
