@@ -29,10 +29,7 @@ TREE = {"GRAPE6_TEST_TREE": "always", "GRAPE6_THETA": "0.001"}
 ENVIRONMENT = {
     "cpu": {},
     "cpu-tree": {"GRAPE6_BACKEND": "cpu-tree", **TREE},
-    "auto": {
-        "GRAPE6_BACKEND": "auto",
-        "GRAPE6_TEST_GPU_START": "-1e9",
-    },  # where a device always wins
+    "auto": {"GRAPE6_BACKEND": "auto", "GRAPE6_TEST_GPU_START": "-1e9"},  # a device always wins
     "cuda": {"GRAPE6_BACKEND": "cuda"},
     "cuda-tree": {"GRAPE6_BACKEND": "cuda-tree", **TREE},
     "gpu": {"GRAPE6_BACKEND": "cuda"},  # a true one

@@ -1,8 +1,5 @@
-"""The C library as the tests see it: every call of include/g6lib.h through ctypes.
-
-`call` and `by_pointer` make single calls; `Session` bundles a cluster id with the few
-sequences that most tests need; `run_python` and `run_c` start fresh processes. The
-expected values (`Cloud`, `direct`) are in particles.py, not here.
+"""The C library as the tests see it: calls of include/g6lib.h through ctypes, a cluster with the
+sequences that most tests need, fresh processes. Expected values: particles.py.
 """
 
 import ctypes
@@ -34,8 +31,7 @@ if "GRAPE6_TEST_FAKE_GPU" in os.environ:
     fake_device.install(os.environ["GRAPE6_TEST_FAKE_GPU"])
 
 
-# Of the backend that a test runs on (backends.py): its library, and the environment of processes.
-chosen_library, chosen_environment = None, {}
+chosen_library, chosen_environment = None, {}  # of the backend of a test: backends.py
 
 
 def library_path():
@@ -111,11 +107,9 @@ def call(name, *args):
 def by_pointer(name, *args, letters=None):
     """A Fortran form, name_ or name__: all arguments by address, None as a null pointer."""
     letters = SIGNATURES[name.rstrip("_")] if letters is None else letters
-    cells = [a if x == "p" or a is None else C_TYPES[x](a)
+    cells = [pointer(a) if x == "p" or a is None else ctypes.byref(C_TYPES[x](a))
              for x, a in zip(letters, args, strict=True)]  # fmt: skip
-    refs = [pointer(c) if x == "p" or c is None else ctypes.addressof(c)
-            for x, c in zip(letters, cells, strict=True)]  # fmt: skip
-    return function(library(), name, "p" * len(letters))(*refs)
+    return function(library(), name, "p" * len(letters))(*cells)
 
 
 @dataclass
@@ -171,11 +165,6 @@ class Session:
     def set_double(self, key, value):
         return call("g6x_set_double", self.cluster, CONSTANTS[key], value)
 
-    def get_double(self, key):
-        value = ctypes.c_double(-777)
-        assert call("g6x_get_double", self.cluster, CONSTANTS[key], ctypes.byref(value)) == 0
-        return value.value
-
     def put(self, address, index, mass, x, v=(0, 0, 0), a2=(0, 0, 0), j6=(0, 0, 0), k18=(0, 0, 0),
             tj=0.0, dtj=0.125):  # fmt: skip
         vectors = [np.array(a, dtype=float) for a in (k18, j6, a2, v, x)]
@@ -208,7 +197,7 @@ class Session:
         args = [] if name.endswith("_all") else [self.cluster]
         args += [nj, ni, index, x, v, eps2, np.zeros(ni), out.acc, out.jerk, out.pot]
         args += [out.nearest] if "lasthalf2" in name else []
-        out.code = (by_pointer if name.endswith("_") else call)(name, *args, *more)
+        out.code = call(name, *args, *more)
         return out
 
     def force(self, nj, x, v=None, index=None, eps2=0.0, h2=None, block=None, nearest=True):
@@ -298,7 +287,10 @@ from particles import *
 
 def run_python(script, timeout=120, **env):
     """Runs a snippet, with this module's names, in a fresh process; checks its success."""
-    done = start_python(script, timeout, **env)
+    return _successful(start_python(script, timeout, **env))
+
+
+def _successful(done):
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -317,20 +309,17 @@ def compile_c(name, linked=True, *flags):
 
 @functools.cache
 def _compiled(name, library, flags):
-    compiler = tools.need("gcc")
-    folder = Path(tempfile.mkdtemp(prefix="grape6-test-"))
-    libs = [str(library), f"-Wl,-rpath,{library.parent}"] if library else ["-ldl"]
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags]
-    command = [compiler, *flags, f"-I{HEADER.parent}",
-               str(TESTS / "c" / f"{name}.c"), "-o", str(folder / name), *libs, "-lm",
+    program = Path(tempfile.mkdtemp(prefix="grape6-test-")) / name
+    libs = [library, f"-Wl,-rpath,{library.parent}"] if library else ["-ldl"]
+    command = [tools.need("gcc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags,
+               f"-I{HEADER.parent}", TESTS / f"c/{name}.c", "-o", program, *libs, "-lm",
                "-pthread"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True, text=True)
-    return folder / name
+    return program
 
 
 def run_c(name, *args, linked=True, timeout=60, **env):
     """Builds and runs a C program that must end with 0; returns what it printed."""
-    done = subprocess.run([compile_c(name, linked), *args], env=clean_environment(env), check=False,
-                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
+    command, env = [compile_c(name, linked), *args], clean_environment(env)
+    return _successful(subprocess.run(command, env=env, check=False, capture_output=True, text=True,
+                                      timeout=timeout))  # fmt: skip

@@ -31,30 +31,23 @@ def program(variants):
     return variants["address"].program("fuzz", *PARTS)
 
 
-def chunks(sequences):
-    return [(first, min(CHUNK, sequences - first)) for first in range(0, sequences, CHUNK)]
-
-
-def run_chunk(fuzz, seed, first, count):
-    """None, or what a sequence that went wrong printed."""
-    env = capi.clean_environment({"GRAPE6_LOG": "none"})
-    done = subprocess.run([fuzz, str(seed), str(first), str(count)], env=env, check=False,
-                          capture_output=True, text=True, errors="replace")  # fmt: skip
-    if done.returncode == 0 and done.stdout == done.stderr == "":
-        return None
-    return f"exit {done.returncode}\n{done.stdout}{done.stderr}"
-
-
 def run(fuzz, seed, sequences, progress=lambda done: None):
-    """Runs sequences 0 .. sequences - 1 of a seed, a process on each core; as run_chunk."""
-    done = 0
+    """Runs sequences 0 .. sequences - 1 of a seed, a process on each core; None, or what one that
+    went wrong printed."""
+    env, done = capi.clean_environment({"GRAPE6_LOG": "none"}), 0
+
+    def chunk(first):
+        command = [fuzz, *map(str, (seed, first, min(CHUNK, sequences - first)))]
+        return subprocess.run(command, env=env, check=False, capture_output=True, text=True,
+                              errors="replace")  # fmt: skip
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(run_chunk, fuzz, seed, *c): c[1] for c in chunks(sequences)}
-        for job in as_completed(jobs):
-            if job.result():
+        for job in as_completed(pool.submit(chunk, n) for n in range(0, sequences, CHUNK)):
+            ended = job.result()
+            if ended.returncode or ended.stdout or ended.stderr:
                 pool.shutdown(cancel_futures=True)
-                return job.result()
-            done += jobs[job]
+                return f"exit {ended.returncode}\n{ended.stdout}{ended.stderr}"
+            done += CHUNK
             progress(done)
     return None
 
@@ -111,7 +104,7 @@ def main(sequences=10_000_000, seed=SEED):
     def progress(done):
         nonlocal shown
         now = time.monotonic()
-        if now - shown >= 10 or done == sequences:
+        if now - shown >= 10 or done >= sequences:
             shown, rate = now, done / (now - start)
             left = (sequences - done) / rate / 60
             print(f"{done} sequences, {rate:.0f} a second, {left:.1f} minutes left", flush=True)

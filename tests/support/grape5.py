@@ -1,8 +1,4 @@
-"""The GRAPE-5 calls as the tests see them, and the sums that they are compared with.
-
-`value`, `multi` and `fortran` make single calls in the three forms; `Board` bundles a cluster with
-the sequences that most tests need. Fixtures: `board`, `boards`.
-"""
+"""The GRAPE-5 calls as the tests see them, and the sums that they are compared with."""
 
 import itertools
 from typing import NamedTuple
@@ -16,11 +12,8 @@ from once import by_content
 HEADER = capi.ROOT / "include" / "g5lib.h"
 SIGNATURES = capi.read_header(HEADER)[0]
 # Calls that only have an MC form are among these.
-CALLS = [
-    name
-    for name in SIGNATURES
-    if name.startswith("g5_") and ("MC" not in name or name.replace("MC", "") not in SIGNATURES)
-]
+CALLS = [name for name in SIGNATURES if name.startswith("g5_") and
+         ("MC" not in name or name.replace("MC", "") not in SIGNATURES)]  # fmt: skip
 EPS = 0.05
 _ids = itertools.count(100)
 
@@ -74,14 +67,12 @@ class Board:
 
     def in_pieces(self, x, piece):
         """The same, by set_xi, run and get_force of a piece of the i particles at a time."""
-        codes, parts = [], []
+        codes, (a, p) = [], blank(len(x))
         for start in range(0, len(x), piece):
-            part = np.ascontiguousarray(x[start : start + piece])
-            codes += [self("set_xi", len(part), part), self("run")]
-            code, *found = self.get(len(part))
-            codes.append(code)
-            parts.append(found)
-        a, p = (np.concatenate(f) for f in zip(*parts, strict=True))
+            rows = slice(start, min(start + piece, len(x)))
+            ni = rows.stop - start
+            codes += [self("set_xi", ni, np.ascontiguousarray(x[rows])), self("run")]
+            codes += [self("get_force", ni, a[rows], p[rows])]
         return min(codes), a, p
 
     def error(self):

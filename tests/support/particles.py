@@ -52,8 +52,7 @@ def cloud(n, seed=1, moving=False):
     vectors = [rng.standard_normal((n, 3)) for _ in range(5)]
     times = rng.integers(0, 64, n) / 256.0
     if not moving:
-        vectors[2:] = [np.zeros((n, 3))] * 3
-        times = np.zeros(n)
+        vectors[2:], times = [np.zeros((n, 3))] * 3, np.zeros(n)
     return Cloud(np.arange(n, dtype=np.int32), mass, *vectors, times)
 
 

@@ -38,10 +38,8 @@ class Walks:
                        chosen=np.concatenate(lists))  # fmt: skip
 
     def scaled(self, length, mass):
-        x, xj, eps2 = np.ldexp(self.x, length), np.ldexp(self.xj, length), self.eps2
-        return replace(
-            self, x=x, xj=xj, mj=np.ldexp(self.mj, mass), eps2=np.ldexp(eps2, 2 * length)
-        )
+        x, xj, eps2 = map(np.ldexp, (self.x, self.xj, self.eps2), (length, length, 2 * length))
+        return replace(self, x=x, xj=xj, mj=np.ldexp(self.mj, mass), eps2=eps2)
 
 
 def one_walk(x, xj, mj, eps2):
@@ -117,22 +115,18 @@ class Found:
         return self.acc[rows].tobytes() + self.pot[rows].tobytes()
 
 
-def by_numbers(session, job):
-    """g6x_walks with a list of numbers."""
+def by_numbers(session, job, copies=False):
+    """g6x_walks with a list of numbers, or with the entries themselves one behind the other."""
     found = Found.blank(len(job.x))
+    entries = (None, 0, job.xj[job.chosen], job.mj[job.chosen]) if copies else (
+        job.chosen, len(job.xj), job.xj, job.mj)  # fmt: skip
     found.code = capi.call("g6x_walks", session.cluster, len(job), job.i_start, job.x, job.j_start,
-                           job.chosen, len(job.xj), job.xj, job.mj, job.eps2, found.acc,
-                           found.pot)  # fmt: skip
+                           *entries, job.eps2, found.acc, found.pot)  # fmt: skip
     return found
 
 
 def by_copies(session, job):
-    """g6x_walks with the entries themselves one behind the other."""
-    found = Found.blank(len(job.x))
-    xj, mj = job.xj[job.chosen], job.mj[job.chosen]
-    found.code = capi.call("g6x_walks", session.cluster, len(job), job.i_start, job.x, job.j_start,
-                           None, 0, xj, mj, job.eps2, found.acc, found.pot)  # fmt: skip
-    return found
+    return by_numbers(session, job, copies=True)
 
 
 def pointers(arrays):
