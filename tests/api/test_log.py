@@ -63,9 +63,8 @@ def test_a_process_reports_once_however_it_ends(end):
 def test_a_library_that_was_unloaded_reports_as_well():
     done = capi.run_c("load_late", str(library_path()), "unclosed", linked=False, GRAPE6_LOG="info",
                       GRAPE6_BACKEND="cpu")  # fmt: skip
-    assert [line.split(",")[0] for line in reports(done.stderr.splitlines())] == [
-        "grape6: cluster 0: 3 force calls"
-    ]
+    (line,) = reports(done.stderr.splitlines())
+    assert line.startswith("grape6: cluster 0: 3 force calls,")
 
 
 def test_a_forked_child_does_not_report_what_its_parent_opened():
