@@ -19,7 +19,7 @@ from pathlib import Path
 import capi
 from variants import Variants
 
-SEED = 20261129
+SEED = 20261121
 PARTS = [
     capi.TESTS / "c" / f"fuzz_{part}.c"
     for part in "model scale board particles rows forces lists block tree walks".split()
