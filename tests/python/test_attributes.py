@@ -41,7 +41,8 @@ MADE = {
     ("Hermite", "eps", "fixed"), ("Hermite", "dt_max", "fixed"), ("Hermite", "field", "fixed"),
     ("Leapfrog", "theta", "fixed"), ("Leapfrog", "boundary", "fixed"),
     ("Hermite in units", "eta", "fixed"), ("Hermite", "time", "calls change it"),
-    ("Hermite", "vel", r"kick\(ids, vel"), ("Hermite", "evolve", "calls change it"),
+    ("Hermite", "vel", r"kick\(ids, vel"), ("Leapfrog", "mass", "set_mass"),
+    ("Hermite", "evolve", "calls change it"),
     ("Hermite", "evolv", "no attribute evolv .did you mean evolve"),
     ("Hermite in units", "etta", "did you mean eta"), ("Grape6", "presicion", "mean precision"),
     ("Grape6", "precision", "cannot be set"), ("Grape6", "eps", "no attribute eps"),
@@ -122,7 +123,13 @@ def test_zeros_and_infinities_need_no_unit():
 def test_events_take_quantities():
     bodies = ([1.0, 1.0] * u.Msun, [[0, 0, 0], [0.5, 0, 0]] * u.pc,
               [[0, 0, 0], [1, 0, 0]] * u.pc / u.Myr)  # fmt: skip
-    c, other = (Hermite(*bodies, dt=1 * u.kyr) for _ in range(2))
+    c, other, third = (Hermite(*bodies, dt=1 * u.kyr) for _ in range(3))
+    seen = []
+    third.evolve(0.7 * u.Myr, events=events.Escape(1 * u.pc, lambda *given: seen.append(given)))
+    ((who, event),) = seen
+    assert who is third
+    assert third.events == [event]
+    assert event.time.to_value(u.Myr) == pytest.approx(0.5, rel=0.02)
     far = c.evolve(2 * u.Myr, events=events.Escape(3.0856775814913674e13 * u.km, "stop"))
     same = other.evolve(2 * u.Myr, events=events.Escape(1 * u.pc, "stop"))
     assert far.time.to_value(u.Myr) == pytest.approx(same.time.to_value(u.Myr), rel=1e-12)
@@ -161,12 +168,3 @@ def test_bodies_of_a_snapshot_come_with_its_units_and_ids():
 def test_arguments_that_another_makes_void_are_refused(call, words):
     with pytest.raises(ArgumentError, match=words):
         call()
-
-
-def test_units_that_pieces_have_are_not_said_again():
-    start = [8, 0, 0] * u.kpc, [0, 220, 0] * u.km / u.s
-    c, d = (in_units(field=fields.mwpotential2014(units=units), orbit=start)
-            for units in (Units("Msun", "kpc", time="Myr"), GALACTIC))  # fmt: skip
-    for each in c, d:
-        each.evolve(1 * u.Myr)
-    assert np.allclose(c.origin[0], d.origin[0], rtol=1e-9)

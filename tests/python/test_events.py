@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -45,9 +44,6 @@ def distance(h, one=0, two=1):
     return float(np.linalg.norm(h.pos[one] - h.pos[two]))
 
 
-# ---- encounters ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("e", "r"), [(0.9, 0.5), (0.9, 0.15), (0.5, 0.6), (0.3, 1.0)])
 @pytest.mark.parametrize(("eta", "late", "error"), [(0.02, 3e-4, 1e-3), (0.001, 1e-6, 1e-6)])
 def test_two_bodies_on_an_ellipse_meet_when_kepler_says(e, r, eta, late, error):
@@ -73,28 +69,6 @@ def test_bodies_that_fly_by_within_a_step_are_seen(options, masses):
     assert event.time == pytest.approx((10.4 - 0.04) / 2, abs=1e-9)
     h = Hermite([*masses, 0.0], pos, vel, **options)
     assert h.evolve(10.0, events=[Encounter(0.0299)]) is None
-
-
-def swarm(m, n=150):
-    """Bodies of a mass on circles about another one, in a plane, in both senses."""
-    rng = np.random.default_rng(5)
-    a, phase = rng.uniform(1, 2, n), rng.uniform(0, 2 * np.pi, n)
-    turn = np.where(rng.random(n) < 0.5, 1, -1) / np.sqrt(a)
-    x, y = np.cos(phase), np.sin(phase)
-    pos = np.vstack([np.zeros(3), np.column_stack([a * x, a * y, 0 * a])])
-    vel = np.vstack([np.zeros(3), np.column_stack([-turn * y, turn * x, 0 * a])])
-    order = rng.permutation(n + 1)
-    return np.r_[1.0, np.full(n, m)][order], pos[order], vel[order]
-
-
-def test_bodies_without_mass_have_the_encounters_of_those_with_a_tiny_one():
-    found = []
-    for m in (0.0, 1e-16):
-        h = Hermite(*swarm(m), dt_max=1 / 16, precision="double")
-        h.evolve(0.25, events=[Encounter(0.02, ignore)])
-        found.append(sorted((e.ids, round(e.time, 6)) for e in h.events))
-    assert len(found[0]) > 10
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("masses", "place"), [((0, 0), 0), ((1, 0), -1), ((0, 1), 1)])
@@ -186,7 +160,6 @@ def test_a_function_may_do_what_it_likes_at_an_encounter(action):
 
 
 def test_every_meeting_of_a_cluster_is_seen_once():
-    """Against distances of all pairs, looked at often."""
     h, seen = made(n=24, eta=0.005, dt_max=1 / 16), []
     r, step = 0.12, 1 / 512
     inside, entries = set(), []
@@ -214,8 +187,6 @@ def test_every_meeting_of_a_cluster_is_seen_once():
     assert len({(e.ids, e.time) for e in seen}) == len(seen)
     assert {e.ids for e in seen} <= firsts.keys() | start | missed
 
-
-# ---- escapes -------------------------------------------------------------------------------------
 
 STRAIGHT = [
     (Hermite, {"dt_max": 1 / 8}), (Hermite, {"dt": 0.3}), (Hermite, {"dt_max": 2.0}),
@@ -276,9 +247,6 @@ def test_the_tidal_radius_is_that_of_the_mass_on_its_orbit():
     assert event.time == pytest.approx((event.value - 1) / 40.0, rel=1e-2)
 
 
-# ---- energy and time -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("options", [{"dt": 1 / 8}, {"dt_max": 1 / 8, "eta": 1.0}])
 def test_an_energy_error_stops(options):
     h = made(precision="double", **options)
@@ -327,9 +295,6 @@ def test_no_time_is_over_at_once():
     h.evolve(end, events=[WallTime(0, lambda c, e: calls.append(e))])
     assert len(calls) == 1
     assert h.time == end
-
-
-# ---- bits ----------------------------------------------------------------------------------------
 
 
 def look(c, event):
@@ -389,20 +354,6 @@ def test_events_go_on_over_files_and_copies(way, middle, events, tmp_path):
     assert whole.energy_change == again.energy_change
 
 
-def test_events_go_on_in_a_copy_that_was_made_in_one():
-    h, copies = made(), []
-
-    def act(c, event):
-        if not copies and c.time > 0.3:
-            copies.append((pickle.dumps(c), len(c.events)))
-
-    h.evolve(1.0, events=[Encounter(0.15, act), Escape(1.2, ignore)])
-    again = pickle.loads(copies[0][0])
-    again.evolve(1.0, events=[Encounter(0.15, ignore), Escape(1.2, ignore)])
-    assert again.events == h.events[copies[0][1] :]
-    assert_same(h, again)
-
-
 def test_a_function_that_fails_loses_nothing():
     h, plain, calls = made(), made(), itertools.count()
 
@@ -422,24 +373,6 @@ def test_a_function_that_fails_loses_nothing():
     assert_same(h, plain, Hermite.STATE)
 
 
-@each([(Hermite, {}), (Hermite, {"dt": 1 / 64}), *LEAPFROG])
-def test_bodies_are_at_the_time_of_an_event_or_at_that_of_the_last_block(kind, options):
-    """By less than the step in which it happened."""
-    late, last = [], [0.0]
-
-    def look(c, event):
-        longest = max(c.step_sizes[np.isin(c.ids, event.ids)])
-        assert c.time == max(event.time, last[0])
-        assert c.time - event.time < 2 * longest  # which may have been halved since
-        late.append(c.time - event.time)
-
-    h = made(kind, 64, **options)
-    events = [Escape(1.0, look)] + [Encounter(0.05, look)] * (kind is Hermite)
-    h.evolve(1.0, lambda c: last.__setitem__(0, c._blocks.latest()), events=events)
-    assert len(late) > 10
-    assert (max(late) == 0) == ("dt" in options)
-
-
 def test_events_are_of_one_call_beside_callbacks_and_stops():
     h, times = made(), []
     h.evolve(1.0, lambda c: times.append(c.time), every=0.25, events=[Encounter(0.2, ignore)])
@@ -453,9 +386,6 @@ def test_events_are_of_one_call_beside_callbacks_and_stops():
     assert h.evolve(1.0, events=[Encounter(0.2, lambda c, e: c.stop())]) is None
     assert 0 <= h.time < 1
     assert len(h.events) == 1
-
-
-# ---- arguments -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("make_it", "words"), [

@@ -36,7 +36,6 @@ def cutoff_potential(r, mass, exponent, cutoff):
 
 
 def potential_of(name, x):
-    """Formulas of the books, in plain NumPy."""
     x = np.asarray(x, float)
     r, big_r, z = np.sqrt((x * x).sum(axis=-1)), np.hypot(x[..., 0], x[..., 1]), x[..., 2]
 
@@ -79,15 +78,11 @@ def gradient(f, x, h=1e-3):
 
 
 def close(found, wanted, error):
-    """Vectors, by their lengths."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     if found.ndim == 1:
         return bool((abs(found - wanted) <= error * abs(wanted)).all())
     miss, size = (np.linalg.norm(a, axis=1) for a in (found - wanted, wanted))
     return bool((miss <= error * size).all())
-
-
-# ---- formulas ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -112,7 +107,6 @@ def test_potentials_are_those_of_the_books_and_accelerations_and_jerks_their_der
 
 
 def test_the_series_and_the_fraction_of_the_bulge_meet():
-    """No jump of force and jerk at any radius."""
     for exponent in (0.0, 1.0, 1.8, 1.99):
         field = fields.power_law_cutoff(1.0, exponent, 1.0)
         r = np.sqrt(np.linspace(1.8, 4.2, 4001))
@@ -163,9 +157,6 @@ def test_rotation_is_coriolis_and_centrifugal_force():
     jerk = -2 * np.cross(omega, wanted) - np.cross(omega, np.cross(omega, v))
     assert close(found.jerk, jerk, 1e-13)
     assert close(found.pot, -0.49 / 2 * (x[:, 0] ** 2 + x[:, 1] ** 2), 1e-14)
-
-
-# ---- sums and text -------------------------------------------------------------------------------
 
 
 def test_sums_of_fields_are_sums_of_what_they_do():
@@ -230,22 +221,12 @@ def test_wrong_parameters_and_places_are_refused_in_words(make, word):
         FIELDS["disk"] + 1
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_fields_take_few_bodies(n):
-    found = FIELDS["galaxy"](0.0, np.ones((n, 3)), np.ones((n, 3)))
-    assert [a.shape for a in found] == [(n, 3), (n, 3), (n,)]
-
-
 def test_masses_take_the_gravitational_constant():
-    """And speeds do not."""
     x, v = np.array([[1.0, 0.5, 0.2]]), np.array([[0.1, 0.3, 0.0]])
     for field, factor in ((FIELDS["disk"], 3.0), (FIELDS["flattened"], 1.0)):
         body = Hermite([0.0], x, v, field=field, G=3.0)
         assert close(body.acc, factor * field(0.0, x, v).acc, 1e-14)
         assert close(body.jerk, factor * field(0.0, x, v).jerk, 1e-14)
-
-
-# ---- the Milky Way -------------------------------------------------------------------------------
 
 
 def test_the_milky_way_has_its_circular_speed_in_any_units():
@@ -284,42 +265,6 @@ def test_a_negative_mass_of_a_field_is_said(make):
     make(0.0)
 
 
-def own_milky_way(x):
-    """Bovy 2015, table 1, in plain formulas; x of shape (3,)."""
-    gammainc = pytest.importorskip("scipy.special").gammainc
-    r, big_r2, z = math.sqrt(x @ x), x[0] ** 2 + x[1] ** 2, x[2]
-
-    def bulge(r):
-        return gammainc(0.6, (r / (1.9 / 8)) ** 2) / r**3
-
-    def halo(r):
-        return (math.log1p(r / 2) - r / (r + 2)) / r**3
-
-    def disk(big_r2, z):
-        s = math.sqrt(z * z + 0.035**2)
-        d = (big_r2 + (0.375 + s) ** 2) ** 1.5
-        return 1 / d, (0.375 + s) / s / d
-
-    flat, up = disk(big_r2, z)
-    shares = 0.05 / bulge(1.0) * bulge(r) + 0.35 / halo(1.0) * halo(r)
-    unit = 0.6 / disk(1.0, 0.0)[0]
-    return -shares * x - unit * np.array([flat * x[0], flat * x[1], up * z])
-
-
-def test_an_orbit_in_the_milky_way_is_that_of_another_integrator():
-    solve_ivp = pytest.importorskip("scipy.integrate").solve_ivp
-    start = np.array([1.0, 0.0, 0.05, 0.1, 0.9, 0.2])
-    body = Hermite([0.0], [start[:3]], [start[3:]], field=fields.mwpotential2014(), dt=1 / 1024,
-                   passes=2)  # fmt: skip
-    body.evolve(5.0)
-    found = solve_ivp(lambda t, y: np.concatenate([y[3:], own_milky_way(y[:3])]), (0, 5), start,
-                      method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]  # fmt: skip
-    assert np.abs(np.r_[body.pos[0], body.vel[0]] - found).max() < 1e-9
-
-
-# ---- other packages ------------------------------------------------------------------------------
-
-
 def agrees(adapter, built_in, error=1e-12, size=1.0, speed=1.0):
     x, v = places()
     wanted, found = (f(0.0, x * size, v * speed) for f in (built_in, adapter))
@@ -329,17 +274,60 @@ def agrees(adapter, built_in, error=1e-12, size=1.0, speed=1.0):
     assert np.ptp(found.pot - wanted.pot) < limit  # up to a constant
 
 
-def test_potentials_of_galpy_are_fields():
+def of_galpy(**units):
     galpy = pytest.importorskip("galpy.potential")
-    agrees(fields.from_galpy(galpy.MWPotential2014), fields.mwpotential2014(), 1e-11)
-    agrees(fields.from_galpy(galpy.MWPotential2014, radius=8.0, speed=220.0),
-           fields.mwpotential2014(8.0, 220.0), 1e-11, 8.0, 220.0)  # fmt: skip
-    for potential, name in [
-        (galpy.MiyamotoNagaiPotential(amp=1.7, a=0.9, b=0.2), "disk"),
-        (galpy.NFWPotential(amp=5.0, a=1.6), "nfw"),
-        (galpy.LogarithmicHaloPotential(amp=1.3**2, core=0.4, q=0.7), "flattened"),
-    ]:
-        agrees(fields.from_galpy(potential), FIELDS[name])
+    return fields.from_galpy(galpy.MWPotential2014, **units)
+
+
+def galpy_s(name, **parameters):
+    made = getattr(pytest.importorskip("galpy.potential"), name)
+    return lambda: fields.from_galpy(made(**parameters))
+
+
+def gala_s(name, **parameters):
+    def make():
+        made = getattr(pytest.importorskip("gala.potential"), name)
+        units = pytest.importorskip("gala.units").DimensionlessUnitSystem()
+        return fields.from_gala(made(units=units, **parameters))
+
+    return make
+
+
+def agama_s():
+    agama = pytest.importorskip("agama")
+    return fields.from_agama(agama.Potential(type="Plummer", mass=3.0, scaleRadius=0.7))
+
+
+def pull(t, x):
+    return -3.0 * x / ((x**2).sum(axis=1, keepdims=True) + 0.49) ** 1.5
+
+
+def like_agama():
+    return fields.from_agama(SimpleNamespace(
+        force=lambda pos, t: pull(t, pos), potential=lambda pos, t: potential_of("plummer", pos),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "name"), [
+    (of_galpy, "galaxy"), (galpy_s("MiyamotoNagaiPotential", amp=1.7, a=0.9, b=0.2), "disk"),
+    (galpy_s("NFWPotential", amp=5.0, a=1.6), "nfw"),
+    (galpy_s("LogarithmicHaloPotential", amp=1.3**2, core=0.4, q=0.7), "flattened"),
+    (gala_s("PlummerPotential", m=3.0, b=0.7), "plummer"),
+    (gala_s("MiyamotoNagaiPotential", m=1.7, a=0.9, b=0.2), "disk"),
+    (agama_s, "plummer"), (like_agama, "plummer"),
+    (lambda: fields.from_acceleration(pull, lambda t, x: potential_of("plummer", x)), "plummer"),
+])  # fmt: skip
+def test_potentials_of_other_packages_and_accelerations_are_fields(make, name):
+    agrees(make(), FIELDS[name], 1e-11)
+
+
+def test_the_milky_way_of_galpy_is_found_in_units():
+    agrees(of_galpy(radius=8.0, speed=220.0), fields.mwpotential2014(8.0, 220.0), 1e-11, 8.0, 220.0)
+
+
+def test_an_acceleration_alone_has_no_potential_and_may_have_a_name():
+    assert not fields.from_acceleration(pull)(0.0, *places(3)).pot.any()
+    assert repr(fields.from_acceleration(pull, name="mine")) == "mine"
 
 
 def test_potentials_of_galpy_may_lack_symmetry_and_depend_on_time():
@@ -354,51 +342,7 @@ def test_potentials_of_galpy_may_lack_symmetry_and_depend_on_time():
     assert close(field(0.4, x, v).jerk, jerk, 1e-6)
 
 
-def test_potentials_of_gala_are_fields():
-    gala = pytest.importorskip("gala.potential")
-    units = pytest.importorskip("gala.units").DimensionlessUnitSystem()
-    agrees(fields.from_gala(gala.PlummerPotential(m=3.0, b=0.7, units=units)), FIELDS["plummer"])
-    agrees(fields.from_gala(gala.MiyamotoNagaiPotential(m=1.7, a=0.9, b=0.2, units=units)),
-           FIELDS["disk"])  # fmt: skip
-
-
-def test_units_of_gala_are_left_out_where_that_gives_the_same_numbers(monkeypatch):
-    gala = pytest.importorskip("gala.potential")
-    units = pytest.importorskip("gala.units").galactic
-    potential = gala.PlummerPotential(m=3e10, b=0.7, units=units)
-    public = SimpleNamespace(  # of a version without the private functions
-        units=units, acceleration=potential.acceleration, energy=potential.energy
-    )
-    x, v = places()
-    quick, slow = fields.from_gala(potential), fields.from_gala(public)
-    wanted = slow(0, x, v)
-    monkeypatch.setattr(type(potential), "acceleration", None)
-    for found, known in zip(quick(0, x, v), wanted, strict=True):
-        assert np.array_equal(found, known)
-
-
-def test_potentials_of_agama_are_fields():
-    agama = pytest.importorskip("agama")
-    agrees(fields.from_agama(agama.Potential(type="Plummer", mass=3.0, scaleRadius=0.7)),
-           FIELDS["plummer"])  # fmt: skip
-
-
-def pull(t, x):
-    return -3.0 * x / ((x**2).sum(axis=1, keepdims=True) + 0.49) ** 1.5
-
-
-def test_a_potential_with_agamas_calls_is_taken_and_a_function_of_acceleration():
-    like_agama = SimpleNamespace(force=lambda pos, t: pull(t, pos),
-                                 potential=lambda pos, t: potential_of("plummer", pos))  # fmt: skip
-    agrees(fields.from_agama(like_agama), FIELDS["plummer"])
-    agrees(fields.from_acceleration(pull, lambda t, x: potential_of("plummer", x)),
-           FIELDS["plummer"])  # fmt: skip
-    assert not fields.from_acceleration(pull)(0.0, *places(3)).pot.any()
-    assert repr(fields.from_acceleration(pull, name="mine")) == "mine"
-
-
 def test_jerks_by_differences_do_not_depend_on_units():
-    """From the size of a nucleus to that of a galaxy, in metres and seconds."""
     x, v = places(20)
     for length, time in ((1e-15, 1e-20), (1.0, 1.0), (1e20, 1e15)):
         field = fields.from_acceleration(
@@ -413,9 +357,6 @@ def test_jerks_by_differences_hold_for_bodies_at_rest_and_at_the_centre():
     found = field(0.3, [[0, 0, 0], [1, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 1, 0]])
     assert np.allclose(found.jerk, [[0, 0, 0], [math.sin(0.3), 0, 0], [0, -math.cos(0.3), 0]],
                        atol=1e-8)  # fmt: skip
-
-
-# ---- functions -----------------------------------------------------------------------------------
 
 
 def rude(t, pos, vel):
@@ -436,8 +377,6 @@ def test_a_function_and_the_built_in_field_give_the_same_orbits(kind, options):
 
 
 class Failing:
-    """A field that fails once, at one of its calls."""
-
     def __init__(self, at, how):
         self.calls, self.at, self.how = 0, at, how
 

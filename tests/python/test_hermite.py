@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, plummer, reference, two_body
-from grape6py._lib.library import ffi, lib, pointer
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.integrators import blocks
 from integrations import assert_same, made
@@ -25,9 +24,6 @@ def error_of(cluster, *times):
         cluster.evolve(time)
         worst = max(worst, float(abs(energy() / start - 1)))
     return worst
-
-
-# ---- physics -------------------------------------------------------------------------------------
 
 
 @pytest.mark.full
@@ -82,32 +78,6 @@ def test_a_cold_collapse_keeps_its_energy():
     assert cluster.virial_ratio() > 0.2
 
 
-# ---- blocks --------------------------------------------------------------------------------------
-
-
-def test_bodies_are_predicted_with_the_bits_of_the_j_particles():
-    generator = np.random.default_rng(4)
-    t = generator.random(9)
-    pos, vel, acc, jerk = generator.normal(size=(4, 9, 3))
-    address = np.array([8, 0, 3], np.int32)
-    xi, vi = np.empty((2, 3, 3))
-    vectors = [pointer(a) for a in (pos, vel, acc, jerk, xi, vi)]
-    assert lib.g6x_hermite_predict(3, pointer(address), 1.5, pointer(t), *vectors) == 0
-    cluster, everybody, mass = 77, np.arange(9, dtype=np.int32), np.ones(9)
-    assert lib.g6_open(cluster) == 0
-    scaled = jerk / 6, acc / 2
-    written = (pointer(a) for a in (*scaled, vel, pos))
-    lib.g6x_set_j_particles(cluster, 9, pointer(everybody), ffi.NULL, pointer(t), ffi.NULL,
-                            pointer(mass), ffi.NULL, *written)  # fmt: skip
-    lib.g6_set_ti(cluster, 1.5)
-    x, v = np.empty((2, 9, 3))
-    there = (pointer(a) for a in (x, v))
-    assert lib.g6_get_predicted_j_particles(cluster, 9, *there) == 0
-    lib.g6_close(cluster)
-    assert np.array_equal(xi, x[address])
-    assert np.array_equal(vi, v[address])
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("end", [1 / 64, 1 / 32])  # 1 / 64: of the block that is interrupted
 def test_an_interrupted_block_does_no_harm(monkeypatch, end):
@@ -139,26 +109,6 @@ def test_an_interrupted_block_does_no_harm(monkeypatch, end):
     assert np.array_equal(unmoved, bodies.pos)
     assert np.array_equal(broken.pos, whole.pos)
     assert broken.steps == whole.steps == 47_000 * 64 * end
-
-
-@pytest.mark.full
-def test_a_signal_handler_may_look_half_way_through_a_block(monkeypatch):
-    looked, whole = (Hermite(*plummer(47_000, 6), eps=0.04, dt=1 / 64) for _ in range(2))
-    evolve, half_way = looked._blocks.bodies.evolve, []
-    monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
-
-    def interrupted(evolution):
-        code = evolve(evolution)
-        if evolution.ni and not half_way:
-            half_way.append(looked.pos)
-        return code
-
-    monkeypatch.setattr(looked._blocks.bodies, "evolve", interrupted)
-    looked.evolve(1 / 64)
-    whole.evolve(1 / 64)
-    assert half_way
-    assert np.array_equal(looked.pos, whole.pos)
-    assert looked.steps == whole.steps == 47_000
 
 
 def test_steps_are_powers_of_two_on_their_own_grid():
@@ -221,9 +171,6 @@ def test_any_time_can_be_the_end():
     assert_same(cluster, at_once)
 
 
-# ---- odd bodies ----------------------------------------------------------------------------------
-
-
 def test_a_single_body_flies_on_in_a_straight_line():
     alone = Hermite([2.0], [[1, 2, 3]], [[0.5, 0, -1]], precision="double")
     alone.evolve(10.3)
@@ -253,16 +200,6 @@ def test_a_collision_without_softening_ends_and_warns():
         cluster.evolve(1.2)
     assert cluster.time == 1.2
     assert np.isfinite(cluster.pos).all()
-
-
-@pytest.mark.parametrize("planet", [1e-3, 1e-12, 0.0])
-def test_a_light_planet_has_a_year_too(planet):
-    """The largest step follows from what the bodies feel, not from the mass ratio."""
-    cluster = Hermite([1, planet], [[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]])
-    assert 1 / 16 <= cluster.settings["dt_max"] <= 1 / 2
-    cluster.evolve(2 * np.pi)
-    relative = cluster.pos[1] - cluster.pos[0]
-    assert np.linalg.norm(relative) == pytest.approx(1, abs=2 * planet + 1e-3)
 
 
 # In mode grape the last bits follow powers of 2^40 alone: see "Units" in docs/accuracy.md.
