@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, archive, plummer, snapshot
-from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-from runs import cluster_of, edited, outputs
+from grape6py.errors import ArgumentError, SnapshotError
+from runs import cluster_of, outputs
 
 
 def written(path, **options):
@@ -16,11 +16,6 @@ def written(path, **options):
         cluster.evolve(time)
         cluster.save(path)
     return cluster
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.h5"
 
 
 def test_a_file_has_a_group_for_each_output(path):
@@ -51,18 +46,6 @@ def test_particles_of_any_output_time_can_be_read(path):
     assert [g["time"] for g in groups] == [0.0, 0.25, 0.3]
 
 
-@pytest.mark.parametrize("precision", ["double", "single", None])
-def test_a_restart_elsewhere_warns_of_other_bits(path, precision):
-    """In another mode, or on another backend."""
-    written(path)
-    other = f"auto.*{precision}" if precision else "cuda sm_90"
-    if not precision:
-        edited(path, lambda file: file.attrs.update(backend="cuda sm_90"))
-    with pytest.warns(Grape6Warning, match=other):
-        cluster = Hermite.load(path, precision=precision)
-    assert cluster.precision == (precision or "auto")
-
-
 def test_saving_twice_at_one_time_makes_one_output(path):
     cluster = written(path)
     cluster.save(path)
@@ -88,7 +71,6 @@ def test_a_file_that_goes_on_is_not_added_to(path):
 
 
 def test_one_output_is_a_file_of_its_own(path, tmp_path):
-    """It is enough to go on from, and to read."""
     cluster = written(path)
     one = tmp_path / "run" / "000001.hdf5"
     early = Hermite.load(one)
@@ -100,15 +82,3 @@ def test_one_output_is_a_file_of_its_own(path, tmp_path):
         early.save(one)
     early.save(tmp_path / "other.h5")
     assert Hermite.load(tmp_path / "other.h5").run_id == cluster.run_id
-
-
-def test_outputs_are_in_the_layout_of_gadget(path, tmp_path):
-    cluster = written(path)
-    with h5py.File(tmp_path / "run" / "000002.hdf5") as file:
-        assert file["Header"].attrs["NumPart_ThisFile"].tolist() == [0, 40, 0, 0, 0, 0]
-        assert file["Header"].attrs["Time"] == 0.3
-        bodies = file["PartType1"]
-        assert np.array_equal(bodies["Coordinates"], cluster.pos)
-        assert np.array_equal(bodies["Velocities"], cluster.vel)
-        assert np.array_equal(bodies["Masses"], cluster.mass)
-        assert np.array_equal(bodies["ParticleIDs"], np.arange(40))

@@ -11,11 +11,6 @@ from runs import cluster_of, edited, run
 DISK = galaxy(30, 10, 40, seed=1, black_hole=0.01)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.h5"
-
-
 def test_labels_given_once_are_in_every_output(path):
     cluster = Leapfrog(*DISK.particles, eps=0.1, dt=1 / 16, backend="cpu")
     archive.save(path, cluster, component=DISK.component)

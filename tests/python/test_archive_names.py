@@ -6,17 +6,12 @@ import h5py
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, archive, plummer, read_snapshot
+from grape6py import Hermite, archive, read_snapshot
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.files.storage import atomic_files
 from runs import edited, run
 from test_archive import written
 from test_archive_broken import put
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.h5"
 
 
 @pytest.fixture
@@ -97,38 +92,3 @@ def test_numbered_files_that_are_pipes_are_refused(tmp_path):
         read_snapshot(tmp_path / "snap.hdf5")
     with pytest.raises(IsADirectoryError):
         atomic_files.opened(tmp_path)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("mass", np.full(40, np.nan)), ("pos", np.full((40, 3), np.inf)), ("vel", np.zeros((39, 3))),
-    ("ids", np.arange(40.0)), ("mass", np.full(40, b"heavy")), ("component", np.full(40, 0.5)),
-])  # fmt: skip
-def test_bodies_of_a_run_that_are_no_numbers_are_refused_by_name(path, name, value):
-    archive.save(path, Hermite(*plummer(40, 1), eps=0.1), component=np.zeros(40, int))
-    one = path.parent / "run" / "000000.hdf5"
-    edited(one, put(f"grape6py/{name}", value))
-    read = archive.read_labelled if name == "component" else read_snapshot
-    for file in path, one:
-        with pytest.raises(SnapshotError, match=r"000000\.hdf5"):
-            read(file)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("field", "[1"), ("field", '["plummer"]'), ("orbit", "{"), ("orbit", "[1, 2]"), ("units", "x"),
-    ("initial_energy", "none"), ("passes", 2**40), ("eps", 1j), ("integrator", "euler"),
-])  # fmt: skip
-def test_attributes_that_make_no_sense_are_refused_by_name(path, name, value):
-    written(path)
-    more = {"field": "[]"} if name == "orbit" else {"units": "Msun pc"}
-    edited(path, lambda file: file.attrs.update(more | {name: value}))
-    reads = archive.history if name == "initial_energy" else archive.restore
-    with pytest.raises(SnapshotError, match=r"run\.h5 is damaged"):
-        reads(path)
-
-
-@pytest.mark.parametrize(("name", "value"), [("dt", None), ("method", None), ("theta", -1.0)])
-def test_settings_of_a_leapfrog_that_make_no_sense_are_refused_by_name(path, name, value):
-    Leapfrog(*plummer(40, 1), eps=0.1, dt=0.1, backend="cpu-tree").save(path)
-    edited(path, put(name, value))
-    with pytest.raises(SnapshotError, match=r"run\.h5 is damaged"):
-        archive.restore(path)

@@ -12,7 +12,6 @@ from runs import cluster_of, run, times
 
 
 def names(folder):
-    """All files below a folder."""
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 

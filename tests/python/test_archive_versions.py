@@ -8,13 +8,8 @@ import runs
 from grape6py import Hermite, archive
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.files.storage import output_file
-from runs import cluster_of, edited
+from runs import edited
 from test_archive import written
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.h5"
 
 
 @pytest.mark.parametrize(("version", "words"), [
@@ -55,30 +50,6 @@ def test_an_index_has_the_form_that_every_hdf5_reads(path):
     data = path.read_bytes()
     assert data[8] == 0  # the version of the superblock
     assert output_file.changed(data, lambda _: None) == data
-
-
-def test_a_save_makes_one_link_however_many_outputs_there_are(path, monkeypatch):
-    """Not all of them anew: what a save costs does not grow."""
-    cluster, made = cluster_of(8), []
-
-    class Counted(h5py.ExternalLink):
-        def __init__(self, *arguments):
-            made.append(arguments)
-            super().__init__(*arguments)
-
-    monkeypatch.setattr(h5py, "ExternalLink", Counted)
-    times = np.arange(80) / 512
-    for time in times:  # more than a chunk of the table
-        cluster.evolve(time)
-        cluster.save(path)
-    assert len(made) == 80
-    with archive.Writer(path) as writer:
-        for time in times[:3] + 0.25:
-            cluster.evolve(time)
-            writer.save(cluster)
-    assert len(made) == 83
-    assert [r["time"] for r in archive.history(path)[1]] == [*times, *times[:3] + 0.25]
-    assert runs.times(path) == [*times, *times[:3] + 0.25]
 
 
 def test_index_and_folder_may_be_renamed_together(path, tmp_path):

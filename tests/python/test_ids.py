@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, archive, plummer, read_snapshot, write_snapshot
+from grape6py import Hermite, Leapfrog, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError
 from grape6py.events import Encounter, Escape
 from runs import run
@@ -109,7 +109,7 @@ def test_after_the_last_number_there_is_none(kind, options):
 def test_grape6_run_keeps_ids_or_says_why_not(here, capsys, ids, words, more):
     write_snapshot("a.hdf5", plummer(50, seed=1), ids=ids)
     end = [*more, "--eps", 0.1, "--backend", "cpu", "--t-end", 0.0625, "--dt-out", 0.0625]
-    status = run("a.hdf5", *end, "--out", "b.h5", "--out", "b.csv", "--plot", "b.png")
+    status = run("a.hdf5", *end, "--out", "b.h5", "--out", "b.csv")
     if words is not None:
         assert status == 1
         error = capsys.readouterr().err
@@ -123,15 +123,3 @@ def test_grape6_run_keeps_ids_or_says_why_not(here, capsys, ids, words, more):
     assert run("b.h5", *end, "--out", "c.h5") == 0  # its last output, as a new run
     for name in ["b.h5", "c.h5", *["b.csv"] * (ids.dtype == np.int64)]:
         assert read_snapshot(name).ids.tolist() == ids.tolist()
-
-
-def test_labels_go_with_large_ids(here):
-    labels = np.arange(50) % 2
-    c = Hermite(*plummer(50, seed=1), ids=numbered(2**40, 50), eps=0.1, backend="cpu")
-    archive.save("a.h5", c, component=labels)
-    assert run("a.h5", "--eps", 0.1, "--t-end", 0.125, "--out", "b.h5", "--plot", "b.png") == 0
-    assert archive.read_labelled("b.h5")[1].tolist() == labels.tolist()
-    assert run("b.h5", "--restart", "--t-end", 0.25, "--plot", "b.png") == 0
-    found = archive.read_component("b.h5")
-    assert found.ids.tolist() == c.ids.tolist()
-    assert found.component.tolist() == labels.tolist()

@@ -67,7 +67,6 @@ _OF_AMUSE = {"MSun": u.Msun, "MEarth": u.earthMass, "MJupiter": u.jupiterMass, "
 
 @pytest.fixture
 def amuse(monkeypatch):
-    """A stand-in for the module amuse.units.units."""
     package, units, inner = (types.ModuleType(name) for name in
                              ("amuse", "amuse.units", "amuse.units.units"))  # fmt: skip
     package.units, units.units = units, inner

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from grape6py import Grape6Error, read_snapshot, write_snapshot
-from grape6py.models import plummer
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -30,20 +29,6 @@ def test_what_is_written_is_read_back_with_the_same_bits(table):
     write_snapshot(file, mass, pos, vel)
     file.seek(0)
     assert bits(read_snapshot(file)) == bits((mass, pos, vel))
-
-
-@pytest.mark.parametrize("kind", [str, lambda path: path], ids=["str", "Path"])
-def test_paths_and_models_go_in_and_come_out(tmp_path, kind):
-    model, path = plummer(50, seed=1), kind(tmp_path / "dat.10")
-    write_snapshot(path, model, comment="50 bodies\nin Henon units")
-    assert bits(read_snapshot(path)) == bits(model)
-    with open(path, encoding="utf-8") as file:
-        assert file.readline() == "# 50 bodies\n"
-    write_snapshot(path, model.mass, model.pos)
-    assert not read_snapshot(path).vel.any()  # zero if left out
-    write_snapshot(path, model)
-    with open(path, "rb") as file:
-        assert bits(read_snapshot(file)) == bits(model)
 
 
 def test_comments_and_blank_lines_are_skipped():

@@ -18,7 +18,7 @@ POS = [[1.0, 2.0, 3.0], [-4.0, 5.5, 6.0], [7.0, 8.0, -9.25]]
 VEL = [[0.5, 0.25, -0.125], [1.5, 2.5, 3.5], [-1.0, -2.0, -4.0]]
 IDS = [11, 7, 300]
 TIME = 1.5
-PC, KPC, MSUN, RSUN = 3.0856775814913673e18, 3.0856775814913673e21, 1.988409870698051e33, 6.957e10
+KPC, MSUN = 3.0856775814913673e21, 1.988409870698051e33
 
 
 def flat(rows):
@@ -250,6 +250,14 @@ def gadget_hdf5(
 
     return hdf5(fill)
 
+
+# Units of 1e10 Msun, kpc and km/s, as three codes write them.
+GADGET = {"UnitLength_in_cm": KPC, "UnitMass_in_g": 1e10 * MSUN, "UnitVelocity_in_cm_per_s": 1e5}
+GIZMO = {"UnitLength_In_CGS": KPC, "UnitMass_In_CGS": 1e10 * MSUN, "UnitVelocity_In_CGS": 1e5,
+         "Internal_UnitB_In_Gauss": 1.0}  # fmt: skip
+SWIFT = {"Unit length in cgs (U_L)": [KPC], "Unit mass in cgs (U_M)": [1e10 * MSUN],
+         "Unit time in cgs (U_t)": [KPC / 1e5], "Unit current in cgs (U_I)": [1.0],
+         "Unit temperature in cgs (U_T)": [1.0]}  # fmt: skip
 
 BASE = "system.get('{}').base('{}')"
 

@@ -1,0 +1,9 @@
+"""Fixtures of the tests of the Python package."""
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a run is written."""
+    return tmp_path / "run.h5"
