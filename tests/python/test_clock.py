@@ -52,8 +52,7 @@ def test_a_clock_that_jumps_changes_no_bit(variants):
     env = {"GRAPE6_TEST_LIBRARY": str(variants["counted"].library)}
     plain = capi.run_python(SCRIPT, **env).stdout
     assert len(plain.splitlines()) > 20
-    for seed in "12":
-        assert capi.run_python(SCRIPT, **env, GRAPE6_TEST_CLOCK=seed).stdout == plain
+    assert capi.run_python(SCRIPT, **env, GRAPE6_TEST_CLOCK="1").stdout == plain
 
 
 PYTHON_CLOCK = r"time\.(time|monotonic|perf_counter)(_ns)?\b|from time import|datetime"

@@ -6,11 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, diagnostics, fields, plummer, two_body, write_snapshot
-from grape6py.diagnostics import Energy
+from grape6py import Hermite, Leapfrog, fields, plummer, two_body, write_snapshot
 from grape6py.errors import AccuracyWarning, Grape6Warning
 from grape6py.events import EnergyError
-from grape6py.integrators.energy_check import EnergyCheck
 from runs import run
 
 BODIES = plummer(64, seed=1)
@@ -70,17 +68,6 @@ def test_a_good_integration_warns_of_nothing(kind, options):
     assert warned(kind(*BODIES, eps=0.05, **options), 0.5, 1.0, 2.0) == []
 
 
-def test_no_potential_is_computed_for_it(monkeypatch):
-    cluster, count, compute = Hermite(*ORBIT), [], diagnostics.potential
-    counted = lambda *a, **k: count.append(1) or compute(*a, **k)  # noqa: E731
-    monkeypatch.setattr(diagnostics, "potential", counted)
-    cluster.evolve(5.0)
-    assert count == []
-    cluster.energy()
-    cluster.energy()
-    assert count == [1]
-
-
 def test_energy_that_leaves_with_bodies_is_no_error():
     mass, pos, vel = BODIES
     flung = vel.copy()
@@ -104,21 +91,6 @@ def test_an_orbit_of_energy_zero_is_measured_by_its_parts():
     assert len(warned(Hermite(*parabola, dt=1.0), 4.0)) == 1
 
 
-def test_the_scale_of_the_error():
-    check = EnergyCheck()
-    assert check.error(10, Energy(0.25, -0.5), 0.0) == 0
-    assert check.error(10, Energy(0.26, -0.5), 0.0) == pytest.approx(0.01 / 0.25)
-    close = EnergyCheck()  # two bodies near their pericentre, and far from it
-    assert close.error(2, Energy(1000.0, -1000.5), 0.0) == 0
-    assert close.error(2, Energy(1000.1, -1000.5), 0.0) == pytest.approx(0.1 / (2000.5 / 3))
-    assert close.error(2, Energy(0.1, -0.5), 0.0) == pytest.approx(0.1 / 0.5)
-    added = EnergyCheck()
-    added.error(10, Energy(0.25, -0.5), 0.0)
-    assert added.error(10, Energy(0.35, -0.5), 0.1) == pytest.approx(0)
-    nothing = EnergyCheck()
-    assert [nothing.error(n, Energy(0.0, 0.0), 0.0) for n in (3, 3, 0)] == [0, 0, 0]
-
-
 def test_the_command_line_prints_one_line_and_says_which_error_it_is(here, capsys):
     rows = np.column_stack(ORBIT)
     (here / "orbit.dat").write_text("\n".join(" ".join(map(repr, row)) for row in rows.tolist()))
@@ -133,7 +105,6 @@ def test_the_command_line_prints_one_line_and_says_which_error_it_is(here, capsy
 
 
 def ring(n=40, drift=0.0):
-    """Bodies without mass on orbits about a star that moves."""
     angle = np.linspace(0, 6, n)
     pos = np.c_[np.cos(angle), np.sin(angle), 0 * angle]
     vel = np.sqrt(0.2) * pos[:, [1, 0, 2]] * [-1, 1, 0]
@@ -169,9 +140,3 @@ def test_who_comes_goes_or_is_kicked_is_no_error():
     cluster.kick([1, 2], vel=[0.1, 0, 0])
     cluster.remove([3, 5])
     assert warned(cluster, 0.5) == []
-
-
-@pytest.mark.parametrize("mass", [np.ones(3), np.array([1.0, 1.0, 0.0]), np.zeros(3)], ids=str)
-def test_where_two_bodies_act_energies_of_others_are_not_kept(mass):
-    cluster = Hermite(mass, np.eye(3), np.zeros((3, 3)), eps=0.1)
-    assert cluster._specific_error() == (None if mass.any() else 0.0)

@@ -3,7 +3,6 @@
 Those in HDF5 are in test_formats_hdf5.py.
 """
 
-import contextlib
 import io
 from itertools import product
 
@@ -11,10 +10,9 @@ import numpy as np
 import pytest
 
 import hand_made
-from as_read import assert_all, assert_bodies, read
+from as_read import assert_all, read
 from grape6py import Grape6Warning, read_snapshot
 from grape6py.errors import SnapshotError
-from grape6py.files.formats import FORMATS
 from hand_made import IDS, MASS, POS, VEL
 
 CODES = ("<", ">")
@@ -119,9 +117,6 @@ def test_what_contradicts_itself_is_refused(data, complaint):
         read(data)
 
 
-# ---- units -----------------------------------------------------------------------------
-
-
 def test_starlab_scales_of_the_root_are_its_units():
     units = read(hand_made.dyn(scales=hand_made.SCALES)).units
     assert units.value("mass", "Msun") == pytest.approx(1e4, rel=1e-12)
@@ -144,8 +139,6 @@ def test_nbody6_has_units_of_g_one_from_its_length_and_velocity(layout):
     assert units.value("velocity", "km/s") == pytest.approx(1.5, rel=1e-6)
     assert units.value("mass", "Msun") == pytest.approx(1.5**2 * 2 / 4.30091e-3, rel=1e-5)
 
-
-# ---- several snapshots, several files --------------------------------------------------
 
 LATER = hand_made.dyn(time="  system_time  =  1.25\n").replace(b"10 0 0", b"0 0 0")
 SHIFTED = {"pos": (np.array(POS) + 100).tolist(), "time": 2.5, "ids": None}
@@ -180,81 +173,6 @@ def test_snapshots_follow_each_other(case):
             read(data[:-20], which)
 
 
-@pytest.mark.parametrize("labels", [False, True])
-def test_gadget_in_two_files_is_one_snapshot(tmp_path, labels):
-    for k, of in enumerate([(0, 1), (2,)]):
-        data = hand_made.gadget(labels=labels, of=of, files=2)
-        (tmp_path / f"snap_003.{k}").write_bytes(data)
-    for k in (0, 1):
-        found = read_snapshot(tmp_path / f"snap_003.{k}")
-        assert_all(found, found.format)
-    (tmp_path / "snap_003.1").unlink()
-    with pytest.raises(SnapshotError, match=r"snap_003\.0.*snap_003\.1 is not there"):
-        read_snapshot(tmp_path / "snap_003.0")
-    (tmp_path / "elsewhere").write_bytes(data)
-    with pytest.raises(SnapshotError, match=r"elsewhere.*2 files"):
-        read_snapshot(tmp_path / "elsewhere")
-    data = hand_made.gadget(labels=labels, cosmology=(0.3, 2.0))
-    with pytest.warns(Grape6Warning, match="comoving"):
-        read_snapshot(io.BytesIO(data))
-
-
-def test_gadget_ids_of_eight_bytes_are_whole(monkeypatch):
-    monkeypatch.setattr(hand_made, "IDS", [2**53 + 1, 2**63 + 5, 3])
-    assert read(hand_made.gadget(integer="Q")).ids.tolist() == hand_made.IDS
-
-
-# ---- text ------------------------------------------------------------------------------
-
-
-def in_columns(names, separator=" ", start=""):
-    """A header and rows of what is named, and of numbers of no meaning."""
-    columns = dict(
-        zip(
-            ["m", "x", "y", "z", "vx", "vy", "vz", "id"],
-            np.transpose([[m, *p, *v, i] for m, p, v, i in zip(MASS, POS, VEL, IDS, strict=True)]),
-            strict=True,
-        )
-    )
-    known = [columns.get(name, np.arange(3.0) - 77) for name in names.values()]
-    rows = [separator.join(f"{x:.17g}" for x in row) for row in np.transpose(known)]
-    return "\n".join([start + separator.join(names), *rows, ""]).encode()  # fmt: skip
-
-
-@pytest.mark.parametrize(("names", "separator", "start"), [
-    ("m x y z vx vy vz id", " ", "# "), ("id mass x y z vx vy vz", ",", ""),
-    ("mass pos_x pos_y pos_z vel_x vel_y vel_z id", "\t", ""),
-    ("vz vy vx z y x m id density", ",", "#"),
-    ("index m pos.x pos.y pos.z vel.x vel.y vel.z", ";", "# "),
-    ("Name M X Y Z VX VY VZ phi", "  ", ""),
-])  # fmt: skip
-def test_text_columns_stand_in_the_order_of_the_header(names, separator, start):
-    known = {"mass": "m", "index": "id", "name": "id"}
-    plain = {
-        word: known.get(word.lower(), word.lower())
-        .replace("pos_", "").replace("pos.", "").replace("vel_", "v").replace("vel.", "v")
-        for word in names.split()
-    }  # fmt: skip
-    assert_all(read(in_columns(plain, separator, start)), "text", time=None)
-
-
-@pytest.mark.parametrize("write", ["{:.17E}", "{:+.3f}", "{:.10e}", "{:d}"])
-@pytest.mark.parametrize("letter", "edDQ")
-def test_text_with_exponents_of_fortran(write, letter):
-    rows = [[int(8 * m), *(int(4 * x) for x in p + v)] for m, p, v in
-            zip(MASS, POS, VEL, strict=True)]  # fmt: skip
-    words = [[write.format(x if "d" in write else float(x)) for x in row] for row in rows]
-    text = "\n".join(" ".join(words).replace("e", letter).replace("E", letter) for words in words)
-    found = read(text.encode())
-    assert np.column_stack(found).tolist() == rows
-
-
-def test_text_with_three_digits_of_exponent_needs_no_letter():
-    assert np.column_stack(read(b"1-100 2.5+100 .5-200 0 0 0 1D-300")).tolist() == [
-        [1e-100, 2.5e100, 0.5e-200, 0, 0, 0, 1e-300]
-    ]
-
-
 @pytest.mark.parametrize("word", ["9" * 10**6, "0." + "3" * 10**6 + "x", "1" + " " * 10**6 + "1,"],
                          ids=["digits", "decimals", "blanks"])  # fmt: skip
 def test_a_line_of_a_million_characters_is_answered_at_once(word):
@@ -262,8 +180,6 @@ def test_a_line_of_a_million_characters_is_answered_at_once(word):
         read(f"0 0 0 0 0 0 {word}\n".encode())
     assert len(str(caught.value)) < 200
 
-
-# ---- whatever the format ---------------------------------------------------------------
 
 MAKERS = {
     "nemo": hand_made.nemo, "starlab": hand_made.dyn, "tipsy": hand_made.tipsy,
@@ -288,45 +204,3 @@ def test_a_file_is_read_from_any_source_and_has_one_snapshot(tmp_path, name):
     for which in (1, -2):
         with pytest.raises(SnapshotError, match=rf"has 1 \w+, and not number {which}"):
             read(data, which)
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_file_of_no_bytes_is_no_file_of_no_bodies(tmp_path, name):
-    path = tmp_path / f"a{FORMATS[name].endings[0]}"
-    path.touch()
-    for named in (None, name):
-        with pytest.raises(SnapshotError, match=rf"{path}: it is empty"):
-            read_snapshot(path, format=named)
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_masses_below_zero_are_said_and_what_is_no_number_is_named_with_the_file(tmp_path, name):
-    """In the format's own way of writing it."""
-    path, bad = tmp_path / "odd", np.nan
-    mass, places = hand_made.NBODY[0], [[1.0, 2.0, 3.0], [-4.0, bad, 6.0], [7.0, 8.0, 9.0]]
-    odd = [
-        ([-0.5, 0.25, 0.125], POS, [-0.5] * 7, hand_made.NBODY[1], "m  =  0.5", "m  =  -0.5"),
-        (MASS, places, mass, [[bad] * 3] * 7, "0 4 0", "0 nan 0"),
-    ]
-    for k, (masses, pos, of_nbody, pos_of_nbody, old, new) in enumerate(odd):
-        with contextlib.ExitStack() as stack:
-            patch = stack.enter_context(pytest.MonkeyPatch.context())
-            patch.setattr(hand_made, "MASS", masses)
-            patch.setattr(hand_made, "POS", pos)
-            patch.setattr(hand_made, "NBODY", (of_nbody, pos_of_nbody, hand_made.NBODY[2]))
-            patch.setattr(hand_made, "DYN", hand_made.DYN.replace(old, new))
-            path.write_bytes(MAKERS[name]())
-        if k == 0:
-            with pytest.warns(Grape6Warning, match=r"below zero; of body 0 it is -0\.5"):
-                read_snapshot(path)
-        else:
-            with pytest.raises(SnapshotError, match=str(path)):
-                read_snapshot(path)
-
-
-def test_csv_of_amuse_is_read_by_its_header():
-    rows = [[m, *v, *p] for m, p, v in zip(MASS, POS, VEL, strict=True)]
-    lines = [",".join(map(str, row)) for row in rows]
-    text = "\n".join(["#mass,vx,vy,vz,x,y,z", "#kg,m / s,m / s,m / s,m,m,m", *lines, ""])
-    for given in ({}, {"format": "csv"}):
-        assert_bodies(read(text.encode(), **given))

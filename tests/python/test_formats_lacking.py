@@ -5,7 +5,6 @@ Masses of other names are read.
 
 import io
 
-import h5py
 import numpy as np
 import pytest
 
@@ -115,21 +114,6 @@ def test_other_names_are_read(old, new):
             group["SubgridMasses"] = [77.0]
 
     assert_bodies(read(hand_made.gadget_hdf5(change=change)))
-
-
-def test_one_of_several_files_without_masses_is_refused_by_its_name(tmp_path):
-    for k in range(2):
-        with h5py.File(tmp_path / f"a.{k}.hdf5", "w") as file:
-            file.create_group("Header").attrs.update(
-                NumPart_ThisFile=[0, 2, 0], NumPart_Total=[0, 4, 0], NumFilesPerSnapshot=2, Time=0.0
-            )
-            group = file.create_group("PartType1")
-            group["Coordinates"], group["Velocities"] = np.ones((2, 3)), np.zeros((2, 3))
-            if k == 0:
-                group["Masses"] = [1.0, 2.0]
-    with pytest.raises(SnapshotError, match=r"a\.1\.hdf5.*PartType1/Masses"):
-        read_snapshot(tmp_path / "a.hdf5")
-    assert read_snapshot(tmp_path / "a.hdf5", mass=5).mass.tolist() == [1, 2, 5, 5]
 
 
 @pytest.mark.parametrize("wrong", [

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from distributions import follow, radii, rests, same_bodies
 from grape6py import (
-    Hermite,
     Particles,
     diagnostics,
     fractal,
@@ -108,9 +107,6 @@ def test_energies_of_fractals_and_stars_are_exact_if_asked_for(model, virial_rat
     assert energy.kinetic == pytest.approx(-virial_ratio * energy.potential, rel=1e-12)
 
 
-# ---- Plummer's sphere ----------------------------------------------------------------------------
-
-
 def test_radii_follow_the_mass_profile_and_end_where_told():
     radius = radii(plummer(20000, seed=2)) / SCALE
     assert follow(radius, lambda r: (1 + r**-2) ** -1.5 / 0.999)
@@ -136,9 +132,6 @@ def test_directions_are_isotropic():
         assert np.allclose(units.T @ units / len(units), np.eye(3) / 3, atol=0.01)
 
 
-# ---- the uniform sphere --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_bodies_fill_the_sphere_evenly(ratio):
     model = uniform(20000, 2, ratio)
@@ -146,18 +139,6 @@ def test_bodies_fill_the_sphere_evenly(ratio):
     assert follow(radii(model) / size, lambda r: r**3)
     assert radii(model).max() == pytest.approx(size, rel=0.02)
     assert np.allclose(np.cov(model.pos.T), np.eye(3) * size**2 / 5, atol=0.02 * size**2)
-
-
-def test_a_cold_sphere_collapses_in_its_free_fall_time():
-    cluster = Hermite(*uniform(500, 5, 0), eps=0.02)
-    found = []
-    cluster.evolve(5.0, lambda c: found.append(c.lagrangian_radii([0.5])[0]), every=0.125)
-    time = math.pi / 2 * math.sqrt(2.4**3 / 2)
-    assert 0.125 * int(np.argmin(found)) == pytest.approx(time, rel=0.1)
-    assert min(found) < 0.25 * found[0]
-
-
-# ---- two bodies ----------------------------------------------------------------------------------
 
 
 @given(
@@ -177,9 +158,6 @@ def test_two_bodies_are_on_the_orbit_asked_for(eccentricity, ratio, axis, apocen
     assert distance == pytest.approx(axis * (1 + (eccentricity if apocentre else -eccentricity)))
     assert v @ v / 2 - 1 / distance == pytest.approx(-1 / (2 * axis), rel=1e-9)
     assert moment[2] == pytest.approx(math.sqrt(axis * (1 - eccentricity**2)), rel=1e-6)
-
-
-# ---- refused -------------------------------------------------------------------------------------
 
 
 def merged(**how):

@@ -7,7 +7,6 @@ import pytest
 
 from distributions import follow
 from grape6py import Particles, plummer, with_binaries
-from grape6py.models.binaries import eccentric_anomaly
 
 N, AXES = 4000, (1e-6, 1e-3)
 
@@ -80,14 +79,3 @@ def test_massless_bodies_stay_single():
     model = with_binaries(Particles(mass, np.eye(4, 3), np.zeros((4, 3))), 0.5, 1, separation=AXES)
     assert (model.mass[:4] > 0).all()
     assert model.mass[4:].tolist() == [0, 0]
-
-
-def test_kepler_s_equation_is_solved():
-    mean, e = np.meshgrid(
-        [0, 1e-12, 1e-6, 1e-3, 0.1, 1, 3, math.pi, 4, 6, 2 * math.pi - 1e-9],
-        [0, 1e-3, 0.5, 0.9, 0.999, 1 - 1e-9, 1 - 1e-15],
-    )
-    found = eccentric_anomaly(mean.ravel(), e.ravel())
-    assert np.allclose(found - e.ravel() * np.sin(found), mean.ravel(), rtol=0, atol=2e-15)
-    small = eccentric_anomaly(np.array([1e-6]), np.array([1.0 - 1e-15]))
-    assert small[0] == pytest.approx((6e-6) ** (1 / 3), rel=1e-4)

@@ -116,7 +116,6 @@ def test_spheres_obey_the_virial_theorem_and_are_bound(large, kind):
 
 
 def half_mass_radii(pos, component):
-    """Of disk, bulge and halo, about the bulge."""
     pos = pos - np.median(pos[component == BULGE], axis=0)
     return [
         np.median(np.linalg.norm(pos[component == kind], axis=1)) for kind in (DISK, BULGE, HALO)
@@ -143,9 +142,6 @@ def test_any_component_may_be_missing(counts, hole):
     assert all(np.isfinite(array).all() for array in particles)
     expected = np.dot([c > 0 for c in counts], [1, 1 / 3, 5.8]) + hole
     assert math.fsum(particles.mass) == pytest.approx(expected)
-
-
-# ---- mergers -------------------------------------------------------------------------------------
 
 
 def ends(pair):

@@ -13,7 +13,7 @@ from matplotlib.text import Annotation, Text
 
 from grape6py import galaxy, galaxy_merger, king, merger, picture, plummer
 from grape6py.files.runs import moments
-from grape6py.picture import Moment, bodies, curves, figure_of
+from grape6py.picture import Moment, bodies, figure_of
 from grape6py.picture.groups import SKY, groups
 
 FRACTIONS = (0.1, 0.5, 0.9)
@@ -39,7 +39,6 @@ def two_galaxies(n_halo=100, n_stars=40, times=(0, 1.0)):
 
 @functools.cache
 def case_drawn(number):
-    """The picture of a case, and its records."""
     records = history(**CASES[number])
     return drawn(records, sphere(20, np.unique([r["time"] for r in records])[[0, -1]])), records
 
@@ -89,7 +88,6 @@ CASES = [
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_no_text_lies_on_another_or_leaves_the_picture(number):
-    """And axes have two ticks or more."""
     figure, records = case_drawn(number)
     found = visible_texts(figure)
     for (text, box), (other, box2) in itertools.combinations(found, 2):
@@ -120,27 +118,10 @@ def test_labels_of_radii_lie_beside_the_curves(number):
     assert sorted(lower) == lower or number == len(RADII) - 1  # in the order of the curves
 
 
-def test_only_few_outputs_have_markers():
-    for count, marker in (9, "o"), (1000, ""):
-        lines = drawn(history(count=count), sphere()).axes[1].lines
-        assert lines[0].get_marker() in (marker, "None" if not marker else "o")
-
-
-@pytest.mark.parametrize(("middles", "apart"), [
-    ([1, 50, 99], [1, 50, 99]), ([50, 50, 50], [40, 50, 60]), ([52, 50], [56, 46]),
-    ([0, 0], [0, 10]), ([100, 100], [90, 100]), ([], []),
-])  # fmt: skip
-def test_labels_are_moved_apart_and_no_farther(middles, apart):
-    assert curves.apart(middles, 10, 100) == apart
-
-
 def test_a_long_title_is_made_to_fit():
     figure = drawn(history(), sphere(), "a $file$ of a very long name, " * 9)
     box = figure.texts[0].get_window_extent(figure.canvas.get_renderer())
     assert box.x1 < figure.bbox.x1
-
-
-# ---- bodies ------------------------------------------------------------------------
 
 
 def points(axes):
@@ -167,17 +148,6 @@ def test_many_bodies_are_drawn_as_density():
         middle = len(light) // 2
         assert light[middle, middle] > light[middle, 1] + 0.3
     assert light[middle, 1] == pytest.approx(sum(to_rgb(SKY)), abs=0.01)  # nobody is there
-
-
-def test_density_is_mass():
-    n = 1000
-    random = np.random.default_rng(1)
-    moment = Moment(0, random.random(n), random.normal(size=(n, 3)))
-    view = bodies.Bodies([moment], plane="yz", size=1.5)
-    ((_, found),) = view._densities(moment)
-    edges = [view.centre[k] + np.linspace(-1.5, 1.5, len(found) + 1) for k in (1, 0)]
-    expected = np.histogram2d(moment.pos[:, 2], moment.pos[:, 1], edges, weights=moment.mass)[0]
-    assert np.allclose(found, expected)
 
 
 def test_components_of_galaxies_have_colours_and_a_legend():
@@ -233,9 +203,6 @@ def test_a_file_without_labels_says_by_its_name_what_it_holds(name, noun):
 ], ids=["none", "one", "massless"])  # fmt: skip
 def test_odd_bodies_are_drawn(shown):
     assert drawn(history(count=1), shown).axes[2].get_xlim()[0] < 0.5
-
-
-# ---- moments -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9, 100])

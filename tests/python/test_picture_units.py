@@ -5,21 +5,18 @@ import pytest
 from astropy import constants
 from astropy import units as u
 
-from grape6py import Hermite, movie, picture, plummer
+from grape6py import movie, picture, plummer
 from runs import run
 
 # What a run is made with, and what the axes have: the units, and what the run's numbers 1 are.
 MYR = np.sqrt((1.2 * u.pc) ** 3 / (constants.G * 5e4 * u.Msun)).to_value(u.Myr)
 SHOWN = {
     None: ("", 1, "", 1),
-    "Msun pc Myr": ("Myr", 1, "pc", 1),
     "5e4 Msun 1.2 pc": ("Myr", MYR, "pc", 1.2),
-    "2 Msun AU": ("yr", 1 / (2 * np.pi * np.sqrt(2)), "AU", 1),
 }
 
 
 def texts(figure):
-    """Labels of the axes, and titles."""
     return [
         text
         for axes in figure.axes
@@ -29,7 +26,6 @@ def texts(figure):
 
 @pytest.fixture
 def figures(monkeypatch):
-    """Those that are made."""
     made, figure_of = [], picture.figure_of
     monkeypatch.setattr(picture, "figure_of", lambda *a: made.append(figure_of(*a)) or made[-1])
     stage = movie._stage
@@ -54,7 +50,6 @@ def check(figure, units, end, is_movie=False):
 
 
 def extent(figure):
-    """Of the time axis, and the positions of the bodies at first."""
     return figure.axes[0].get_xlim()[1], figure.axes[2].collections[0].get_offsets()
 
 
@@ -75,19 +70,3 @@ def test_a_picture_and_a_movie_are_in_the_units_of_the_run(units, here, figures)
         assert np.allclose(pos, plummer(20, seed=1).pos[:, :2] * SHOWN[units][3])
     check(of_movie, units, t, is_movie=True)
     assert np.ptp(of_movie.axes[0].get_xlim()) == pytest.approx(6)
-
-
-def test_a_run_saved_with_quantities_is_drawn_in_its_units(here, figures):
-    mass, pos, vel = plummer(20, seed=1)
-    cluster = Hermite(
-        mass * 5e4 * u.Msun, pos * 1.2 * u.pc, vel * 13 * u.km / u.s, eps=0.024 * u.pc
-    )
-    cluster.save("a.h5")
-    cluster.evolve(0.25 * u.Myr)
-    cluster.save("a.h5")
-    picture.draw_file("a.png", "a.h5")
-    found = texts(figures[0])
-    assert "t = 0.25 Myr" in found
-    assert "x [pc]" in found
-    assert "eps = 0.024 pc" in figures[0].texts[0].get_text()
-    assert np.allclose(extent(figures[0])[1], pos[:, :2] * 1.2)

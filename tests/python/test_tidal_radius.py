@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from grape6py import fields, tidal_radius
+from grape6py import tidal_radius
 
 
 def power_law(power, strength=1.0):
@@ -34,13 +34,6 @@ AROUND = np.cross([0, 1, 1], PLACE) / np.linalg.norm(np.cross([0, 1, 1], PLACE))
 def test_it_is_that_of_potentials_for_which_it_is_known(field, mass, vel, G, cube):
     found = tidal_radius(field, mass, PLACE, vel, G=G)
     assert found == pytest.approx(cube ** (1 / 3), rel=1e-10)
-
-
-def test_a_miyamoto_nagai_disk_has_the_derivative_of_its_formula():
-    # In the plane d^2 Phi / dR^2 is (c^2 - 2 R^2) / (R^2 + c^2)^(5/2) with c = a + b.
-    second = (1.2**2 - 2 * 9) / (9 + 1.2**2) ** 2.5
-    found = tidal_radius(fields.miyamoto_nagai(1, 1.0, 0.2), 1e-3, [0, 3.0, 0], [0.4, 0, 0.1])
-    assert found == pytest.approx((1e-3 / (0.17 / 9 - second)) ** (1 / 3), rel=1e-9)
 
 
 def test_the_field_is_asked_at_the_time_with_velocities():
