@@ -1,6 +1,5 @@
 """Bodies that come, go and change on the way, and bodies without mass."""
 
-import functools
 import math
 import pickle
 
@@ -14,7 +13,6 @@ from integrations import made as make
 
 
 def total_of(h, field=None):
-    """Energy in plain NumPy."""
     m, x, v = h.mass, h.pos, h.vel
     d = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2) + 1 / 256)
     np.fill_diagonal(d, np.inf)
@@ -79,12 +77,8 @@ ONE_AFTER_THE_OTHER = (
 ).split("; ")
 
 
-# ---- what stays ----------------------------------------------------------------------------------
-
-
 @each(DIRECT + TREES)
-@pytest.mark.parametrize("time", [0.25, 0.3])
-@pytest.mark.parametrize("field", [None, fields.mwpotential2014()])
+@pytest.mark.parametrize(("time", "field"), [(0.25, None), (0.3, fields.mwpotential2014())])
 def test_a_change_is_at_the_present_time_and_place_and_its_energy_is_known(
     kind, options, field, time
 ):
@@ -119,18 +113,13 @@ def test_the_total_less_what_changes_have_added_is_conserved(kind, options):
     assert abs(h.energy_change) > 0.1
 
 
-# ---- going on ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("kind", "options", "error", "count"), [
-    (Hermite, {"dt_max": 1 / 8, "eta": 0.003}, 2e-7, 40),
-    (Hermite, {"dt": 1 / 512}, 2e-7, 15),
-    (Leapfrog, {"dt": 1 / 512, "backend": "cpu"}, 2e-5, 15),
-    (Leapfrog, {"dt_max": 1 / 16, "eta": 0.0005, "backend": "cpu"}, 5e-5, 15),
+@pytest.mark.parametrize(("kind", "options", "error", "count", "every"), [
+    *((Hermite, {"dt_max": 1 / 8, "eta": 0.003}, 2e-7, 40, every) for every in (1 / 512, 0.0017)),
+    (Hermite, {"dt": 1 / 512}, 2e-7, 15, 0.0017),
+    (Leapfrog, {"dt": 1 / 512, "backend": "cpu"}, 2e-5, 15, 1 / 512),
+    (Leapfrog, {"dt_max": 1 / 16, "eta": 0.0005, "backend": "cpu"}, 5e-5, 15, 0.0017),
 ])  # fmt: skip
-@pytest.mark.parametrize("every", [1 / 512, 0.0017])
 def test_many_changes_are_those_of_runs_that_begin_anew(kind, options, error, count, every):
-    """At each change; on the grid of steps and off it."""
     rng = np.random.default_rng(5)
     h, anew = make(kind, n=8, **options), make(kind, n=8, **options)
     for k in range(count):
@@ -140,8 +129,9 @@ def test_many_changes_are_those_of_runs_that_begin_anew(kind, options, error, co
         who, kick = int(rng.integers(len(mass))), rng.normal(size=3) * 0.01
         if k % 10 == 0:
             place = rng.normal(size=3)
-            h.add(0.01, place, kick, ids=[100 + k])
-            mass, pos, vel = np.r_[mass, 0.01], np.vstack([pos, place]), np.vstack([vel, kick])
+            added = 0.01 if k % 20 else 0.0
+            h.add(added, place, kick, ids=[100 + k])
+            mass, pos, vel = np.r_[mass, added], np.vstack([pos, place]), np.vstack([vel, kick])
         elif k % 10 == 5:
             h.remove(h.ids[who])
             mass, pos, vel = (np.delete(a, who, axis=0) for a in (mass, pos, vel))
@@ -173,25 +163,6 @@ def test_changes_in_callbacks_are_those_between_calls(kind, options):
     assert_same(one, two)
 
 
-@each(DIRECT + TREES)
-def test_changes_in_callbacks_after_blocks_keep_the_energy(kind, options):
-    h, done = make(kind, **options), []
-    start = total_of(h)
-
-    def some(c):
-        if len(done) < 20:
-            done.append(c.time)
-            c.kick(int(c.ids[len(done)]), [0.0, 0.05, 0.0])
-            if len(done) % 7 == 0:
-                c.merge(c.ids[[0, 1]])
-
-    h.evolve(0.6, some)
-    assert h.time == 0.6
-    assert len(done) >= 7
-    assert h.n == 32 - len(done) // 7
-    assert abs(total_of(h) - h.energy_change - start) < (1e-5 if kind is Hermite else 5e-3)
-
-
 @each(HERMITE)
 @pytest.mark.parametrize("time", [0.25, 0.3])
 def test_looking_between_changes_changes_no_bit(kind, options, time):
@@ -219,12 +190,9 @@ def test_a_change_of_nothing_but_one_keeps_the_steps_of_the_others():
     assert np.array_equal(np.delete(h.step_sizes, 3), np.delete(steps, 3))
 
 
-# ---- copies and files ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("kind", "options", "way", "time"), [
     *[(*case, "copy", 0.25) for case in DIRECT], *[(*case, "file", 0.3) for case in DIRECT + TREES],
-    *[(*case, "pickle", 0.3) for case in DIRECT + TREES], (*DIRECT[0], "deepcopy", 0.3),
+    *[(*case, "pickle", 0.3) for case in TREES], (*DIRECT[0], "deepcopy", 0.3),
 ])  # fmt: skip
 def test_what_has_changed_goes_on_with_the_same_bits(kind, options, way, time, tmp_path):
     h = make(kind, **options)
@@ -244,11 +212,7 @@ def test_what_has_changed_goes_on_with_the_same_bits(kind, options, way, time, t
     assert h.energy_change == again.energy_change
 
 
-# ---- bodies without mass -------------------------------------------------------------------------
-
-
 def with_tests(mass=0.0):
-    """24 massive bodies, then 8 of another mass."""
     m, x, v = plummer(32, 2)
     return np.concatenate([m[:24] * 32 / 24, np.full(8, mass)]), x, v
 
@@ -296,7 +260,6 @@ def test_bodies_without_mass_alone_go_straight_on(kind, options):
 
 
 def change_tests(h):
-    """Changes of bodies without mass alone."""
     new = h.add([0.0, 0.0], [[1, 0, 0], [0, 0, 1]], np.zeros((2, 3)))
     h.kick(25, [0.5, 0, 0], pos=[0.1, 0, 0])
     h.merge([26, int(new[0])])
@@ -330,19 +293,6 @@ def test_changes_of_bodies_without_mass_are_felt_by_themselves_alone(kind, optio
             assert np.array_equal(getattr(one, name)[:24], getattr(two, name)[:24]), name
 
 
-@pytest.mark.parametrize("time", [0.25, 0.28125])
-def test_changed_bodies_without_mass_move_as_those_that_begin_anew(time):
-    fine = functools.partial(make, dt_max=1 / 8, eta=0.002)
-    one = fine(particles=with_tests())
-    one.evolve(time)
-    change_tests(one)
-    two = fine(particles=one.particles())
-    one.evolve(time + 0.5)
-    two.evolve(0.5)
-    assert np.abs(one.pos - two.pos).max() < 1e-7
-    assert np.abs(one.vel - two.vel).max() < 1e-6
-
-
 @each(DIRECT + TREES)
 def test_all_bodies_may_go_and_others_come(kind, options):
     h = make(kind, **options)
@@ -358,10 +308,7 @@ def test_all_bodies_may_go_and_others_come(kind, options):
     assert h.pos[0, 0] == pytest.approx(-h.pos[1, 0], rel=1e-6)
 
 
-# ---- bad input -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("change", "error", "words"), [
+WRONG = [
     (lambda h: h.merge([3, 3]), ArgumentError, "twice"),
     (lambda h: h.merge([3]), ArgumentError, "two bodies"),
     (lambda h: h.merge(3), ArgumentError, "two bodies"),
@@ -388,25 +335,18 @@ def test_all_bodies_may_go_and_others_come(kind, options):
     (lambda h: h.add([1.0, 1.0], np.eye(3)[:2], np.eye(3)[:2], ids=[50, 50]), ArgumentError,
      "50"),
     (lambda h: h.add(1.0, [0, 0, 0], [0, 0, 0], ids=[1, 2]), ArgumentError, "ids"),
-])  # fmt: skip
-def test_wrong_changes_are_refused_in_words_and_change_nothing(change, error, words):
+]  # fmt: skip
+
+
+def test_wrong_changes_are_refused_in_words_and_change_nothing():
     h, other = make(), make()
     evolve((h, other), 0.3)
-    with pytest.raises(error, match=words):
-        change(h)
+    for change, error, words in WRONG:
+        with pytest.raises(error, match=words):
+            change(h)
     assert h.energy_change == 0
     evolve((h, other), 0.5)
     assert_same(h, other)
-
-
-@pytest.mark.parametrize("name", ["pos", "vel", "mass"])
-@each(BOTH)
-def test_arrays_cannot_be_set(kind, options, name):
-    h = make(kind, **options)
-    with pytest.raises(AttributeError, match="set_mass" if name == "mass" else "kick"):
-        setattr(h, name, np.zeros(3))
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(h, name)[...] += 1
 
 
 IN_A_FIELD = {

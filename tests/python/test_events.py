@@ -303,8 +303,7 @@ def look(c, event):
 
 
 @each(MIXED)
-@pytest.mark.parametrize("end", [0.5, 0.7])
-@pytest.mark.parametrize("is_quiet", [True, False])
+@pytest.mark.parametrize(("end", "is_quiet"), [(0.5, True), (0.7, False)])
 def test_to_watch_and_to_look_change_no_bit(kind, options, end, is_quiet):
     events = [EnergyError(1.0), WallTime(1e9), Escape(100.0)] if is_quiet else [Escape(1.0, look)]
     if kind is Hermite:
@@ -335,8 +334,7 @@ def test_events_do_not_depend_on_stops_callbacks_and_looks():
         assert_same(other, plain, Hermite.STATE)
 
 
-@pytest.mark.parametrize("way", ["pickle", "copy", "file"])
-@pytest.mark.parametrize("middle", [0.5, 0.43])
+@pytest.mark.parametrize(("way", "middle"), [("pickle", 0.5), ("copy", 0.43), ("file", 0.43)])
 @pytest.mark.parametrize("events", [
     [Encounter(0.15, "merge"), Escape(1.5), EnergyError(0.1)],
     [Encounter(0.2, ignore), Escape(0.9, ignore)],  # what lasts is not said again

@@ -19,7 +19,7 @@ OF_G_ONE = ["nbody6", "starlab"]
 TIME = 0.375
 HENON = Units("5e4 Msun", "1.2 pc")  # G = 1
 GALACTIC = Units("Msun", "kpc", velocity="km/s")
-N = 10**4
+N = 500
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def ids():
-    return np.random.default_rng(1).permutation(3 * N)[:N]
+    return 1 + np.random.default_rng(1).permutation(3 * N)[:N]
 
 
 def ending(name):
@@ -43,7 +43,6 @@ def written(*content, **options):
 
 
 def three(name, **options):
-    """A few bodies in a format, without warnings."""
     return written(hand_made.MASS, hand_made.POS, hand_made.VEL, format=name, **options)
 
 
@@ -56,16 +55,11 @@ def assert_same_units(found, units, rel):
         assert found.in_cgs(kind) == pytest.approx(units.in_cgs(kind), rel=rel)
 
 
-# ---- round trips -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "units"), [
     pytest.param(name, units, id=f"{name}-{units.G:g}") for name in NAMES
     for units in (HENON, GALACTIC) if name not in OF_G_ONE or units.G == 1
 ])  # fmt: skip
-def test_ten_thousand_bodies_come_back_with_all_that_the_format_keeps(
-    tmp_path, model, ids, name, units
-):
+def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, model, ids, name, units):
     path = tmp_path / f"cluster{ending(name)}"
     keeps = FORMATS[name].keeps.split()
     lost = [what for what in ("time", "ids", "units") if what not in keeps]
@@ -102,7 +96,7 @@ def test_ten_thousand_bodies_come_back_with_all_that_the_format_keeps(
 @pytest.mark.parametrize("name", NAMES)
 def test_few_bodies_are_written_alike_to_paths_and_files_without_a_warning(tmp_path, name):
     path, other = tmp_path / f"few{ending(name)}", tmp_path / "other"
-    for n in (0, 1, 2, 3, 4, 6, 8, 12, 24):
+    for n in (0, 1, 2, 3, 7):
         few = [array[:n] for array in plummer(24, seed=2)]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -145,26 +139,6 @@ def test_extreme_numbers_keep_their_bits(name):
         assert [array.tolist() for array in found] == [x.tolist() for x in (mass, pos, -pos)]
     else:
         assert bits(found) == bits((mass, pos, -pos))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_snapshot_goes_on_with_its_time_ids_and_units(tmp_path, name):
-    first, second = tmp_path / "first", tmp_path / "second"
-    write_snapshot(first, hand_made.MASS, hand_made.POS, time=2.5, ids=[4, 9, 6], units=HENON,
-                   format="gadget-hdf5")  # fmt: skip
-    found, keeps = read_snapshot(first), FORMATS[name].keeps.split()
-    for given, time, ids in (
-        ({}, 2.5, [4, 9, 6]),
-        ({"time": 8.0, "ids": [1, 2, 3]}, 8.0, [1, 2, 3]),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Grape6Warning)
-            write_snapshot(second, found, format=name, **given)
-        again = read_snapshot(second, format=name)
-        assert again.time == (time if "time" in keeps else None)
-        assert (again.ids is None) == ("ids" not in keeps)
-        assert again.ids is None or again.ids.tolist() == ids
-        assert (again.units is None) == ("units" not in keeps)
 
 
 @pytest.mark.parametrize("name", KEEP_IDS)
@@ -239,9 +213,6 @@ def test_a_comment_never_spoils_a_file(name):
     assert read_snapshot(io.BytesIO(three(name, comment=comment))).pos.tolist() == hand_made.POS
 
 
-# ---- which format ----------------------------------------------------------------------
-
-
 OF_OTHERS = """snapshot a.txt a.csv a.h5 a.hdf5 a.nemo a.tipsy a.gadget a.conf3 conf.3_12 OUT3 a.dyn
     data.5 a.amuse a.bin a.gz""".split()
 
@@ -306,9 +277,6 @@ def test_who_misspells_a_format_is_told_which_there_are(tmp_path):
             with pytest.raises(ArgumentError, match=f"did you mean {meant}\\?") as caught:
                 call(tmp_path / "a", [1.0], [[0, 0, 0]], format=name)
             assert all(known in str(caught.value) for known in NAMES)
-
-
-# ---- damage ----------------------------------------------------------------------------
 
 
 def shortened(name, data):

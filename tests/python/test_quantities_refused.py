@@ -40,15 +40,11 @@ from in_quantities import (
     made,
     stars,
 )
-from runs import here  # noqa: F401 (fixture)
 
 N, ONES = np.eye(3), np.ones(3)
 X, M, V = N * u.pc, ONES * u.Msun, N * KMS
 PLAIN = {"mass": ONES, "pos": N, "vel": N}
 WITH_UNITS = {"mass": M, "pos": X, "vel": V}
-
-
-# ---- what the object is --------------------------------------------------------------------------
 
 
 def test_it_is_an_object_of_its_class():
@@ -87,16 +83,8 @@ def test_plain_numbers_make_plain_objects():
 @pytest.mark.parametrize("way", [
     copy.copy, copy.deepcopy, lambda c: c.copy(), lambda c: pickle.loads(pickle.dumps(c)),
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", [*KINDS, Tree])
+@pytest.mark.parametrize("kind", KINDS)
 def test_copies_keep_quantities_and_go_on_with_the_same_bits(kind, way):
-    if kind is Tree:
-        with Tree(**stars()) as tree:
-            other = way(tree)
-            assert np.array_equal(other.forces().acc, tree.forces().acc)
-            assert is_in(other.forces().acc, KMS / u.Myr)
-        with pytest.raises(Grape6Error, match="closed"):
-            tree.forces()
-        return
     with made(kind, field=fields.nfw(1e11, 1e4, units=GALACTIC)) as cluster:
         cluster.evolve(10 * u.kyr)
         other = way(cluster)
@@ -127,9 +115,6 @@ def test_arguments_are_counted_and_named_as_without_units():
                 kind(*given, **more)
 
 
-# ---- refused -------------------------------------------------------------------------------------
-
-
 def session(**options):
     grape = Grape6(**options)
     grape.set_particles(*(WITH_UNITS if options else PLAIN).values())
@@ -142,6 +127,7 @@ def session(**options):
     (lambda: Hermite(M, X, X), r"^vel is in pc, which is no unit of velocity"),
     (lambda: Hermite(M, X, N * u.deg), "^vel is in deg"), (lambda: Hermite(ONES * u.one, X, V),
                                                            "^mass is without a unit"),
+    (lambda: Hermite(M, [X[0], X[1], [0, 0, 1.0]], V), r"^pos holds quantities\b"),
     (lambda: made().evolve(1 * u.one), "^t is without a unit"),
     (lambda: made().kick(0, [1, 0, 0] * u.pc), "^vel is in pc"),
     (lambda: made().lagrangian_radii([0.5] * u.pc), "^fractions is a quantity in pc"),
@@ -167,7 +153,7 @@ def session(**options):
     (lambda: Hermite(X, M, V), r"^mass\b"), (lambda: Tree(X, X), r"^(mass|pos)\b"),
     (lambda: accelerations(X, M), r"^(mass|pos)\b"),
 ])  # fmt: skip
-def test_messages_say_what_is_wrong(here, call, word):  # noqa: F811
+def test_messages_say_what_is_wrong(here, call, word):
     Hermite(*PLAIN.values()).save("a.h5")
     with pytest.raises(ArgumentError, match=word):
         call()
@@ -202,11 +188,7 @@ def test_dimensionless_quantities_are_numbers():
     assert np.array_equal(found, diagnostics.lagrangian_radii(*numbers[:2], [0.5, 0.9]))
 
 
-# ---- lists and tables ----------------------------------------------------------------------------
-
-
 def lists(values, unit):
-    """A list of scalars, or of vectors, that each have a unit."""
     return [value * unit for value in values]
 
 
@@ -222,12 +204,6 @@ def test_lists_of_quantities_are_taken():
     assert len(cluster) == 32
 
 
-def test_lists_of_quantities_and_numbers_are_refused():
-    for units in (None, GALACTIC):
-        with pytest.raises(ArgumentError, match=r"^pos holds quantities\b"):
-            Hermite(M, [X[0], X[1], [0, 0, 1.0]], V, units=units)
-
-
 def test_columns_of_tables_keep_their_units():
     table = [Column(M, unit="Msun"), Column(X.to(u.kpc)), Column(V)]
     found = Hermite(*table)
@@ -235,9 +211,6 @@ def test_columns_of_tables_keep_their_units():
     assert type(Hermite(*map(Column, PLAIN.values()))) is Hermite
     with pytest.raises(ArgumentError, match=r"^mass is a quantity\b"):
         diagnostics.centre_of_mass(table[0], N)
-
-
-# ---- odd quantities ------------------------------------------------------------------------------
 
 
 def test_quantities_of_other_packages_are_refused_by_name():

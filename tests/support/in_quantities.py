@@ -7,7 +7,6 @@ from astropy import constants
 from astropy import units as u
 
 from grape6py import Hermite, Leapfrog, Units, fields, plummer
-from runs import here  # noqa: F401 (fixture)
 
 KMS = u.km / u.s
 ENERGY = u.Msun * KMS**2
