@@ -185,5 +185,5 @@ def whole_of(
     if not sums[0]:
         return None
     mean = sums[2:] / sums[1] * most[7] if sums[1] > 0 else np.zeros(3)
-    total = min(sums[1] * float(largest), np.finfo(float).max)
+    total = min(float(sums[1]) * float(largest), np.finfo(float).max)
     return np.concatenate([-most[:3], most[3:6], [largest, sums[0], most[7]], mean, [total]])
