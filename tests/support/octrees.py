@@ -12,6 +12,7 @@ import pytest
 import capi
 from capi import CONSTANTS, call
 from particles import cloud
+from samples import bodies
 
 N = 5000  # more than the 4096 that are summed directly
 EPS2 = 1e-4
@@ -60,28 +61,15 @@ def set_double(session, key, value):
     assert call("g6x_set_double", session.cluster, CONSTANTS[key], value) == 0
 
 
-def plummer(n, rng):
-    radius = 1 / np.sqrt(rng.uniform(0.001, 0.999, n) ** (-2 / 3) - 1)
-    direction = rng.standard_normal((n, 3))
-    return radius[:, None] * direction / np.linalg.norm(direction, axis=1)[:, None]
-
-
 def sample(name, n=N):
-    rng = np.random.default_rng(7)
+    """A cloud, or one with the places and masses of a set of samples.py."""
     source = cloud(n, seed=8)
-    if name == "plummer":
-        source.x[:] = plummer(n, rng)
-    elif name == "lattice":
-        side = np.arange(np.ceil(n ** (1 / 3)))
-        source.x[:] = np.stack(np.meshgrid(side, side, side), -1).reshape(-1, 3)[:n]
-    elif name == "clustered":
-        source.x[:] = plummer(n, rng) * 0.01 + rng.standard_normal((20, 3))[rng.integers(0, 20, n)]
-    elif name == "flat":
-        source.x[:, 2] = 0
-    elif name == "offset":
-        source.x[:] = plummer(n, rng) + np.array([1e5, -1e5, 3e4])
-    elif name == "unequal":
-        source.mass[:] = 10.0 ** rng.uniform(-6, 0, n)
+    if name == "unequal":
+        source.mass[:] = 10.0 ** np.random.default_rng(7).uniform(-6, 0, n)
+    elif name != "blob":
+        mass, pos, _ = bodies(name, n)
+        source = source.take(range(len(mass)))
+        source.mass[:], source.x[:] = mass, pos
     return source
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py import models, reference
+from grape6py import models
+from once import by_content
 
 
 def plummer(n, seed):
@@ -79,35 +80,94 @@ SAMPLES = {f.__name__: f for f in (plummer, lattice, clustered, disk, coincident
 SHAPES = SAMPLES | {f.__name__: f for f in (fractal, apart)}
 
 
+def _odd(n, seed):
+    """Sets as nobody plans them: masses and positions by name."""
+    mass, pos = plummer(n, seed)
+    rng = np.random.default_rng(seed)
+    one, third = np.arange(n) == n // 2, np.arange(n) % 3 == 0
+    crowd = np.where(third[:, None], pos, rng.normal(size=(10, 3))[rng.integers(0, 10, n)])
+    close = rng.uniform(-1, 1, (n, 3))  # whose centre is that of the tree's coordinates
+    close[:4] = np.array([[-1] * 3, [1] * 3, [0] * 3, [1e-13, -2e-13, 0.5e-13]])[:n]
+    close[4:5] = close[5:6]
+    far = np.where(one[:, None], [1e13, 3e12, -1e12], pos)
+    scales = pos * 10.0 ** np.clip(np.arange(3 - n, 3) + 34, 0, None)[:, None]
+    return {
+        "one place": (mass, np.full((n, 3), 0.3)),
+        "two places": (mass, np.where(third[:, None], 1.0, 2.0) * np.ones(3)),
+        "few places": (rng.random(n), crowd),
+        "close pairs": (mass, close),
+        "a far body": (mass, far),
+        "a far body of another sign": (np.where(one, -1.0, mass), far),
+        "all scales": (mass, scales),
+        "clusters far apart": (mass, pos + np.where(third[:, None], [1e9, 0, 0], 0)),
+        "a heavy body": (np.where(one, 1e3, mass), pos),
+        "massless bodies": (np.where(one, 1.0, 0.0), pos),
+        "some massless": (np.where(third, 0.0, mass), pos),
+        "no mass": (0 * mass, pos),
+        "both signs": (rng.normal(size=n), pos),
+        "half of one sign": (np.where((pos[:, 0] < 0) | third, 1.0, -1.0), pos),
+        "a line": (mass, pos[:, :1] * [1.0, 0.5, 0.25]),
+    }
+
+
+ODD = list(_odd(9, 0))
+
+
+def bodies(name, n, seed=5):
+    """Mass, positions, and velocities that are partly common to neighbours, of a shape or an odd
+    set."""
+    mass, pos = SHAPES[name](n, seed) if name in SHAPES else _odd(n, seed)[name]
+    noise = np.random.default_rng(seed).normal(size=pos.shape)
+    extent = np.linalg.norm(pos - pos.mean(0), axis=1).max() or 1.0
+    return mass, pos, noise + np.cross([0.3, -1.0, 2.0], (pos - pos.mean(0)) / extent)
+
+
 class Truth(NamedTuple):
     """Direct sums for some rows, and the sums of the absolute values of their terms."""
 
-    rows: np.ndarray
+    rows: np.ndarray | slice
     acc: np.ndarray
     pot: np.ndarray
-    pull: np.ndarray
-    depth: np.ndarray
+    jerk: np.ndarray
+    size: dict
 
-    def errors(self, forces):
-        """Errors of the acceleration as shares of itself, row by row."""
-        wrong = np.linalg.norm(forces.acc[self.rows] - self.acc, axis=1)
-        return wrong / np.linalg.norm(self.acc, axis=1)
+    def errors(self, forces, name="acc"):
+        """Errors as shares of what is right, row by row."""
+        return self._wrong(forces, name) / length(getattr(self, name))
 
-    def rounding(self, forces):
-        """Largest errors of acceleration and potential as shares of what was added up."""
-        acc = np.linalg.norm(forces.acc[self.rows] - self.acc, axis=1)
-        pot = np.abs(forces.pot[self.rows] - self.pot)
-        return (acc / self.pull).max(), (pot / self.depth).max()
+    def rounding(self, forces, name="acc"):
+        """The largest error as a share of what was added up."""
+        wrong, size = self._wrong(forces, name), self.size[name]
+        return (wrong / np.where(size > 0, size, 1)).max(initial=0)
+
+    def _wrong(self, forces, name):
+        return length(getattr(forces, name)[self.rows] - getattr(self, name))
 
 
-def truth(mass, pos, eps=0.0, count=300):
-    """Of `count` rows, evenly chosen."""
-    rows = np.unique(np.linspace(0, len(mass) - 1, count).astype(int))
-    sums = reference.direct_sum(mass, pos, rows=rows, eps2=eps**2)
-    pull, depth = np.empty(len(rows)), np.empty(len(rows))
-    for k, row in enumerate(rows):
-        s2 = ((pos - pos[row]) ** 2).sum(axis=1) + eps**2
-        others = (s2 > 0) & (np.arange(len(mass)) != row)
-        pull[k] = (np.abs(mass[others]) / s2[others]).sum()
-        depth[k] = (np.abs(mass[others]) / np.sqrt(s2[others])).sum()
-    return Truth(rows, sums.acc, sums.pot, pull, depth)
+def length(rows):
+    return np.linalg.norm(rows, axis=1) if rows.ndim > 1 else np.abs(rows)
+
+
+@by_content
+def truth(mass, pos, vel=None, eps=0.0, *, at=None, at_vel=None, own=None, count=300):
+    """Of `count` particles, evenly chosen, or of targets, of which some are particles."""
+    rows, vel = slice(None), np.zeros_like(pos) if vel is None else vel
+    if at is None:
+        rows = own = np.unique(np.linspace(0, len(mass) - 1, min(count, len(mass))).astype(int))
+        at, at_vel = pos[rows], vel[rows]
+    found, size = np.zeros((len(at), 7)), np.zeros((len(at), 3))
+    for i, x in enumerate(at):
+        r, v = pos - x, vel - (0 if at_vel is None else at_vel[i])
+        s = np.sqrt((r * r).sum(axis=1) + eps**2)
+        pulls = s > 0
+        if own is not None and own[i] >= 0:
+            pulls[own[i]] = False
+        r, v, s, m = r[pulls], v[pulls], s[pulls, None], mass[pulls, None]
+        along = 3 * ((r / s) * (v / s)).sum(axis=1, keepdims=True)
+        acc, pot, jerk = m / s**2 * (r / s), -m / s, m / s**2 * (v / s - along * (r / s))
+        found[i] = np.concatenate([a.sum(axis=0) for a in (acc, pot, jerk)])
+        speed = np.linalg.norm(v / s, axis=1, keepdims=True)
+        sizes = np.abs(m) / s**2, np.abs(m) / s, np.abs(m) / s**2 * 4 * speed
+        size[i] = [a.sum() for a in sizes]
+    sizes = dict(zip(("acc", "pot", "jerk"), size.T, strict=True))
+    return Truth(rows, found[:, :3], found[:, 3], found[:, 4:], sizes)

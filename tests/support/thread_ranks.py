@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from grape6py._arrays.modules import module_of, on_host
 from grape6py.ranks.agreement import Agreement
 from grape6py.ranks.ranks import Ranks
 
@@ -15,7 +16,10 @@ class ThreadRanks(Ranks):
 
     def __init__(self, crew, rank):
         self._crew, self.rank, self.size = crew, rank, len(crew)
-        self._shares_errors, self._calls = False, []
+        self.comm, self._shares_errors, self._calls = crew, False, []
+
+    def connect(self, device):
+        pass
 
     @contextlib.contextmanager
     def agreement(self, call):
@@ -31,6 +35,8 @@ class ThreadRanks(Ranks):
         """What each rank says."""
         return self._crew.swap(self.rank, value)
 
+    from_each = _all
+
     def counts(self, n):
         return np.array(self._all(n), np.int64)
 
@@ -44,15 +50,16 @@ class ThreadRanks(Ranks):
         return np.max(self._all(array), axis=0)
 
     def gathered(self, rows):
-        return self._all(rows)
+        xp = module_of(rows)
+        return [xp.asarray(theirs) for theirs in self._all(on_host(rows))]
 
     def swapped(self, numbers):
         return np.array([theirs[self.rank] for theirs in self._all(numbers)], np.int64)
 
     def exchanged(self, rows, cuts):
-        me = self.rank
-        pieces = [theirs[at[me] : at[me + 1]] for theirs, at in self._all((rows, cuts))]
-        return np.concatenate(pieces), np.cumsum([0, *map(len, pieces)])
+        me, xp = self.rank, module_of(rows)
+        pieces = [theirs[at[me] : at[me + 1]] for theirs, at in self._all((on_host(rows), cuts))]
+        return xp.asarray(np.concatenate(pieces)), np.cumsum([0, *map(len, pieces)])
 
 
 class Crew:

@@ -33,9 +33,10 @@ def semi_major_axes(bodies):
     return 1 / (2 / np.linalg.norm(pos, axis=1) - (vel**2).sum(axis=1))
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize(("n", "orbits"), [(300, 10), (3000, 1)])
-def test_massless_bodies_keep_their_orbits_around_a_star(n, orbits, setting):
+@pytest.mark.parametrize(("setting", "n", "orbits"), [
+    ("by default", 300, 5), ("accuracy", 3000, 1), ("theta", 3000, 1),
+])  # fmt: skip
+def test_massless_bodies_keep_their_orbits_around_a_star(setting, n, orbits):
     """Direct sums change half of the semi-major axes by less than 3e-6, and none by 1e-4."""
     star = Leapfrog(*massless(n, 0.8, 1.2, (1.0, 0.0, 0.0)), dt=2 * np.pi / 100,
                     backend="cpu-tree", **SETTINGS[setting])  # fmt: skip
@@ -46,23 +47,12 @@ def test_massless_bodies_keep_their_orbits_around_a_star(n, orbits, setting):
     assert change.max() < 1e-3
 
 
-def test_softened_massless_bodies_keep_them_in_block_steps():
-    """As those of direct sums do: softened orbits are no ellipses."""
-    given = massless(1000, 0.5, 1.5, (1.0, 0.0, 0.0))
-    ends = []
-    for backend in ("cpu-tree", "cpu"):
-        star = Leapfrog(*given, dt_max=1 / 8, eps=0.05, backend=backend)
-        star.evolve(4.0)
-        ends.append(star.pos)
-    assert np.abs(ends[0] - ends[1]).max() < 1e-2
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_circular_binary_in_a_massless_disc_keeps_its_separation(setting):
-    """For five periods; direct sums keep it within 0.5 %, by the steps."""
+    """For three periods; direct sums keep it within 0.5 %, by the steps."""
     pair = (0.5, 0.5, 0.5), (0.5, -0.5, -0.5)
     binary = Leapfrog(*massless(1000, 2.0, 5.0, *pair), dt=2 * np.pi / 64,
                       backend="cpu-tree", **SETTINGS[setting])  # fmt: skip
-    for end in np.pi / 2 * np.arange(1, 21):
+    for end in np.pi / 2 * np.arange(1, 13):
         binary.evolve(end)
         assert abs(np.linalg.norm(binary.pos[0] - binary.pos[1]) - 1) < 0.01

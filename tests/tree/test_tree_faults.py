@@ -1,10 +1,14 @@
 """Trees: every misuse has its code and text, NaN in the outputs, and no effect on what is right."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6Warning, Tree, errors, plummer, reference
+from grape6py import Tree, errors, plummer
+from grape6py.errors import AddressError, ArgumentError, NotFiniteError, SizeError
 from particles import assert_nan
 from variants import clean
 
@@ -12,18 +16,135 @@ N = 200
 MASS, POS, VEL = plummer(N, seed=4)
 CODE = {name: value for name, value in capi.CONSTANTS.items() if name.startswith("G6X_")}
 BAD = [np.nan, np.inf, -np.inf]
+TARGETS = POS[:9]
+
+# ---- Python, wherever the tree is ---------------------------------------------------------------
+
+
+def with_bad(array, row, bad=np.nan):
+    array = np.array(array, float)
+    array[row] = bad
+    return array
+
+
+MAKING = [
+    ({"pos": POS[:, :2]}, ArgumentError, "pos has shape (200, 2), not (n, 3)"),
+    ({"mass": MASS[:5]}, ArgumentError, "mass has shape (5,), not (200,)"),
+    ({"vel": VEL[:5]}, ArgumentError, "vel has shape (5, 3), not (200, 3)"),
+    ({"pos": MASS}, ArgumentError, "the order is Tree(mass, pos) or Tree(pos, mass), with shapes"),
+    ({"mass": POS}, ArgumentError, "mass has shape (200, 3) and pos has (200, 3): the order is"),
+    ({"pos": np.ones(5), "mass": np.ones(2)}, ArgumentError, "pos has (5,): the order is Tree("),
+    ({"pos": POS * 1j}, ArgumentError, "pos is not an array of real numbers: it is complex"),
+    ({"pos": with_bad(POS, (77, 1))}, NotFiniteError, "pos[77] is not finite: ["),
+    ({"vel": with_bad(VEL, (5, 1))}, NotFiniteError, "vel[5] is not finite: ["),
+    ({"mass": with_bad(MASS, 9, np.inf)}, NotFiniteError, "mass[9] is not finite: inf"),
+    ({"isa": "mmx"}, ArgumentError, "isa = 'mmx' is unknown; there are: best, base"),
+    ({"backend": "gpu"}, ArgumentError, "backend = 'gpu' is unknown; there are: auto, cpu"),
+]
+SOME = {"targets": TARGETS}
+AT_BAD = {"targets": with_bad(TARGETS, (5, 0))}
+USING = [
+    ("forces", {"targets": POS[0]}, ArgumentError, "targets has shape (3,), not (n, 3)"),
+    ("forces", AT_BAD, NotFiniteError, "targets[5] is not finite: ["),
+    ("nearest", AT_BAD, NotFiniteError, "targets[5] is not finite: ["),
+    ("neighbours", AT_BAD | {"radius": 1.0}, NotFiniteError, "targets[5] is not finite: ["),
+    ("forces", SOME | {"self_index": np.full(9, N)}, AddressError, "[0] = 200: the "),
+    ("nearest", SOME | {"self_index": np.arange(9) - 2}, AddressError, "[0] = -2: the "),
+    ("nearest", SOME | {"self_index": np.full(9, 2**40)}, SizeError, "integers beyond 32 bits"),
+    ("forces", SOME | {"self_index": np.ones(9)}, ArgumentError, "holds float64, not integers"),
+    ("forces", {"self_index": np.arange(N)}, ArgumentError, "self_index describes targets: give"),
+    ("forces", SOME | {"vel": AT_BAD["targets"]}, NotFiniteError, "vel[5] is not finite: ["),
+    ("forces", SOME | {"vel": VEL[:3]}, ArgumentError, "vel has shape (3, 3), not (9, 3)"),
+    ("forces", {"vel": VEL}, ArgumentError, "vel describes targets: give their positions too"),
+    ("forces", {"last_acc": with_bad(MASS, 3), "bound": 0.1}, NotFiniteError, "last_acc[3] is not"),
+    ("forces", {"last_acc": with_bad(MASS, 4, -1), "bound": 0.1}, ArgumentError, "[4] = -1 is neg"),
+    ("forces", {"last_acc": with_bad(MASS, 4, -1)}, ArgumentError, "last_acc[4] = -1 is negative"),
+    ("forces", {"bound": 0.1}, ArgumentError, "bound is a share of last_acc: give that too"),
+    ("forces", {"bound": -1.0, "last_acc": MASS}, ArgumentError, "bound = -1.0 is not a finite"),
+    ("forces", {"theta": 1.6}, ArgumentError, "theta = 1.6 is above 1.5"),
+    ("forces", {"theta": 0}, ArgumentError, "theta = 0.0 is not above zero"),
+    ("forces", {"theta": np.nan}, ArgumentError, "theta = nan is not a finite number"),
+    ("forces", {"theta": 0.5, "accuracy": 1e-3}, ArgumentError, "give theta or accuracy, not both"),
+    ("forces", {"accuracy": 1e-8}, ArgumentError, "1e-06 is the best that can be asked for"),
+    ("forces", {"accuracy": 0.2}, ArgumentError, "accuracy = 0.2 is above 0.1"),
+    ("forces", {"order": 7}, ArgumentError, "order = 7 is not from 2 to 6"),
+    ("forces", {"method": "direct"}, ArgumentError, "method = 'direct' is unknown; there are: fmm"),
+    ("forces", {"eps": -1}, ArgumentError, "eps = -1.0 is not a finite number >= 0"),
+    ("forces", {"eps": 1e200}, ArgumentError, "eps^2 = inf is not a finite number"),
+    ("forces", SOME | {"momentum": True}, ArgumentError, "momentum is that of all particles: give"),
+    ("nearest", {"k": -1}, ArgumentError, "k = -1 is negative"),
+    ("nearest", {"k": 1.5}, ArgumentError, "k = 1.5 is not an integer"),
+    ("neighbours", {"radius": np.ones(3)}, ArgumentError, "radius has shape (3,), not (200,)"),
+    ("bound", {"accuracy": 1e-7}, ArgumentError, "accuracy = 1e-07: pairs are summed in single"),
+    ("bound", {"accuracy": 1e-3, "last_acc": with_bad(MASS, 2, -1)}, ArgumentError, "[2] = -1 is"),
+]
+
+
+@pytest.mark.backends("cpu gpu")
+def test_what_cannot_be_a_tree_is_refused(where):
+    for wrong, error, text in MAKING:
+        with pytest.raises(error, match=re.escape(text)):
+            where.alike(**{"pos": POS, "mass": MASS, **wrong})
+
+
+@pytest.mark.backends("cpu gpu")
+def test_wrong_calls_are_refused_and_change_nothing(where):
+    tree = where.alike(pos=POS, mass=MASS)
+    before = tree.forces(theta=0.6)
+    for call, wrong, error, text in USING:
+        with pytest.raises(error, match=re.escape(text)):
+            getattr(tree, call)(**wrong)
+    tree.forces(last_acc=with_bad(MASS, 4, -1.0), theta=0.6)  # of which nothing is asked
+    assert np.array_equal(tree.forces(theta=0.6).acc, before.acc)
+    tree.close()
+    tree.close()
+    for use in (tree.forces, tree.nearest, lambda: tree.neighbours(1.0), lambda: tree.bound(1e-3)):
+        with pytest.raises(errors.NotOpenError):
+            use()
+
+
+def test_python_trees_close_and_those_that_are_forgotten_are_freed():
+    with Tree(POS, MASS) as tree:
+        assert repr(tree) == f"<Tree: {N} particles>"
+        assert len(tree) == N
+    assert repr(tree) == "<Tree: closed>"
+    with pytest.raises(errors.NotOpenError), tree:
+        pass
+    handle = Tree(POS, MASS)._tree.handle
+    assert forces(handle).code == -21
+    with pytest.raises(ArgumentError, match="THREADS: the value -1"):
+        Tree(POS, MASS, threads=-1)
+
+
+def test_mass_and_pos_come_in_either_order():
+    for n in (1, 3, 50):
+        mass, pos, vel = plummer(n, seed=2)
+        found = [Tree(*given, **options).forces(eps=0.1) for given, options in (
+            ((mass, pos, vel), {}), ((pos, mass, vel), {}), ((mass,), {"pos": pos, "vel": vel}),
+            ((), {"vel": vel, "pos": pos, "mass": mass}),
+            ((mass.tolist(), pos.tolist()), {"vel": vel.tolist()}),
+        )]  # fmt: skip
+        assert all(map(np.array_equal, found[0] * 4, sum(found[1:], ())))
+        light, other = (Tree(*given).forces(eps=0.1).acc for given in ((1.0, pos), (pos, 1.0)))
+        assert np.array_equal(light, other)
+
+
+# ---- C: tests/c/fuzz_tree.c has the codes of wrong calls ----------------------------------------
 
 
 def opened(pos=POS, vel=None, mass=MASS, n=N):
     return capi.call("g6x_tree_open", n, pos, vel, mass)
 
 
+def closed(handle):
+    return capi.call("g6x_tree_close", handle) == 0
+
+
 @pytest.fixture
 def tree():
     handle = opened()
-    assert handle > 0
     yield handle
-    assert capi.call("g6x_tree_close", handle) == 0
+    assert closed(handle)
 
 
 def forces(tree, ni=N, x=None, v=None, own=None, eps2=0.0, method=0, order=5, theta=0.5,
@@ -41,23 +162,6 @@ def message():
     return code, text
 
 
-@pytest.mark.parametrize("method", [CODE["G6X_TREE_FMM"], CODE["G6X_TREE_BARNES_HUT"]])
-def test_an_accuracy_is_had_without_last_accelerations(method):
-    mass, pos, vel = plummer(4300, seed=6)  # more than are summed pair by pair
-    handle = opened(pos, None, mass, len(mass))
-    asked = {"theta": 0.0, "bound": 1e-3, "eps2": 1e-4, "method": method, "jerk": False}
-    found = forces(handle, len(mass), **asked)
-    assert found.code == 0
-    exact = reference.direct_sum(mass, pos, vel, eps2=1e-4).acc
-    error = np.linalg.norm(found.acc - exact, axis=1) / np.linalg.norm(exact, axis=1)
-    assert np.median(error) < 1.5e-3
-    assert np.quantile(error, 0.99) < 4e-3
-    assert capi.call("g6x_tree_close", handle) == 0
-
-
-# ---- making -------------------------------------------------------------------------------
-
-
 def test_a_setting_that_is_not_understood_makes_no_tree():
     capi.run_python("""
 x, m = np.eye(3), np.ones(3)
@@ -66,244 +170,81 @@ assert "GRAPE6_TREE_ORDER=9" in text("g6x_last_error", -7)[1]
 """, GRAPE6_TREE_ORDER="9", GRAPE6_LOG="none")  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", BAD, ids=str)
-@pytest.mark.parametrize("field", ["x", "v", "mass"])
-def test_row06_a_particle_with_nan_makes_no_tree(field, bad):
-    arrays = {"x": POS.copy(), "v": VEL.copy(), "mass": MASS.copy()}
-    arrays[field][17] = bad
-    assert opened(arrays["x"], arrays["v"], arrays["mass"]) == -6
-    code, text = message()
-    assert code == -6
-    assert f"{field}[17]" in text
-
-
-@pytest.mark.parametrize(
-    ("given", "code"), [({"n": -1}, -11), ({"pos": None}, -26), ({"mass": None}, -26)]
-)
-def test_row11_row26_fewer_than_no_particles_and_null(given, code):
-    assert opened(**given) == code
-    assert code == -26 or "-1" in message()[1]
-
-
-def test_no_particles_at_all_are_a_tree():
-    tree = opened(None, None, None, 0)
-    assert tree > 0
-    assert forces(tree, 0).code == 0
-    found = forces(tree, 3, np.ones((3, 3)))
-    assert found.code == 0
-    assert not found.acc.any()
-    assert not found.pot.any()
-    assert np.isnan(found.jerk).all()
-    fast = np.zeros((3, 3))
-    fast[1, 2] = np.inf
-    found = forces(tree, 3, np.ones((3, 3)), fast)
-    assert found.code == -7
-    assert_nan(found, [1])
-    assert not found.pot[[0, 2]].any()
-    assert capi.call("g6x_tree_close", tree) == 0
-
-
-def test_row22_trees_are_closed_once_or_twice_and_their_numbers_not_used_again():
-    first, second = opened(), opened()
-    for handle in (first, first, -5):
-        assert capi.call("g6x_tree_close", handle) == 0
-    third = opened()
-    assert len({first, second, third}) == 3
-    assert forces(first).code == -21
-    for tree in (second, third):
-        assert forces(tree).code == 0
-        capi.call("g6x_tree_close", tree)
-
-
-# ---- forces -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("handle", [0, -1, 2**31 - 1])
-def test_row21_a_tree_that_is_not_open(handle):
-    found = forces(handle)
-    assert found.code == -21
-    assert_nan(found)
-    assert str(handle) in message()[1]
-    assert capi.call("g6x_tree_set_int", handle, CODE["G6X_THREADS"], 1) == -21
-
-
-@pytest.mark.parametrize("setting", [
-    {"theta": 0.0}, {"theta": -0.5}, {"theta": 1.6}, {"theta": np.nan}, {"theta": np.inf},
-    {"order": 1}, {"order": 7}, {"method": 2}, {"method": -1},
-    {"eps2": -1e-9}, {"eps2": np.nan}, {"eps2": np.inf},
-    {"bound": -1.0}, {"bound": np.nan}, {"theta": 0.0, "bound": 1e-7}, {"theta": 0.0, "bound": 0.2},
-    {"last": np.full(N, -1.0), "bound": 1e-3}, {"last": np.full(N, np.nan), "bound": 1e-3},
-    {"ni": N - 1}, {"ni": N + 1}, {"ni": -1},
-], ids=lambda s: ",".join(f"{k}={np.ravel(v)[0]}" for k, v in s.items()))  # fmt: skip
-def test_row11_a_setting_out_of_range(tree, setting):
-    found = forces(tree, **setting)
-    assert found.code == -11
-    assert_nan(found)
-    code, text = message()
-    assert code == -11
-    assert next(iter(setting)) in text
-
-
-def test_order_is_not_read_by_barnes_and_hut(tree):
-    assert forces(tree, method=1, order=-3).code == 0
-
-
-@pytest.mark.parametrize("missing", ["acc", "pot"])
-def test_row26_null_outputs(tree, missing):
-    out = capi.Force.blank(N)
-    setattr(out, missing, None)
-    assert forces(tree, out=out).code == -26
-    for array in (out.acc, out.pot, out.jerk):
-        assert array is None or np.isnan(array).all()
-
-
-def test_row26_a_bound_without_last_accelerations(tree):
-    found = forces(tree, bound=1e-3)
-    assert found.code == -26
-    assert_nan(found)
-
-
-@pytest.mark.parametrize("number", [-2, N, 2**31 - 1, -(2**31)])
-def test_row13_a_number_that_no_particle_has(tree, number):
-    own = np.full(5, -1, np.int32)
-    own[3] = number
-    found = forces(tree, 5, POS[:5].copy(), own=own)
-    assert found.code == -13
-    assert_nan(found)
-    assert "self[3]" in message()[1]
-    out = np.zeros(5, np.int32), np.zeros(5)
-    assert capi.call("g6x_tree_nearest", tree, 5, POS[:5].copy(), own, 1, *out) == -13
+def test_row06_row11_row26_what_makes_no_tree():
+    arrays = {"x": POS, "v": VEL, "mass": MASS}
+    for field, bad in itertools.product(arrays, BAD):
+        assert opened(*(arrays | {field: with_bad(arrays[field], 17, bad)}).values()) == -6
+        code, text = message()
+        assert code == -6
+        assert f"{field}[17]" in text
+    assert opened(n=-1) == -11
+    assert "-1" in message()[1]
+    assert opened(pos=None) == opened(mass=None) == -26
 
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
-@pytest.mark.parametrize("field", ["x", "v"])
-def test_row07_a_target_with_nan_spoils_its_own_row(field, bad):
-    tree = opened(vel=VEL)
-    arrays = {"x": POS + 0.01, "v": VEL + 0.01}
-    right = forces(tree, **arrays, theta=1e-9)
-    arrays[field] = arrays[field].copy()
-    arrays[field][[7, 30], 1] = bad
-    found = forces(tree, **arrays, theta=1e-9)
-    assert found.code == -7
-    assert "7" in message()[1]
-    assert_nan(found, [7, 30])
-    others = np.setdiff1d(np.arange(N), [7, 30])
-    for name in ("acc", "jerk", "pot"):
-        assert np.allclose(getattr(found, name)[others], getattr(right, name)[others], rtol=1e-4)
-    capi.call("g6x_tree_close", tree)
-
-
-@pytest.mark.parametrize("bad", BAD, ids=str)
-def test_row07_searches_around_nan(tree, bad):
-    x = POS.copy()
-    x[[5, 9], 2] = bad
-    count, number, r2 = np.zeros(N, np.int32), np.zeros((N, 2), np.int32), np.zeros((N, 2))
-    args = tree, N, x, None, np.full(N, np.inf), None, count, None
-    assert capi.call("g6x_tree_within", *args) == -7
-    assert "5" in message()[1]
-    assert (count[[5, 9]] == -1).all()
-    assert (np.delete(count, [5, 9]) == N).all()
-    assert capi.call("g6x_tree_nearest", tree, N, x, None, 2, number, r2) == -7
-    assert (number[[5, 9]] == -1).all()
-    assert np.isnan(r2[[5, 9]]).all()
-    assert np.isfinite(np.delete(r2, [5, 9], axis=0)).all()
+def test_row07_row11_row13_row21_row26_a_fault_is_named_and_gives_nan(tree, bad):
+    own, some, last = np.arange(5, dtype=np.int32), POS[:5].copy(), np.full(N, -1.0)
+    own[3] = N
+    for code, text, wrong in [
+        (-21, "0", {"tree": 0}), (-21, "2147483647", {"tree": 2**31 - 1}),
+        *((-11, "theta", {"theta": theta}) for theta in (0.0, -0.5, 1.6, bad)),
+        (-11, "order", {"order": 1}), (-11, "order", {"order": 7}), (-11, "method", {"method": 2}),
+        (-11, "eps2", {"eps2": -1e-9}), (-11, "eps2", {"eps2": bad}),
+        (-11, "bound", {"bound": -1.0}), (-11, "bound", {"bound": -abs(bad)}),
+        (-11, "bound", {"bound": 1e-7, "theta": 0.0}), (-11, "bound", {"bound": 0.2, "theta": 0.0}),
+        *((-11, "last", {"bound": 1e-3, "last": size * last}) for size in (1, abs(bad))),
+        (-11, "ni", {"ni": N - 1}), (-11, "ni", {"ni": -1}), (-26, "", {"bound": 1e-3}),
+        (-11, "G6X_TREE_MOMENTUM", {"method": CODE["G6X_TREE_MOMENTUM"], "x": POS}),
+        (-13, "self[3]", {"ni": 5, "x": some, "own": own}),
+        (-7, "17", {"x": with_bad(POS, (17, 1), bad)}),
+        (-7, "17", {"x": POS, "v": with_bad(VEL, (17, 1), bad)}),
+    ]:  # fmt: skip
+        found = forces(**{"tree": tree} | wrong)
+        assert found.code == code, wrong
+        assert_nan(found, [17] if code == -7 else slice(None))
+        said, words = message()
+        assert said == code
+        assert text in words
+    assert forces(tree, method=1, order=-3).code == 0  # which Barnes and Hut do not read
+    start = np.r_[:6, 2, 7 : N + 1].astype(np.int64)
+    given = tree, N, None, None, np.ones(N), start, np.zeros(N, np.int32), np.zeros(N, np.int32)
+    assert capi.call("g6x_tree_within", *given) == -11
+    assert "start[5]" in message()[1]
 
 
 def test_row08_a_force_that_does_not_fit():
-    pos, mass = np.array([[0.0, 0, 0], [1e-160, 0, 0], [1e3, 0, 0]]), np.ones(3)
-    tree = opened(pos * 1e-3, None, mass * 1e10, 3)
-    found = forces(tree, 3)
-    assert found.code in (0, -8)
-    assert np.isfinite(found.acc[2]).all()
-    capi.call("g6x_tree_close", tree)
-    tree = opened(pos[[0, 2]] * 1e-190, None, mass[:2], 2)
+    tree = opened(np.array([[0.0, 0, 0], [1e-187, 0, 0]]), None, np.ones(2), 2)
     found = forces(tree, 2)
     assert found.code == -8
     assert np.isnan(found.acc).all()
     assert np.isfinite(found.pot).all()
     assert "0" in message()[1]
-    capi.call("g6x_tree_close", tree)
-
-
-def test_row09_pairs_at_one_place_leave_a_warning():
-    capi.call("g6x_clear_error", -7)
-    tree = opened(np.zeros((4, 3)), None, np.ones(4), 4)
-    assert forces(tree, 4, eps2=1.0).code == 0
-    assert capi.text("g6x_last_warning", -7) == (0, "")
-    assert forces(tree, 4).code == 0
-    count, text = capi.text("g6x_last_warning", -7)
-    assert count == 1
-    assert "12 pairs" in text
-    capi.call("g6x_tree_close", tree)
-    tree = Tree(np.zeros((2, 3)), 1.0)
-    with pytest.warns(Grape6Warning, match="at one place"):
-        tree.forces()
-    tree.forces()  # once is enough: warnings are errors here if any is left
+    assert closed(tree)
 
 
 def test_row38_outputs_may_lie_on_top_of_inputs():
-    tree = opened(vel=VEL)
-    right = forces(tree, x=POS, v=VEL, own=np.arange(N, dtype=np.int32), theta=0.4)
+    tree, own = opened(vel=VEL), np.arange(N, dtype=np.int32)
+    right = forces(tree, x=POS, v=VEL, own=own, theta=0.4)
     x, v = POS.copy(), VEL.copy()
-    out = capi.Force(x, v, np.zeros(N), None)
-    found = forces(tree, x=x, v=v, own=np.arange(N, dtype=np.int32), theta=0.4, out=out)
+    found = forces(tree, x=x, v=v, own=own, theta=0.4, out=capi.Force(x, v, np.zeros(N), None))
     assert found.code == 0
     assert found.bits() == right.bits()
-    capi.call("g6x_tree_close", tree)
+    assert closed(tree)
 
 
-def test_jerks_of_a_tree_without_velocities_are_nan_and_cost_no_bits(tree):
-    found, fast = forces(tree), opened(vel=1e300 * VEL)
-    assert found.code == 0
-    assert np.isnan(found.jerk).all()
-    for plain in (forces(tree, jerk=False), forces(fast, jerk=False)):
-        assert np.array_equal(plain.acc, found.acc)
-        assert np.array_equal(plain.pot, found.pot)
-    capi.call("g6x_tree_close", fast)
-
-
-# ---- searches -----------------------------------------------------------------------------
-
-
-BACKWARDS = np.r_[:6, 2, 7 : N + 1].astype(np.int64)
-
-
-@pytest.mark.parametrize(("code", "wrong"), [
-    (-26, {"h2": None}), (-26, {"count": None}), (-26, {"start": np.zeros(N + 1, np.int64)}),
-    (-11, {"start": BACKWARDS, "found": np.zeros(N, np.int32)}),
-])  # fmt: skip
-def test_row11_row26_wrong_lists(tree, code, wrong):
-    count = np.zeros(N, np.int32)
-    given = {"h2": np.ones(N), "start": None, "count": count, "found": None} | wrong
-    assert capi.call("g6x_tree_within", tree, N, None, None, *given.values()) == code
-    assert "found" not in wrong or "start[5]" in message()[1]
-    assert given["count"] is None or (count == -1).all()
-
-
-@pytest.mark.parametrize(("code", "wrong"), [
-    (-26, {"number": None}), (-26, {"r2": None}), (-11, {"k": -2}), (-11, {"ni": N - 1}),
-    (-11, {"ni": -3}), (-11, {"ni": -2, "k": -1}), (-21, {"tree": 12345678}),
-    (0, {"k": 0, "number": None, "r2": None}),
-])  # fmt: skip
-def test_row11_row21_row26_wrong_searches_of_the_nearest(tree, code, wrong):
-    number, r2 = np.full((N, 2), 7, np.int32), np.full((N, 2), 7.0)
-    given = {"tree": tree, "ni": N, "x": None, "self": None, "k": 2, "number": number, "r2": r2}
-    given |= wrong
-    assert capi.call("g6x_tree_nearest", *given.values()) == code
-    written = max(given["ni"], 0) * max(given["k"], 0)
-    for array, none in ((number, number == -1), (r2, np.isnan(r2))):
-        assert none.ravel()[:written].all() or not any(a is array for a in given.values())
-        assert (array.ravel()[written:] == 7).all()
-
-
-# ---- options, threads ---------------------------------------------------------------------
-
-
-def test_options_that_a_tree_does_not_have(tree):
-    assert capi.call("g6x_tree_set_int", tree, CODE["G6X_PRECISION"], 1) == -11
-    assert capi.call("g6x_tree_set_int", tree, CODE["G6X_THREADS"], -1) == -11
-    assert capi.call("g6x_tree_set_int", tree, CODE["G6X_ISA"], 99) == -11
-    assert capi.call("g6x_tree_set_int", tree, CODE["G6X_THREADS"], 2) == 0
+def test_row11_row21_row26_wrong_arguments_give_no_bound(tree):
+    for code, wrong in [
+        (-11, {"accuracy": 1e-7}), (-11, {"accuracy": np.nan}), (-11, {"method": 2}),
+        (-11, {"order": 7}), (-11, {"eps2": -1.0}), (-11, {"last": np.full(N, -1.0)}),
+        (-11, {"last": np.full(N, np.nan)}), (-26, {"bound": None}), (-21, {"tree": -1}),
+    ]:  # fmt: skip
+        bound = np.ones(1)
+        given = {"tree": tree, "eps2": 0.0, "method": 0, "order": 5, "accuracy": 1e-3,
+                 "last": None, "bound": bound} | wrong  # fmt: skip
+        assert capi.call("g6x_tree_bound", *given.values()) == code
+        assert np.isnan(bound[0]) or given["bound"] is None
+        assert message()[0] == code
 
 
 def test_row32_a_host_that_traps_gets_its_traps_back():
@@ -335,73 +276,7 @@ assert on == traps
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-@pytest.mark.parametrize(("wrong", "code"), [
-    ({"accuracy": 1e-7}, -11), ({"accuracy": np.nan}, -11), ({"method": 2}, -11),
-    ({"order": 7}, -11), ({"eps2": -1.0}, -11), ({"last": np.full(N, -1.0)}, -11),
-    ({"last": np.full(N, np.nan)}, -11),
-    ({"bound": None}, CODE["G6X_E_NULL"]), ({"tree": -1}, CODE["G6X_E_NOT_OPEN"]),
-])  # fmt: skip
-def test_wrong_arguments_give_no_bound(tree, wrong, code):
-    bound = np.ones(1)
-    given = {"tree": tree, "eps2": 0.0, "method": 0, "order": 5, "accuracy": 1e-3, "last": None,
-             "bound": bound} | wrong  # fmt: skip
-    assert capi.call("g6x_tree_bound", *given.values()) == code
-    assert np.isnan(bound[0]) or given["bound"] is None
-    assert message()[0] == code
-
-
-# ---- Python -------------------------------------------------------------------------------
-
-
-def test_python_raises_what_fits():
-    tree = Tree(POS, MASS)
-    for wrong in (
-        lambda: Tree(POS[:, :2], MASS),
-        lambda: Tree(POS, MASS[:5]),
-        lambda: Tree(POS, MASS, VEL[:5]),
-        lambda: Tree(POS, MASS, isa="mmx"),
-        lambda: Tree(POS, MASS, threads=-1),
-        lambda: tree.forces(theta=0),
-        lambda: tree.forces(theta=2),
-        lambda: tree.forces(theta=0.5, accuracy=1e-3),
-        lambda: tree.forces(accuracy=1e-8),
-        lambda: tree.forces(method="direct"),
-        lambda: tree.forces(order=9),
-        lambda: tree.forces(eps=-1),
-        lambda: tree.forces(bound=1e-3),
-        lambda: tree.forces(vel=VEL),
-        lambda: tree.forces(self_index=np.arange(N)),
-        lambda: tree.forces(POS, VEL[:3]),
-        lambda: tree.neighbours([1.0, 2.0]),
-        lambda: tree.nearest(-1),
-        lambda: tree.nearest(1.5),
-    ):
-        with pytest.raises(errors.ArgumentError):
-            wrong()
-    with pytest.raises(errors.NotFiniteError, match="17"):
-        Tree(POS, np.where(np.arange(N) == 17, np.nan, MASS))
-    with pytest.raises(errors.NotFiniteError):
-        tree.nearest(1, [[0, 0, np.inf]])
-    with pytest.raises(errors.AddressError):
-        tree.forces(POS[:1], self_index=[N])
-
-
-def test_python_trees_close():
-    with Tree(POS, MASS) as tree:
-        assert repr(tree) == f"<Tree: {N} particles>"
-        assert len(tree) == N
-    assert repr(tree) == "<Tree: closed>"
-    tree.close()
-    for use in (tree.forces, tree.nearest, lambda: tree.neighbours(1.0), tree.__enter__):
-        with pytest.raises(errors.NotOpenError):
-            use()
-
-
-def test_python_trees_that_are_forgotten_are_freed():
-    handle = Tree(POS, MASS)._tree.handle
-    assert forces(handle).code == -21
-
-
+@pytest.mark.full
 @pytest.mark.parametrize("particles", ["ordinary", "parts"])
 def test_row29_every_allocation_may_fail(variants, particles):
     done = clean([variants["address"].program("tree_memory"), particles], printed=True)

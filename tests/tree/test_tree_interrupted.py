@@ -11,24 +11,22 @@ import pytest
 import capi
 from grape6py._lib import interruptible
 
-BODIES = "import numpy as np; from grape6py import Tree; pos = np.random.default_rng(1).normal("
-CALLS = {
-    "forces": BODIES + "size=(300000, 3)); tree = Tree(pos, np.ones(300000)); say();"
-    "tree.forces(theta=0.02)",
-    "nearest": BODIES + "size=(60000, 3)); tree = Tree(pos, np.ones(60000)); say();"
-    "tree.nearest(6000)",
-}
-# A job in the background of a script inherits that SIGINT is ignored.
-SAY = """import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-say = lambda: print('begins', flush=True)
+SCRIPT = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores
+import numpy as np
+from grape6py import Tree
+tree = Tree(np.random.default_rng(1).normal(size=({n}, 3)), 1.0)
+print("begins", flush=True)
+tree.{call}
 """
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_the_wait_ends_at_once(call):
-    env = capi.clean_environment({"GRAPE6_THREADS": "1"})
-    python = subprocess.Popen([sys.executable, "-c", SAY + CALLS[call]], text=True, env=env,
+@pytest.mark.parametrize(
+    ("n", "call"), [(300000, "forces(theta=0.02)"), (60000, "nearest(6000)")], ids=["sum", "search"]
+)
+def test_the_wait_ends_at_once(n, call):
+    python = subprocess.Popen([sys.executable, "-c", SCRIPT.format(n=n, call=call)], text=True,
+                              env=capi.clean_environment({"GRAPE6_THREADS": "1"}),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     assert python.stdout.readline() == "begins\n"
     time.sleep(0.5)
