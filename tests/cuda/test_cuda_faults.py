@@ -17,7 +17,8 @@ from fake_device import Device, driver, fail
 from grape6py._lib import codes
 from on_gpu import TIME, bits, fill, on_gpu
 from particles import cloud
-from walking import FORMS, Flight, by_numbers, by_pointers, random_walks
+from test_lists_at_rest import Board
+from walking import FORMS, Flight, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 
@@ -28,6 +29,7 @@ N = 700
 SOURCE = cloud(N, seed=71, moving=True)
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 FEW, MANY = np.arange(40), np.arange(900) % N
+WALKS = random_walks(sizes=(5, 70), eps2=1e-6)
 
 
 def arguments(rows):
@@ -91,6 +93,10 @@ def steps(session):
     first = session.first(*arguments(FEW))
     code = first or capi.call("g6x_get_partial", session.cluster, len(FEW), words)
     yield code, bool(code) or words.tobytes()
+    for form in FORMS:
+        found = form(session, WALKS)
+        is_nan = np.isnan(found.acc).all() and np.isnan(found.pot).all()
+        yield found.code, is_nan if found.code else found.bits()
 
 
 @functools.cache
@@ -103,8 +109,8 @@ def right(mode, backend):
     return found
 
 
-FAULTS = {f"row01-{n}": (DEVICE_MEMORY, lambda n=n: no_memory(n)) for n in range(1, 14)}
-FAULTS |= {f"row02-{n}": (DEVICE_LOST, lambda n=n: lost(n)) for n in range(1, 15)}
+FAULTS = {f"row01-{n}": (DEVICE_MEMORY, lambda n=n: no_memory(n)) for n in range(1, 18, 2)}
+FAULTS |= {f"row02-{n}": (DEVICE_LOST, lambda n=n: lost(n)) for n in (*range(1, 9), 11, 14, 17, 20)}
 FAULTS |= {f"row04-{n}": (RUNTIME, lambda: no_kernels("middle")) for n in range(1, 4)}
 MODES = [*capi.MODES] * len(FAULTS)
 
@@ -175,45 +181,6 @@ def test_row01_no_memory_at_growth(make, mode):
     assert [*steps(session)] == right(mode, "cuda")
 
 
-@pytest.fixture(scope="module")
-def walks():
-    """The second needs more space than the first. And what is right."""
-    jobs = random_walks(sizes=(5, 70)), random_walks(sizes=(3,), lengths=(150_000,), n=200_000)
-    session = capi.Session(900)
-    expected = [by_numbers(session, job).bits() for job in jobs]
-    session.close()
-    return jobs, expected
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("form", FORMS)
-def test_row01_the_nth_allocation_of_walks_fails(new_session, walks, form):
-    jobs, expected = walks
-    for n in range(1, 15):
-        session, refused = new_session(), 0
-        with no_memory(n) as asked:
-            for found in (form(session, job) for job in jobs):
-                if found.code:
-                    refused += 1
-                    assert found.code == session.error()[0] == DEVICE_MEMORY
-                    assert np.isnan(found.acc).all()
-                    assert np.isnan(found.pot).all()
-        assert refused == (n in asked)
-        assert [form(session, job).bits() for job in jobs] == expected
-
-
-@pytest.mark.backends("auto")
-@pytest.mark.parametrize("form", FORMS)
-def test_auto_row01_walks_without_memory_go_on_with_the_cpu(new_session, cpu, mode, form):
-    job, session = random_walks(sizes=(5, 70)), new_session(precision=mode)
-    with cpu(precision=mode) as other:
-        expected = by_numbers(other, job).bits()
-    with no_memory():
-        found = form(session, job)
-    assert (found.code, found.bits()) == (0, expected)
-    assert not on_gpu(session)
-
-
 # ---- a lost GPU ----------------------------------------------------------------------------
 
 
@@ -249,22 +216,6 @@ def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mo
     assert found.endswith(right(mode, "cpu")[0][1])
     with cpu(precision=mode) as other:
         assert halves(fill(other, SOURCE)) == found
-
-
-@pytest.mark.backends("cuda auto")
-@pytest.mark.parametrize("form", FORMS[:2])
-@pytest.mark.parametrize("call", [1, 2, 3, 5])
-def test_row02_walks_on_a_gpu_that_fails(plain, form, call, on_backend):
-    job = random_walks(sizes=(300, 40, 700), eps2=1e-6)
-    fail(call)
-    found = form(plain, job)
-    if on_backend == "auto":  # the CPU goes on
-        assert found.code == 0
-        assert found.bits() == form(plain, job).bits()
-        assert not on_gpu(plain)
-    else:
-        assert found.code == DEVICE_LOST
-        assert np.isnan(found.acc).all()
 
 
 @pytest.mark.backends("auto")
@@ -310,3 +261,20 @@ def test_row30_a_forked_child_may_not_use_the_gpu(make, mode, on_backend):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert on_gpu(session)
     assert [*steps(session)] == on_device
+
+
+@pytest.mark.backends("auto")
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_auto_row02_a_gpu_that_fails_loses_no_particle_of_a_list_at_rest(new_session, n):
+    board, x = Board(new_session, 5), np.arange(15.0).reshape(5, 3)
+    for length in (1400, 1200):
+        assert on_gpu(board.session)
+        board.list(0, length)
+        if length == 1200:
+            fail(n)
+        found = board.session.force(1300, x, None, np.arange(5), 1e-2)
+        assert found.code == 0
+    fail(0)
+    right = board.twin().force(1300, x, None, np.arange(5), 1e-2)
+    assert found.acc == pytest.approx(right.acc, rel=1e-4)
+    assert found.pot == pytest.approx(right.pot, rel=1e-5)

@@ -12,9 +12,6 @@ import fake_device
 import particles
 from grape6py import reference
 from on_gpu import (
-    MASSLESS,
-    ORDINARY,
-    RESTING,
     SOURCE,
     N,
     V,
@@ -22,18 +19,17 @@ from on_gpu import (
     against_the_oracle,
     assert_close,
     bits,
-    calls_of_the_driver,
     fill,
-    like_source,
     run,
 )
 from particles import cloud
 from test_accuracy import LIMITS as ON_THE_CPU
 from test_accuracy import errors as errors_of
 from test_accuracy import plummer
-from walking import FORMS, random_walks
+from test_lists_at_rest import Board
 
 pytestmark = pytest.mark.backends("cuda")
+on_both = pytest.mark.backends("cuda gpu")
 
 # Median and largest error of 16384 bodies; at 2048 an eighth of the pairs averages.
 LIMITS = ON_THE_CPU | {
@@ -65,6 +61,7 @@ def third(session, source, eps2, block):
     return found
 
 
+@on_both
 @BLOCKS
 @pytest.mark.parametrize("eps2", [0.0, 1e-4], ids=["unsoftened", "softened"])
 def test_plummer_spheres_are_within_the_published_errors(new_session, mode, eps2, block):
@@ -88,9 +85,10 @@ def with_partners(separation, n=1500, seed=9):
     return source
 
 
+@on_both
 @BLOCKS
 @pytest.mark.parametrize("eps2", [0.0, 1e-8], ids=["unsoftened", "softened"])
-@pytest.mark.parametrize("separation", [1e-5, 1e-10, 0.0])
+@pytest.mark.parametrize("separation", [1e-10, 0.0])
 def test_close_pairs_are_as_good_as_others(new_session, mode, separation, eps2, block):
     source, exact = exact_sum(with_partners, separation, eps2=eps2)
     found = third(new_session(precision=mode), source, eps2, block)
@@ -100,51 +98,10 @@ def test_close_pairs_are_as_good_as_others(new_session, mode, separation, eps2, 
     assert (distance[0] <= distance[1] * (1 + CLOSE[mode][1])).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_blocks_agree_with_the_cpu(new_session, cpu, mode, seed):
-    rng = np.random.default_rng(seed)
-    source = cloud(int(rng.integers(1, 3000)), seed=seed, moving=True)
-    source.x *= 10.0 ** rng.uniform(-3, 3)
-    rows = rng.permutation(len(source))[: int(rng.integers(1, 400))]
-    x, v = (np.ascontiguousarray(a[rows].astype(float)) for a in source.at(0.5))
-    eps2 = float(rng.choice([0.0, 1e-4]))
-    found = []
-
-    def compute(session):
-        session.put_cloud(source)
-        session.set_ti(0.5)
-        found.append(session.force(len(source), x, v, source.index[rows], eps2, h2=0.01))
-        found[-1].lists = [session.neighbours(i) for i in range(0, len(rows), 29)]
-
-    compute(new_session(precision=mode))
-    with cpu(precision=mode) as session:
-        compute(session)
-    assert_close(*found, {**CLOSE, "double": (1e-14, 1e-12), "single": (1e-5, 1e-2)}[mode])
-    if mode != "single":
-        assert (found[0].nearest == found[1].nearest).all()
-        assert found[0].lists == found[1].lists
-
-
-@pytest.mark.parametrize("eps2", [0.0, 1e-4])
-@pytest.mark.parametrize("ni", [8, 100, 700])
-def test_i_particles_on_j_particles_of_other_indices(new_session, mode, ni, eps2):
-    """As in treecodes: at distance zero acc takes nothing from them and pot -m / eps; without
-    softening nothing, and they are counted."""
-    source, session, rows = cloud(1500, seed=4), new_session(precision=mode), np.arange(ni)
-    session.put_cloud(source)
-    there = session.force(1500, source.x[rows], source.v[rows], rows + 5000, eps2)
-    code, words = capi.text("g6x_last_warning", session.cluster)
-    own = session.force(1500, source.x[rows], source.v[rows], rows, eps2)
-    own.pot -= source.mass[rows] / eps2**0.5 if eps2 else 0
-    assert_close(there, own, CLOSE[mode])
-    assert (there.nearest == source.index[rows]).all()
-    assert code == (eps2 == 0)
-    assert eps2 or words.startswith(f"{ni} pairs of different particles at one place")
-
-
 # ---- equal bits ----------------------------------------------------------------------
 
 
+@on_both
 @pytest.mark.parametrize("jerk", [1, 0], ids=["jerk", "no-jerk"])
 def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
     rows = slice(0, 800)  # 150 take the kernel middle in all modes, 777 and more the wide one
@@ -158,7 +115,7 @@ def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
     assert bits(run(session, few, block=1)) == bits(run(session, few))
 
 
-@pytest.mark.parametrize("block", [None, 48, 150])
+@pytest.mark.parametrize("block", [None, 48])
 def test_blocks_of_the_gpu_may_run_in_any_order(make, monkeypatch, block):
     session, rows = make(), slice(0, 900)
     expected = bits(run(session, rows, block=block))
@@ -167,7 +124,7 @@ def test_blocks_of_the_gpu_may_run_in_any_order(make, monkeypatch, block):
     assert bits(run(make(), rows, block=block)) == expected
 
 
-@pytest.mark.parametrize(("places", "ni"), [(1, 300), (4, 20000), (132, 45000), (132, 300)])
+@pytest.mark.parametrize(("places", "ni"), [(1, 300), (4, 20000), (132, 300)])
 def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
     monkeypatch.setattr(fake_device.Device, "multiprocessors", places)
     session, source, targets = new_session(), cloud(600, seed=2), cloud(ni, seed=3)
@@ -184,48 +141,31 @@ def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
 
 
 def test_prediction_on_the_host_gives_the_same_bits(new_session):
+    """Then the GPU's slots hold predicted particles: what comes from a device is sent again."""
     script = """
+import sys
+import arrays_on_gpu, fake_arrays
+from grape6py import Grape6
 from on_gpu import *
 for k, mode in enumerate(MODES):
-    session = fill(Session(k, precision=mode))
-    assert on_gpu(session)
-    print(*(bits(run(session, rows)).hex() for rows in (slice(0, 200), slice(0, 900))))
+    print(*(bits(run(fill(Session(k, precision=mode)), rows)).hex()
+            for rows in (slice(0, 200), slice(0, 900))))
+cupy = sys.modules["cupy"] = fake_arrays.Module()
+with Grape6() as device, Grape6() as host:
+    assert device.backend.startswith("cuda ")
+    motion = arrays_on_gpu.MOTION
+    arrays_on_gpu.fill(cupy, device, host, snap=motion["snap"], time=motion["time"])
+    for step in range(3):
+        arrays_on_gpu.compare(cupy, device, host, time=0.1 + step, nn=True)
+        rows = np.arange(step, 300)
+        new = arrays_on_gpu.MASS[rows], arrays_on_gpu.POS[rows] + 1
+        arrays_on_gpu.put(cupy, device, host, *new, time=step, address=rows)
+        arrays_on_gpu.compare(cupy, device, host, rows, time=0.1 + step, nn=True)
 """
     on_host = capi.run_python(script, GRAPE6_PREDICT="host").stdout.split()
     sessions = [fill(new_session(precision=mode)) for mode in capi.MODES]
     few_and_many = slice(0, 200), slice(0, 900)
     assert on_host == [bits(run(s, rows)).hex() for s in sessions for rows in few_and_many]
-
-
-def test_partial_sums_do_not_change_the_forces_before_or_after(make):
-    session, rows = make(), np.r_[0:300]
-    expected = bits(run(session, rows))
-    args = N, X[rows], V[rows], SOURCE.index[rows]
-    for nearest in (True, False, True):
-        assert session.first(*args, eps2=1e-6) == 0
-        words = session.partial(300)
-        found = session.last(*args, eps2=1e-6, nearest=nearest)
-        assert found.bits() == expected[: -4 * 300]
-        value = capi.Force.blank(300)
-        capi.call("g6x_from_partial", 300, words, value.acc, value.jerk, value.pot)
-        assert value.bits() == found.bits()
-    assert bits(found) == expected
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("form", FORMS[:2])
-def test_walks_in_many_pieces_and_any_order_have_the_bits_of_small_calls(plain, monkeypatch, form):
-    """More than the buffers hold at a time."""
-    part = random_walks(seed=0, sizes=(3, 5), n=40000, lengths=(20000, 20000))
-    job = part.take([k % 2 for k in range(400)])
-    found, alone = form(plain, job), form(plain, part)
-    assert found.code == alone.code == 0
-    for w in range(400):
-        assert found.bits(job.targets(w)) == alone.bits(part.targets(w % 2))
-    job = random_walks(sizes=(300, 40, 700), eps2=1e-6)
-    forwards = form(plain, job).bits()
-    monkeypatch.setenv("GRAPE6_TEST_FAKE_GPU_ORDER", "backwards")
-    assert form(plain, job).bits() == forwards
 
 
 @BLOCKS
@@ -292,30 +232,19 @@ def test_more_j_particles_than_are_sent_at_a_time(new_session):
         assert (found.nearest == expected[3]).all()
 
 
-@pytest.mark.parametrize("ni", [10, 40, 300])
-def test_only_what_is_beyond_the_range_of_the_bins_is_left_to_the_host(make, ni):
-    """Which fetches the bins: results that the GPU gives out itself take no copy."""
-
-    def calls(source, jerk=1):
-        session = make()
-        session.set_int("G6X_JERK", jerk)
-        return calls_of_the_driver(session, source, ni)
-
-    expected = calls(SOURCE)
-    assert b"o" not in expected
-    for kind, jerk in ((ORDINARY, 0), (RESTING, 1), (RESTING, 0), (MASSLESS, 1)):
-        assert calls(like_source(kind), jerk) == expected, (kind, jerk)
-    source = like_source(RESTING)
-    source.x[N - 1] = source.x[7] + 1e-12
-    assert b"o" not in calls(source)
-    source.x[[7, N - 1], :] = [[1e-60, 0, 0], [2e-60, 0, 0]]
-    assert b"o" in calls(source)
+@pytest.mark.full
+def test_a_list_of_particles_at_rest_too_long_for_one_launch(new_session):
+    board, n = Board(new_session, 3), 32768 + 700  # csrc/cuda/cuda.h
+    board.list(0, n)
+    board.check(n, 5)
+    board.list(0, n)
+    board.check(n, 2)
 
 
 # ---- corners ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nj", [1, 64, 65, 256, 1023, 1024, 1025, 2049])
+@pytest.mark.parametrize("nj", [1, 65, 1023, 1024, 2049])
 def test_any_number_of_j_particles_counts_just_those(make, nj):
     session = make()
     rows = np.r_[0:30]
@@ -344,7 +273,7 @@ def test_all_masses_or_velocities_may_be_zero(new_session, mode, what):
     against_the_oracle(new_session(precision=mode), source, rows, tolerance, blocks=(None, 48))
 
 
-@pytest.mark.parametrize("ni", [10, 100, 300])
+@pytest.mark.parametrize("ni", [10, 300])
 def test_each_i_particle_may_have_its_own_softening(make, mode, ni):
     """With the bits of a call in which all have it."""
     softenings, session, rows = np.array([1e-4, 0.0, 1e-2, 1.0]), make(), np.arange(ni)

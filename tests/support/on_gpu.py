@@ -8,7 +8,6 @@ import pytest
 import backends
 import capi
 import particles
-from fake_device import driver
 from particles import cloud
 
 N = 3000
@@ -81,24 +80,3 @@ def against_the_oracle(session, source, rows, tolerance, blocks=(None, 1, 48), n
         found = session.force(len(source), *args, block=block)
         particles.assert_force(found, expected, tolerance)
         assert not nearest or (found.nearest == expected[3]).all()
-
-
-ORDINARY, RESTING, MASSLESS = "ordinary resting massless".split()
-
-
-def like_source(kind):
-    """SOURCE, or the same without its motion or masses: then all jerks or sums are 0."""
-    source = SOURCE.take(np.arange(N))
-    for name in {RESTING: ("v", "a2", "j6", "k18"), MASSLESS: ("mass",)}.get(kind, ()):
-        getattr(source, name)[:] = 0
-    return source
-
-
-def calls_of_the_driver(session, source, ni):
-    """A letter for each call (fake_gpu.cc) that forces on ni particles take the second time."""
-    session.put_cloud(source)
-    x, v = (a[:ni].astype(float) for a in source.at(TIME))
-    for _ in range(2):
-        driver().fake_gpu_calls()
-        assert session.force(N, x, v, source.index[:ni]).code == 0
-    return driver().fake_gpu_calls()
