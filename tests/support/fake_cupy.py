@@ -62,7 +62,6 @@ class Fake:
         self.refused = {}  # what the driver says to machine code: number of the error by code
         self.compile_error = None  # the compiler's words
         self.devices, self.context = 2, 0
-        self.contexts = []  # numbers of devices that have got one
         self._memory, self._options = {}, []
 
     def __getattr__(self, name):
@@ -170,7 +169,6 @@ def driver(fake, names):
     """libcuda.so.1."""
 
     def retain(context, number):
-        fake.contexts.append(number)
         context._obj.value = 100 + number
 
     def name_of(name, size, number):
