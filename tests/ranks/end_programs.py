@@ -3,32 +3,17 @@
 The last rank ends, by whatever; others say what they hear.
 """
 
-import json
 import os
 import signal
 import sys
 import time
 
-from mpi4py import MPI
-
 from grape6py import Hermite, Leapfrog, Tree, plummer, write_snapshot
 from grape6py.events import Escape
 from grape6py.ranks import endings
+from rank_programs import COMM, LAST, RANK, complaint, of_last, refused
 
-WORLD = MPI.COMM_WORLD
-IS_LAST = WORLD.rank == WORLD.size - 1
 BODIES = plummer(60, seed=1)
-
-
-def say(**what):
-    sys.stdout.write(json.dumps(what) + "\n")
-
-
-def heard(call):
-    try:
-        call()
-    except BaseException as error:
-        return f"{type(error).__name__}: {error}"
 
 
 def hermite(comm, **more):
@@ -40,19 +25,19 @@ def leapfrog(comm, **more):
 
 
 def leave(*_):
-    if IS_LAST:
+    if LAST:
         sys.exit("seen enough")
 
 
 def interrupt(*_):
-    if IS_LAST:
+    if LAST:
         os.kill(os.getpid(), signal.SIGINT)
 
 
 def interrupted_later():
-    cluster = hermite(WORLD)
+    cluster = hermite(COMM)
     cluster.evolve(0.1)
-    if IS_LAST:
+    if LAST:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         signal.signal(signal.SIGALRM, interrupt)
     cluster.evolve(1e6)
@@ -64,24 +49,23 @@ def field(t, pos, vel):
     return -pos, -vel, (pos**2).sum(axis=1) / 2
 
 
-ERRORS = {  # of a rank that goes on, and is with the others again
-    "callback": lambda: hermite(WORLD).evolve(1.0, leave),
-    "Ctrl-C in a callback": lambda: hermite(WORLD).evolve(1.0, interrupt),
-    "Ctrl-C": interrupted_later,
-    "field": lambda: hermite(WORLD, field=field).evolve(1.0),
-    "leapfrog": lambda: leapfrog(WORLD).evolve(1.0, leave),
-    "field of a leapfrog": lambda: leapfrog(WORLD, field=field).evolve(1.0),
-    "Ctrl-C in an action": lambda: leapfrog(WORLD).evolve(1.0, events=Escape(1.0, interrupt)),
-}
+LEFT, STOPPED = of_last("SystemExit: seen enough"), of_last("KeyboardInterrupt")
+ERRORS = [  # of a rank that goes on, and is with the others again
+    (lambda: hermite(COMM).evolve(1.0, leave), LEFT),
+    (interrupted_later, STOPPED),
+    (lambda: hermite(COMM, field=field).evolve(1.0), LEFT),
+    (lambda: leapfrog(COMM).evolve(1.0, leave), LEFT),
+    (lambda: leapfrog(COMM, field=field).evolve(1.0), LEFT),
+    (lambda: leapfrog(COMM).evolve(1.0, events=Escape(1.0, interrupt)), STOPPED),
+]
 
 
 def errors():
-    for name, call in ERRORS.items():
-        texts = WORLD.gather(heard(call))
-        cluster = hermite(WORLD)
+    for call, texts in ERRORS:
+        refused(call, *texts)
+        cluster = hermite(COMM)
         cluster.evolve(0.1)
-        if WORLD.rank == 0:
-            say(case=name, texts=texts, time=cluster.time)
+        assert cluster.time == 0.1
 
 
 CALLS = [
@@ -93,36 +77,39 @@ CALLS = [
 
 def ends():
     """Programs that end, or die, while others are in a call: of two ranks for each call."""
-    case, is_last = divmod(WORLD.rank, 2)
-    comm = WORLD.Split(case)
+    case, is_last = divmod(RANK, 2)
+    comm = COMM.Split(case)
     cluster = hermite(comm)
     if is_last:
         if case == 0:
             raise ZeroDivisionError("of the program")
         return
-    text = heard(lambda: CALLS[case](comm))
-    say(case=case, text=text, again=heard(cluster.step) == text)
+    why = " (ZeroDivisionError: of the program)" if case == 0 else ""
+    for call in (lambda: CALLS[case](comm), cluster.step):
+        assert complaint(call) == f"RankError: rank 1 of 2 has ended its program{why}"
+    print("heard")
 
 
 def first():
     """One program ends much earlier than the other, which needs nobody."""
-    hermite(WORLD).evolve(0.1)
-    if not IS_LAST:
+    hermite(COMM).evolve(0.1)
+    if not LAST:
         time.sleep(0.5)
-        say(alone=hermite(None).evolve(0.1))
+        hermite(None).evolve(0.1)
+        print("heard")
 
 
 def twice():
     """A second Ctrl-C before the first is heard: the rank leaves a call in its midst."""
-    hermite(WORLD).evolve(1.0, lambda _: (interrupt(), interrupt()))
+    hermite(COMM).evolve(1.0, lambda _: (interrupt(), interrupt()))
 
 
 def alone():
     """One rank has comm=None, and comes later after all."""
     endings._LONG = 0.1
-    if IS_LAST:
+    if LAST:
         time.sleep(1.0)
-    hermite(WORLD)
+    hermite(COMM)
 
 
 globals()[sys.argv[1]]()

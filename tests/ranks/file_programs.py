@@ -1,23 +1,18 @@
 """What the ranks of a test of files do: `mpirun -n P python file_programs.py NAME [argument ...]`.
-
-Every rank knows all bodies, gives those that are its own, and rank 0 prints lines of JSON.
+Every rank knows all bodies, and gives those that are its own.
 """
 
 import os
 import resource
 import signal
-import sys
-import traceback
 from pathlib import Path
 
 import numpy as np
-from mpi4py import MPI
 
 from grape6py import Units, plummer, read_snapshot, write_snapshot
 from grape6py.files.storage import atomic_files
-from rank_programs import COMM, RANK, SIZE, complaint, say
+from rank_programs import ALL, COMM, LAST, RANK, SIZE, main, of_last, on_some, refused
 
-LAST = RANK == SIZE - 1
 N = 1000
 UNITS = Units("5e4 Msun", "1.2 pc")
 MODEL = plummer(N, seed=1)
@@ -26,26 +21,44 @@ NUMBERS = (1, 2, 3)  # of ranks
 NAMES = {"a.hdf5": "gadget-hdf5", "b.gadget": "gadget", "c.gadget2": "gadget2"}
 
 
-def contents():
-    """All files of the folder, when no rank is writing."""
+def contents(pattern="*"):
+    """All files of the folder, and of those in it, when no rank is writing."""
     COMM.barrier()
-    found = {path.name: path.read_bytes() for path in Path().iterdir()}
+    found = {str(path): path.read_bytes() for path in Path().rglob(pattern) if path.is_file()}
     COMM.barrier()
     return found
 
 
-def cuts(size):
-    """Where the bodies of each rank begin; the middle one of three or more has none."""
-    found = np.linspace(0, N, size + 1).astype(int)
-    if size > 2:
-        found[size // 2] = found[size // 2 + 1]
-    return found
+def filling_the_disk(call):
+    """The disk of the last rank is full while it writes."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if LAST:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
+    try:
+        call()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+
+def die_when_it_is_written():
+    """The last rank is killed when it has written its file, which has not got its name."""
+    write = atomic_files._write_synced
+
+    def and_die(path, pieces):
+        write(path, pieces)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if LAST:
+        atomic_files._write_synced = and_die
 
 
 def mine(time=0.5, ids=IDS, comm=COMM, **options):
-    """Write the bodies of this rank."""
+    """Write the bodies of this rank; the middle one of three or more has none."""
     rank, size = comm.Get_rank(), comm.Get_size()
-    some = slice(*cuts(size)[rank : rank + 2])
+    cuts = np.linspace(0, N, size + 1).astype(int)
+    if size > 2:
+        cuts[size // 2] = cuts[size // 2 + 1]
+    some = slice(*cuts[rank : rank + 2])
     bodies = [array[some] for array in MODEL]
     ids = None if ids is None else ids[some]
     return lambda name: write_snapshot(name, *bodies, time=time, ids=ids, comm=comm, **options)
@@ -59,32 +72,29 @@ def files(folder):
             os.mkdir(str(writers))
         COMM.barrier()
         os.chdir(str(writers))
-        for size, call in ((writers, write), *((readers, read) for readers in NUMBERS)):
-            on_some(size, call)
+        on_some(writers, write)
+        for readers in NUMBERS:
+            on_some(readers, read)
         os.chdir("..")
     for ranks in NUMBERS:
         on_some(ranks, others)
-    say(ok=True)
 
 
-def on_some(size, call):
-    """A call on a number of ranks, with their communicator and the bodies that each is to get."""
-    comm = COMM.Split(0 if size > RANK else MPI.UNDEFINED)
-    if comm != MPI.COMM_NULL:
-        call(comm, slice(N * RANK // size, N * (RANK + 1) // size))
-        comm.Free()
-    COMM.barrier()
+def rows_of(comm):
+    """Those that a rank is to read."""
+    return slice(N * comm.rank // comm.size, N * (comm.rank + 1) // comm.size)
 
 
-def write(comm, _):
+def write(comm):
     """Sets of all formats."""
     for name in NAMES:
         mine(comm=comm, **({"units": UNITS} if name == "a.hdf5" else {}))(name)
     mine(comm=comm, ids=None)("d.hdf5")
 
 
-def read(comm, some):
+def read(comm):
     """What any number of ranks has written, here and there by one of the files' names."""
+    some = rows_of(comm)
     for name in [*NAMES, "d.hdf5"]:
         one = next(file for file in sorted(os.listdir()) if file.startswith(name[0] + "."))
         for given in (name, one):
@@ -98,8 +108,9 @@ def read(comm, some):
             assert found.format == NAMES.get(name, "gadget-hdf5")
 
 
-def others(comm, some):
+def others(comm):
     """Formats that are one file: the first rank reads, and deals out; and few bodies."""
+    some = rows_of(comm)
     if comm.Get_rank() == 0:
         write_snapshot("a.nemo", MODEL, time=0.25, ids=IDS)
         write_snapshot("a.txt", MODEL)
@@ -125,65 +136,47 @@ def broken(folder):
     wrong = np.array(MODEL.pos)
     wrong[3] = np.nan
     given = wrong if LAST else MODEL.pos
-    calls = {
-        "nan": lambda: write_snapshot("a.hdf5", MODEL.mass, given, comm=COMM),
-        "time": lambda: mine(time=1.0 + LAST)("a.hdf5"),
-        "units": lambda: mine(units=UNITS if LAST else None)("a.hdf5"),
-        "path": lambda: mine()("b.hdf5" if LAST else "a.hdf5"),
-        "ids": lambda: mine(ids=None if LAST else IDS)("a.hdf5"),
-        "sign": lambda: mine(ids=(IDS - 2**34 if LAST else IDS.astype("u8") + 2**63))("a.hdf5"),
-        "format": lambda: mine()("a.nemo"),
-        "files": lambda: mine(files=2)("a.hdf5"),
-        "folder": lambda: mine()("no/folder/a.hdf5"),
-        "call": lambda: read_snapshot("a.hdf5", comm=COMM) if LAST else mine()("a.hdf5"),
-        "read": lambda: read_snapshot("no.hdf5", comm=COMM),
-        "which": lambda: read_snapshot("a.hdf5", which=RANK, comm=COMM),
-        "full": full,
-        "damage": lambda: read_snapshot("a.hdf5", comm=COMM),
-    }
-    for name, call in [*calls.items()][:-1]:
-        say(call=name, texts=COMM.gather(complaint(call)))
-        assert contents() == before, name
+    differ = f"{ALL}the arguments of %s differ"
+    first, no = "RankError: on rank 0 of 3: ", "FileNotFoundError"
+    for call in (
+        (lambda: write_snapshot("a.hdf5", MODEL.mass, given, comm=COMM),
+         *of_last(f"{ALL}x of body 3 is nan")),
+        (lambda: mine(time=1.0 + LAST)("a.hdf5"),
+         f"{ALL}time differs between the ranks: 1.0 on rank 0", f"{ALL}time differs.* 2.0"),
+        (lambda: mine()("b.hdf5" if LAST else "a.hdf5"), differ % r"write_snapshot\(\)"),
+        (lambda: mine(ids=None if LAST else IDS)("a.hdf5"), f"{ALL}ids are given on some ranks"),
+        (lambda: mine(ids=(IDS - 2**34 if LAST else IDS.astype("u8") + 2**63))("a.hdf5"),
+         f"{ALL}some ids are below zero, and some above"),
+        (lambda: mine()("a.nemo"), f"{ALL}a.nemo: NEMO snapshot is one file"),
+        (lambda: mine(files=2)("a.hdf5"), f"{ALL}files= is for one process"),
+        (lambda: mine()("no/folder/a.hdf5"), f"{no}.*no/folder/a.0.hdf5", f"RankError|{no}"),
+        (lambda: read_snapshot("a.hdf5", comm=COMM) if LAST else mine()("a.hdf5"),
+         f"{ALL}the ranks make different calls"),
+        (lambda: read_snapshot("no.hdf5", comm=COMM), f"{no}.*no.hdf5", first + no),
+        (lambda: read_snapshot("a.hdf5", which=RANK, comm=COMM), differ % r"read_snapshot\(\)"),
+        (lambda: filling_the_disk(lambda: mine(time=2.0)("a.hdf5")),
+         of_last("OSError: .*File too large: 'a.2.hdf5'")[0], "OSError: .*File too large"),
+    ):  # fmt: skip
+        refused(*call)
+        assert contents() == before, call
     mine(time=3.0)("a.hdf5")
     assert read_snapshot("a.hdf5").time == 3.0
     COMM.barrier()
     if RANK == 0:
         os.truncate(f"a.{SIZE - 1}.hdf5", 3000)
     COMM.barrier()
-    say(call="damage", texts=COMM.gather(complaint(calls["damage"])))
+    damaged = r"SnapshotError: a\.2\.hdf5"
+    refused(lambda: read_snapshot("a.hdf5", comm=COMM), f"{damaged} is damaged", first + damaged)
     write_snapshot("empty.hdf5", [], np.zeros((0, 3)), comm=COMM)
     assert len(read_snapshot("empty.hdf5", comm=COMM).mass) == 0
 
 
-def full():
-    """The disk of one rank is full while it writes."""
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if LAST:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
-    try:
-        mine(time=2.0)("a.hdf5")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
-
-
 def killed(folder):
-    """A rank is killed when it has written its file, which has not got its name."""
     os.chdir(folder)
     mine()("a.hdf5")
-    if LAST:
-        write = atomic_files._write_synced
-
-        def and_die(path, pieces):
-            write(path, pieces)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        atomic_files._write_synced = and_die
+    die_when_it_is_written()
     mine(time=2.0)("a.hdf5")
 
 
 if __name__ == "__main__":
-    try:
-        globals()[sys.argv[1]](*sys.argv[2:])
-    except BaseException:
-        traceback.print_exc()
-        COMM.Abort(1)  # or the others would wait for this one
+    main(globals())

@@ -7,24 +7,19 @@ Of a Hermite all ranks have all bodies, of a Leapfrog each rank has its own, som
 
 import hashlib
 import os
-import resource
-import signal
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 
-from grape6py import Hermite, Leapfrog, archive, fields, plummer, read_snapshot, two_body, uniform
+from file_programs import contents, die_when_it_is_written, filling_the_disk
+from grape6py import Hermite, Leapfrog, archive, fields, plummer, read_snapshot, two_body
 from grape6py.errors import AccuracyWarning
 from grape6py.events import Encounter, EnergyError, Escape, WallTime
-from grape6py.files.storage import atomic_files
-from rank_programs import COMM, RANK, SIZE, complaint, mine, say
+from rank_programs import ALL, COMM, DIFFERENT, LAST, RANK, SIZE, main, mine, of_last, refused, say
 
 KINDS = {"Hermite": Hermite, "Leapfrog": Leapfrog}
 EPS = {Hermite: 1 / 64, Leapfrog: 1 / 32}
 TREE = {"backend": "cpu-tree", "theta": 0.5}
-LAST = RANK == SIZE - 1
 ARRAYS = "mass pos vel acc jerk ids step_sizes".split()
 SPIN = fields.plummer(1.0, 2.0) + fields.rotation(0.1)
 FRAME = {"field": fields.nfw(1.0, 2.0), "orbit": [3.0, 0, 0, 0, 0.5, 0]}
@@ -210,42 +205,50 @@ def broken(name, path):
     there = f"{path}/a.h5"
     twin.save(there)  # a look, which `cluster` has not had
     wrong = evolved(made(kind, 1, field=field, **step), 0.02)
-    calls = {
-        "nan": make(bodies=(mass, pos, np.where(LAST, np.nan, vel)), rows=slice(None)),
-        "shape": make(bodies=(mass, pos[: 9 if LAST else 10], vel), rows=slice(None)),
-        "dt": make(dt_max=2**-5 if LAST else 2**-6), "eta": make(eta=-1 if LAST else 0.02),
-        "backend": make(backend="nothing" if LAST else "cpu"),
-        "folder": lambda: twin.save(f"{path}/no/folder/a.h5"),
-        "no file": lambda: kind.load(f"{path}/b.h5" if LAST else there, comm=COMM),
-        "t": lambda: cluster.evolve(0.05 if LAST else 0.04),
-        "t past": lambda: cluster.evolve(0.0 if LAST else 0.04),
-        "every": lambda: cluster.evolve(0.04, print, every=None if LAST else 0.001),
-        "events": lambda: cluster.evolve(0.04, events=Escape(20.0 + LAST)),
-        "event": lambda: cluster.evolve(0.04, events=[WallTime(60.0)] * LAST),
-        "call": lambda: cluster.kick([], [1, 0, 0]) if LAST else cluster.evolve(0.04),
-        "kick": lambda: cluster.kick(cluster.ids[:1], [np.nan if LAST else 1.0, 0, 0]),
-        "add": lambda: cluster.add(1.0, [1, 2, 3], [0, 0] if LAST else [0, 0, 0]),
-        "remove": lambda: cluster.remove([9999] if LAST else []),
-        "callback": lambda: twin.copy().evolve(0.04, fail),
-        "last callback": lambda: twin.copy().evolve(0.04, fail, every=0.04),
-        "field": lambda: wrong.evolve(1.0),
-    }  # fmt: skip
-    own = {
-        "bodies": lambda: Hermite(*plummer(100, seed=RANK), comm=COMM),
-        "other kick": lambda: cluster.kick(3, [1.0 + LAST, 0, 0]),
-        "kick of other": lambda: cluster.kick(3 + LAST, [1.0, 0, 0]),
-        "merge": lambda: cluster.merge([1] if LAST else [1, 2]),
-        "set_mass": lambda: cluster.set_mass(3, 1.0 + LAST),
-    } if kind is Hermite else {
-        "look": lambda: cluster.pos if LAST else cluster.evolve(0.04),
-        "sums": lambda: cluster.energy() if LAST else cluster.momentum(),
-        "tree": make(backend="cpu" if LAST else "tree"),
-        "same ids": lambda: cluster.add(mass, pos, vel, ids=np.arange(10) + 5000),
-        "merge": lambda: cluster.merge([1, 2]),
-        "binaries": lambda: cluster.binaries(),
-    }  # fmt: skip
-    for name, call in (own | calls).items():
-        say(call=name, texts=COMM.gather(complaint(call)))
+    bodies = f"{ALL}the bodies differ"
+    calls = [
+        (lambda: Hermite(*plummer(100, seed=RANK), comm=COMM),
+         f"{bodies} between the ranks; this is rank 0", f"{bodies}.* rank 2"),
+        (lambda: cluster.kick(3, [1.0 + LAST, 0, 0]), bodies),
+        (lambda: cluster.merge([1] if LAST else [1, 2]), *of_last(f"{ALL}merge needs two")),
+        (lambda: cluster.set_mass(3, 1.0 + LAST), bodies),
+    ] if kind is Hermite else [
+        (lambda: cluster.pos if LAST else cluster.evolve(0.04), DIFFERENT),
+        (lambda: cluster.energy() if LAST else cluster.momentum(),
+         f"{DIFFERENT}.*momentum", f"{ALL}.*energy"),
+        (lambda: cluster.add(mass, pos, vel, ids=range(5000, 5010)), f"{ALL}ids: two ranks give"),
+        (lambda: cluster.merge([1, 2]), f"{ALL}merge.. is of bodies that one rank has"),
+        (lambda: cluster.binaries(), f"{ALL}binaries.. are of bodies that one rank has"),
+    ]  # fmt: skip
+    calls += [
+        (make(bodies=(mass, pos, np.where(LAST, np.nan, vel)), rows=slice(None)),
+         *of_last("NotFiniteError: vel")),
+        (make(bodies=(mass, pos[: 9 if LAST else 10], vel), rows=slice(None)),
+         *of_last(f"{ALL}(pos|vel)")),
+        (make(dt_max=2**-5 if LAST else 2**-6), f"{ALL}the settings differ"),
+        (make(eta=-1 if LAST else 0.02), *of_last(f"{ALL}eta = -1")),
+        (make(backend="nothing" if LAST else "cpu"), *of_last(f"{ALL}backend = 'nothing'")),
+        (lambda: twin.save(f"{path}/no/folder/a.h5"), ".*no/folder", "RankError: on rank 0 of 3: "),
+        (lambda: kind.load(f"{path}/b.h5" if LAST else there, comm=COMM),
+         *of_last("FileNotFoundError")),
+        (lambda: cluster.evolve(0.05 if LAST else 0.04),
+         f"{ALL}t differs between the ranks: 0.04.* on rank 0", f"{ALL}t differs.* 0.05"),
+        (lambda: cluster.evolve(0.0 if LAST else 0.04), *of_last(f"{ALL}t = 0.0 is before")),
+        (lambda: cluster.evolve(0.04, print, every=None if LAST else 0.001),
+         f"{ALL}every differs.* 0.001", f"{ALL}every differs between the ranks: None"),
+        (lambda: cluster.evolve(0.04, events=[WallTime(60.0)] * LAST), f"{ALL}events differ"),
+        (lambda: cluster.kick([], [1, 0, 0]) if LAST else cluster.evolve(0.04),
+         DIFFERENT, f"{DIFFERENT}.*kick()"),
+        (lambda: cluster.kick(cluster.ids[:1], [np.nan if LAST else 1.0, 0, 0]),
+         *of_last("NotFiniteError")),
+        (lambda: cluster.add(1.0, [1, 2, 3], [0, 0] if LAST else [0, 0, 0]),
+         *of_last(f"{ALL}vel has shape")),
+        (lambda: cluster.remove([9999] if LAST else []), *of_last("AddressError: no body .*9999")),
+        (lambda: twin.copy().evolve(0.04, fail, every=0.04), *of_last("KeyError: 'a callback'")),
+        (lambda: wrong.evolve(1.0), *of_last("ValueError: a field of one rank fails")),
+    ]  # fmt: skip
+    for call in calls:
+        refused(*call)
         assert cluster.time == 0.02
     assert COMM.allgather(wrong.blocks) == [wrong.blocks] * SIZE
     seen = []
@@ -263,12 +266,9 @@ def broken(name, path):
 # ---- files of ranks ------------------------------------------------------------------------------
 
 
-def contents():
-    """All files of the folder, and of those in it, when no rank is writing."""
-    COMM.barrier()
-    found = {str(path): path.read_bytes() for path in Path().rglob("[!.]*") if path.is_file()}
-    COMM.barrier()
-    return found
+def names(index, folder, *numbers):
+    """Of the index of a run and of its outputs, each in three files."""
+    return [index, *(f"{folder}/{number:06d}.{k}.hdf5" for number in numbers for k in range(3))]
 
 
 def saves(path):
@@ -277,22 +277,21 @@ def saves(path):
     galaxy = made(Leapfrog, 1, dt=2**-6)
     galaxy.save("a.h5")
     evolved(galaxy, 0.0625).save("a.h5")
-    say(names=sorted(contents()))
-    before, old = contents(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = contents("[!.]*")
+    assert sorted(before) == names("a.h5", "a", 0, 1)
     evolved(galaxy, 0.125)
-    if LAST:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, old[1]))
-    say(texts=COMM.gather(complaint(lambda: galaxy.save("a.h5"))))
-    resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    assert contents() == before
+    full = "OSError: .*File too large"
+    refused(lambda: filling_the_disk(lambda: galaxy.save("a.h5")),
+            of_last(f"{full}: '.*000002.2.hdf5'")[0], full)  # fmt: skip
+    assert contents("[!.]*") == before
     galaxy.save("a.h5")
     assert galaxy.save("a.h5") is None  # at the same time
-    say(names=sorted(contents()))
+    assert sorted(contents("[!.]*")) == names("a.h5", "a", 0, 1, 3)
     later, mine = Leapfrog.load("a.h5", comm=COMM), read_snapshot("a.h5", comm=COMM)
+    assert (later.n, mine.time) == (700, 0.125)
     for pos in (later.pos, mine.pos):
         assert np.array_equal(whole(later, pos), whole(galaxy, galaxy.pos))
     assert of(evolved(later, 0.15)) == of(evolved(galaxy, 0.15))
-    say(n=[later.n, len(mine.mass)], time=mine.time)
     if not RANK:
         os.mkdir("again")
     COMM.barrier()
@@ -300,63 +299,24 @@ def saves(path):
     new = made(Leapfrog, 1, dt=2**-6)
     for time in (0.0, 0.0625):
         evolved(new, time).save("again/b.h5", overwrite=True)
+    found = [name for name in contents("[!.]*") if name.startswith("again")]
+    assert sorted(found) == names("again/b.h5", "again/b", 0, 1)
     assert Leapfrog.load("again/b.h5", comm=COMM).run_id == new.run_id
     archive.save("again/c.h5", new, about={"name": "a cloud"}, component=new.ids % 5)
-    later = Leapfrog.load("again/c.h5", comm=COMM)
-    later.save("again/d.h5")
+    Leapfrog.load("again/c.h5", comm=COMM).save("again/d.h5")
     (one, records), (other, same) = (archive.history(f"again/{k}.h5") for k in "cd")
     assert records == same
     assert repr(one) == repr(other)
     labels = archive.read_component("again/d.h5")
     assert np.array_equal(labels.component, labels.ids % 5)
-    say(again=sorted(name for name in contents() if name.startswith("again/b")))
 
 
 def killed(path):
-    """A rank is killed when it has written its file, which has not got its name."""
     os.chdir(path)
     galaxy = made(Leapfrog, 1, dt=2**-6)
     galaxy.save("a.h5")
-    write = atomic_files._write_synced
-
-    def and_die(path, pieces):
-        write(path, pieces)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if LAST:
-        atomic_files._write_synced = and_die
+    die_when_it_is_written()
     evolved(galaxy, 0.0625).save("a.h5")
-
-
-# ---- trees ---------------------------------------------------------------------------------------
-
-
-def distance(one, other):
-    """Median of the distances of rows."""
-    return float(np.median(np.linalg.norm(one - other, axis=1)))
-
-
-def trees():
-    """Trees of all ranks and of one process, compared with sums in double."""
-    for steps in ({"dt": 2**-6}, {"dt_max": 2**-5, "eta": 0.01},
-                  {"dt": 2**-6, "theta": None, "accuracy": 1e-3}):  # fmt: skip
-        galaxy = made(Leapfrog, 1, **(TREE | steps))
-        start, momentum = galaxy.energy().total, galaxy.momentum()
-        galaxy.evolve(0.125)
-        drift = float(np.abs(galaxy.momentum() - momentum).max())
-        energy = abs(galaxy.energy().total / start - 1)
-        pos, jerk, ids = (whole(galaxy, a) for a in (galaxy.pos, galaxy.jerk, galaxy.ids))
-        if RANK == 0:
-            assert ids.tolist() == list(range(700))
-            all_ = {"rows": slice(None), "kind": Leapfrog, "shared": 0}
-            one = evolved(made(**all_, **(TREE | steps)), 0.125)
-            exact = evolved(made(**all_, dt=2**-7, precision="double"), 0.125)
-            say(errors=[distance(found, exact.pos) for found in (pos, one.pos)], energy=energy,
-                drift=drift, shared="dt" in steps,
-                jerk=distance(jerk, one.jerk) / distance(one.jerk, 0))  # fmt: skip
-    open_ = evolved(made(Leapfrog, 1, **TREE, boundary=2.0, dt=2**-7), 0.13)
-    assert 0 < open_.n < 700
-    of(open_)
 
 
 def few():
@@ -371,30 +331,7 @@ def few():
                 assert len(galaxy.pos) == n * LAST
                 galaxy.energy()
                 galaxy.lagrangian_radii()
-    say(ok=True)
-
-
-def balance(name, n):
-    """The largest share of the work over the mean, in the sums of twelve steps."""
-    n = int(n)
-    bodies = uniform(n, seed=1, virial_ratio=0)
-    if name == "merger":
-        bodies = plummer(n, seed=1)
-        bodies.pos[: n // 3] = bodies.pos[: n // 3] / 4 + [2, 0, 0]
-        bodies.vel[: n // 3] *= 2
-    galaxy = made(Leapfrog, 1, bodies=bodies, backend="cpu-tree", eps=0.02, dt=2**-6)
-    forces, largest = galaxy._forces, []
-    learn = forces._learn
-
-    def learned(tree, is_of_all):
-        learn(tree, is_of_all)
-        work = np.array(COMM.allgather(tree._tree._work * len(tree._tree._domain.pos)))
-        largest.append(float(work.max() / work.mean()))
-
-    forces._learn = learned
-    galaxy.evolve(12 * 2**-6)
-    say(largest=largest)
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+    main(globals())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -28,13 +27,4 @@ def said(ranks, name, *arguments, program=PROGRAMS, **options):
     """Lines of JSON."""
     done = run(ranks, program, name, *arguments, **options)
     assert done.returncode == 0, done.stderr
-    return lines(done)
-
-
-def lines(done):
-    """What a process has said, which may have ended with an error."""
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def matches(pattern, text):
-    return re.match(pattern, text) is not None
