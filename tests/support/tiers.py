@@ -14,8 +14,10 @@ QUICK = "api", "python", "tree"  # folders
 
 
 def parameters(item):
-    """Names and numbers of the values that a case has, of parametrize and of fixtures."""
-    return tuple(item.callspec.indices.items()) if hasattr(item, "callspec") else ()
+    """Names and values that a case has, of parametrize and of fixtures; callspec.indices counts the
+    cases where parametrize has given a value."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return tuple((name, id(value)) for name, value in given.items())
 
 
 def _backend(item):
