@@ -139,7 +139,6 @@ class Module:
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 2,
                 runtimeGetVersion=lambda: 13020,
-                deviceCanAccessPeer=lambda device, other: False,
                 getDeviceProperties=lambda number: {"name": b"stand-in"},
                 streamSynchronize=self._wait_for_stream,
             ),
@@ -159,9 +158,6 @@ class Module:
 
         class Device:
             pci_bus_id = f"stand-in {number}"
-
-            def use(self):
-                module.current = number
 
             def __enter__(self):
                 self._before, module.current = module.current, number
