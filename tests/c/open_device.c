@@ -1,5 +1,5 @@
 /* A host that opens a device, and looks whether anything of its own was changed by that.
- * usage: open_device (plain | traps | signals | small | threads | fork | codes | auto) */
+ * usage: open_device (plain | traps | signals | threads | fork | codes | auto) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fenv.h>
@@ -100,8 +100,8 @@ static int signals(void)
     return code ? (int)(intptr_t)code : elsewhere || here < 10 ? 98 : 0;
 }
 
-/* So many threads, with so little stack that Python could not run on it. */
-static int threads(int count)
+/* Eight threads, with so little stack that Python could not run on it. */
+static int threads(void)
 {
     pthread_t thread[8];
     pthread_attr_t attributes;
@@ -109,8 +109,8 @@ static int threads(int count)
     int bad = 0;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 64 << 10);
-    for (int t = 0; t < count; t++) pthread_create(&thread[t], &attributes, in_thread, NULL);
-    for (int t = 0; t < count; t++) {
+    for (int t = 0; t < 8; t++) pthread_create(&thread[t], &attributes, in_thread, NULL);
+    for (int t = 0; t < 8; t++) {
         pthread_join(thread[t], &code);
         bad |= code != NULL;
     }
@@ -185,8 +185,7 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "");
     if (!strcmp(how, "traps")) feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
     if (!strcmp(how, "signals")) return signals();
-    if (!strcmp(how, "small")) return threads(1);
-    if (!strcmp(how, "threads")) return threads(8);
+    if (!strcmp(how, "threads")) return threads();
     if (!strcmp(how, "fork")) return forked();
     if (!strcmp(how, "codes")) return codes();
     if (!strcmp(how, "auto")) return quick(0);

@@ -67,11 +67,8 @@ SITUATIONS = {
     "lacking": lacking,
     "full-output": lambda e, folder: {"stdout": open("/dev/full", "w"), "capture_output": False,  # noqa: SIM115
                                       "stderr": subprocess.PIPE},
-    "grape6-python": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.python}},
-    "grape6-python-folder": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.folder}},
-    "traps": lambda e, folder: {"how": "traps"},
-    "small-stack": lambda e, folder: {"how": "small"},
-    "fortran": lambda e, folder: {"program": e.parts.fortran("fortran")},
+    "grape6-python": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.folder}},
+    "row32-traps": lambda e, folder: {"how": "traps"},
     "fortran-traps": lambda e, folder: {"program": e.parts.fortran("fortran-traps", TRAPS)},
 }  # fmt: skip
 
@@ -134,7 +131,7 @@ def test_packages_of_the_system_are_seen_if_the_environment_sees_them(environmen
         assert f"{missing} is missing" in environment.start("refused").stderr
 
 
-@pytest.mark.parametrize("wish", ["/nonexistent", "/etc", "/bin/sh", "/etc/passwd"])
+@pytest.mark.parametrize("wish", ["/nonexistent", "/etc", "/bin/sh"])
 def test_row05_a_wish_that_is_no_python_is_named(installed, wish):
     done = installed.start("refused", env={"GRAPE6_PYTHON": wish})
     assert int(done.stdout.split()[0]) == PYTHON
@@ -157,26 +154,6 @@ def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
     environment.extend("device", "print('said')\nsys.__stdout__.write('more')\n")
     done = environment.start()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "said\nmore")
-
-
-OVERFLOW = """
-import sys
-def overflow(call):
-    def checked(*arguments):
-        assert sys.float_info.max * 2 == float("inf")
-        assert 5e-324 * 1.0 != 0.0
-        return call(*arguments)
-    return checked
-open_device = overflow(open_device)
-for name in ("kernels", "allocate", "release", "close"):
-    setattr(Device, name, overflow(getattr(Device, name)))
-overflow(int)()
-"""
-
-
-def test_row32_python_computes_without_the_hosts_traps(environment):
-    environment.extend("device", OVERFLOW)
-    assert_quiet(environment.start("traps"))
 
 
 # ---- what is missing ---------------------------------------------------------------
@@ -245,11 +222,11 @@ def answers(environment):
     return {call: (int(code), text) for call, code, text in lines}, done.stderr
 
 
-ERRORS = "ValueError('no luck')", "SystemExit(0)", "KeyboardInterrupt()", "MemoryError()", "a.b"
-
-
-@pytest.mark.parametrize(("call", "error"), [*(("open", error) for error in ERRORS),
-                                             *zip(CALLS[1:], ERRORS, strict=False)])  # fmt: skip
+@pytest.mark.parametrize(("call", "error"), [
+    ("open", "KeyboardInterrupt()"), ("open", "MemoryError()"), ("open", "a.b"),
+    ("kernels", "ValueError('no luck')"), ("allocate", "SystemExit(0)"),
+    ("release", "KeyboardInterrupt()"), ("close", "MemoryError()"),
+])  # fmt: skip
 def test_a_call_that_raises_gives_a_code_and_a_text(environment, call, error):
     define = "open_device" if call == "open" else f"Device.{call}"
     environment.extend("device", f"def fail(*_):\n    raise {error}\n{define} = fail\n")
