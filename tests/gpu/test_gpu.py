@@ -1,7 +1,7 @@
 """The direct sum on a GPU: pytest -m gpu. Skipped where there is none.
 
-What needs no GPU is tested elsewhere: the kernels' every line on a stand-in (test_cuda_*.py), the
-bridge to Python in test_bridge.py.
+Errors and bits are those of tests/api and test_cuda_sums.py, which run on it. What needs no GPU is
+tested elsewhere: every line of the kernels on a stand-in, the bridge to Python in test_bridge.py.
 """
 
 import re
@@ -12,71 +12,10 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6, plummer, reference
+from grape6py import reference
 from legacy import ENERGY_ERROR, EPS, SNAPSHOT, force_errors, numbers, output_of
-from particles import relative
 
 pytestmark = pytest.mark.gpu
-
-# Median and largest relative error over the particles of a Plummer sphere of 16384 bodies.
-LIMITS = {
-    "grape": {"acc": (2e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 5e-8)},
-    "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
-}
-AGREEMENT = {"grape": 1e-5, "double": 1e-12, "single": 3e-4}  # of CPU and GPU, any particle
-
-
-@pytest.mark.parametrize("mode", LIMITS)
-def test_errors_are_those_of_the_table(mode):
-    mass, pos, vel = plummer(16384, seed=3)
-    rows = np.arange(0, 16384, 8)
-    exact = reference.direct_sum(mass, pos, vel, rows=rows, extended=mode == "double")
-    with Grape6(backend="cuda", precision=mode) as grape:
-        grape.set_particles(mass, pos, vel)
-        found = grape.forces(pos[rows], vel[rows], rows)
-    for name, (median, largest) in LIMITS[mode].items():
-        error = relative(getattr(found, name), getattr(exact, name))
-        assert np.median(error) <= median, name
-        assert error.max() <= largest, name
-    along = (found.acc * exact.acc).sum(1) / (exact.acc**2).sum(1) - 1
-    assert abs(along.mean()) <= 1e-8
-
-
-@pytest.mark.parametrize("mode", ["grape", "double", "single"])
-@pytest.mark.parametrize("eps", [0.0, 1e-3])
-def test_bits_do_not_depend_on_the_cut_or_on_the_run(mode, eps):
-    mass, pos, vel = plummer(20000, seed=4)
-    with Grape6(backend="cuda", precision=mode) as grape:
-        grape.set_particles(mass, pos, vel)
-        whole = grape.forces(eps=eps, nn=True)
-        for step in (20000, 7001, 300, 100, 48):
-            for first in range(0, 20000, step) if step > 300 else (0, 4321, 19_000):
-                rows = np.arange(first, min(first + step, 20000))
-                part = grape.forces(pos[rows], vel[rows], rows, eps=eps, nn=True)
-                for one, all_of_them in zip(part[:4], whole[:4], strict=True):
-                    assert np.array_equal(one, all_of_them[rows])
-
-
-@pytest.mark.parametrize("mode", ["grape", "double", "single"])
-def test_cpu_and_gpu_agree_on_random_blocks(mode):
-    rng = np.random.default_rng(5)
-    mass, pos, vel = plummer(3000, seed=6)
-    with (
-        Grape6(backend="cuda", precision=mode) as gpu,
-        Grape6(backend="cpu", precision=mode) as cpu,
-    ):
-        for grape in (gpu, cpu):
-            grape.set_particles(mass, pos, vel, acc=-pos, jerk=-vel)
-        for _ in range(3400):  # in three modes: ten thousand
-            ni = int(rng.integers(1, 65))
-            rows = rng.choice(3000, ni, replace=False)
-            call = {"eps": float(rng.choice([0.0, 1e-2])), "time": float(rng.random() / 64)}
-            on_gpu = gpu.forces(pos[rows], vel[rows], rows, nn=True, **call)
-            on_cpu = cpu.forces(pos[rows], vel[rows], rows, nn=True, **call)
-            for name in ("acc", "jerk", "pot"):
-                worst = relative(getattr(on_gpu, name), getattr(on_cpu, name)).max()
-                assert worst <= AGREEMENT[mode], name
-            assert (on_gpu.nearest == on_cpu.nearest).mean() >= (0.99 if mode == "single" else 1)
 
 
 @pytest.mark.parametrize("mode", ["grape", "double"])

@@ -2,7 +2,6 @@
 own, since a GPU that has failed stays lost there. On the fake device: test_cuda_faults.py.
 """
 
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -116,16 +115,6 @@ def test_without_a_device_or_cupy_the_cpu_does_it(tmp_path, env, folder, missing
     capi.run_python(WITHOUT.format(folder=folder.format(tmp_path), missing=missing), **env)
 
 
-@pytest.mark.parametrize("backend", ["auto", "cuda"])
-def test_row05_no_python(backend, tmp_path):
-    program = capi.compile_c("maps")
-    done = subprocess.run(
-        [program], check=False, capture_output=True, text=True, timeout=60,
-        env={"GRAPE6_BACKEND": backend, "GRAPE6_PYTHON": str(tmp_path / "python")},
-    )  # fmt: skip
-    assert (done.returncode == 0) == (backend == "auto"), done.stderr
-
-
 def test_row28_ten_million_particles():
     run("""
 n = 10_000_000
@@ -172,15 +161,3 @@ with filled(backend="cuda") as grape:
     with ThreadPoolExecutor(4) as pool:
         (bits,) = {*pool.map(rank, range(4))}
     assert bits
-
-
-def test_row39_a_cache_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    script = """
-from grape6py import Grape6, plummer
-with Grape6(backend="cuda") as grape:
-    grape.set_particles(*plummer(300, seed=8))
-    assert np.isfinite(grape.forces().acc).all()
-"""
-    done = capi.run_python(script, timeout=300, CUPY_CACHE_DIR=str(tmp_path / "file/cache"))
-    assert not done.stdout

@@ -113,39 +113,6 @@ def test_integrations(side, integration, options):
             assert close(found.pos, expected.pos.get())
 
 
-def test_a_stream_that_pytorchs_own_waits_for_need_not_be_the_current_one(side):
-    mass, pos, _ = plummer(N, seed=1)
-    with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
-        expected = tree.forces(eps=EPS).acc.get()
-    tensors = late(side, pos, mass)
-    torch.cuda.current_stream().wait_stream(side)
-    with Tree(*tensors) as tree:
-        assert close(tree.forces(eps=EPS).acc, expected)
-
-
-class OnlyInterface:
-    """A tensor of a library without DLPack, which names the stream that writes to it, or none."""
-
-    def __init__(self, tensor, stream):
-        self._tensor = tensor
-        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
-        if stream:
-            self.__cuda_array_interface__ |= {"version": 3, "stream": stream.cuda_stream}
-
-
-@pytest.mark.usefixtures("current")
-@pytest.mark.parametrize("named", [True, False])
-def test_the_other_interface(side, named):
-    for seed in range(TRIES):
-        mass, pos, _ = plummer(N, seed=seed)
-        with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
-            expected = tree.forces(eps=EPS).acc.get()
-        given = (OnlyInterface(t, side if named else None) for t in late(side, pos, mass))
-        with Tree(*given) as tree:
-            found = tree.forces(eps=EPS).acc.get()  # of no library that is known
-        assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
-
-
 def test_any_tensors_of_real_numbers():
     """Of any kind, and with any strides: as NumPy's arrays of the same numbers."""
     mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
