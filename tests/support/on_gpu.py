@@ -70,13 +70,3 @@ def assert_close(found, expected, tolerance):
         error = particles.relative(getattr(found, name), getattr(expected, name))
         assert np.median(error) <= tolerance[0], (name, np.median(error))
         assert error.max() <= tolerance[1], (name, error.max())
-
-
-def against_the_oracle(session, source, rows, tolerance, blocks=(None, 1, 48), nearest=True):
-    session.put_cloud(source)
-    args = source.x[rows], source.v[rows], source.index[rows]
-    expected = particles.direct(*args, source)
-    for block in blocks:
-        found = session.force(len(source), *args, block=block)
-        particles.assert_force(found, expected, tolerance)
-        assert not nearest or (found.nearest == expected[3]).all()
