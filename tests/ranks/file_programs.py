@@ -5,6 +5,7 @@ Every rank knows all bodies, and gives those that are its own.
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -179,4 +180,4 @@ def killed(folder):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), *sys.argv[1:])

@@ -7,6 +7,7 @@ Of a Hermite all ranks have all bodies, of a Leapfrog each rank has its own, som
 
 import hashlib
 import os
+import sys
 import warnings
 
 import numpy as np
@@ -334,4 +335,4 @@ def few():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), *sys.argv[1:])

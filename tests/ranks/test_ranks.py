@@ -19,12 +19,11 @@ def ends(ranks, name, folder):
     return on_ranks.run(ranks, ENDS, name, cwd=folder, timeout=60)
 
 
-@pytest.mark.parametrize(("ranks", "name"), [
-    (5, "forces_of_ranks_have_the_bits_of_one_session"), (3, "ranks_without_bodies_take_part"),
-    (3, "an_error_of_one_rank_is_told_by_all"), (4, "partial_sums_of_a_program_of_its_own"),
-])  # fmt: skip
-def test_sums(ranks, name):
-    assert on_ranks.said(ranks, name) == []
+def test_sums():
+    assert on_ranks.said(
+        3, "forces_of_ranks_have_the_bits_of_one_session", "ranks_without_bodies_take_part",
+        "an_error_of_one_rank_is_told_by_all", "partial_sums_of_a_program_of_its_own",
+    ) == []  # fmt: skip
 
 
 # ---- snapshots in numbered files: each rank writes its own bodies, and reads its share -----------
@@ -67,6 +66,7 @@ def test_who_waits_for_a_rank_whose_program_has_ended_hears_so(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.full
 def test_a_rank_that_ends_first_ends_no_other(tmp_path):
     done = ends(2, "first", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
@@ -78,6 +78,7 @@ def test_a_rank_that_leaves_a_call_in_its_midst_ends_all(tmp_path):
     assert "grape6: this rank has left a call of all ranks: KeyboardInterrupt; all" in done.stderr
 
 
+@pytest.mark.full
 def test_a_rank_that_waits_for_one_without_comm_says_so(tmp_path):
     done = ends(2, "alone", tmp_path)
     assert done.returncode == 0
