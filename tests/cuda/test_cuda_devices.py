@@ -2,9 +2,15 @@
 out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names.
 """
 
+import functools
+import gc
+
 import pytest
 
 import capi
+import fake_device
+from grape6py import Grape6
+from grape6py._lib import cluster
 
 SCRIPT = """
 import hashlib
@@ -68,6 +74,7 @@ def settings(fake_gpu, library_of):
 def run(settings):
     """What a script prints, by lines."""
 
+    @functools.cache
     def run(script, devices, **env):
         env = settings | {"GRAPE6_DEVICES": devices} | env
         return capi.run_python(SCRIPT + script, timeout=300, **env).stdout.splitlines()
@@ -75,19 +82,14 @@ def run(settings):
     return run
 
 
-@pytest.fixture(scope="module")
-def on_one(run):
-    return run(STEPS.format(modes="grape double single"), "0")
-
-
 @pytest.mark.parametrize(("modes", "devices", "env"), [
-    ("grape double single", "0,1,2", {}),
+    ("grape", "0,1,2", {}), pytest.param("double single", "0,1,2", {}, marks=pytest.mark.full),
     pytest.param("grape", "0,1,2", {"GRAPE6_TEST_MERGES_EARLY": "1"}, id="merged-meanwhile"),
     pytest.param("grape", "0,1", {"GRAPE6_TEST_GPU_THRESHOLD": "10000000"}, id="small-calls"),
 ])  # fmt: skip
-def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, modes, devices, env):
-    found = run(STEPS.format(modes=modes), devices, **env)
-    for line, one in zip(found, on_one[: len(modes.split())], strict=True):
+def test_bits_do_not_depend_on_the_number_of_devices(run, modes, devices, env):
+    steps = STEPS.format(modes=modes)
+    for line, one in zip(run(steps, devices, **env), run(steps, "0"), strict=True):
         assert line.split("; ")[1:] == one.split("; ")[1:]
         assert line.partition("; ")[0].endswith(f", {devices.count(',') + 1} of them")
 
@@ -228,23 +230,24 @@ print(*sorted(outcomes))
     assert run(script, "0,1,2", GRAPE6_BACKEND="auto") == ["failed found"]
 
 
-def test_a_session_that_is_forgotten_while_another_opens_is_closed_after_that(run):
+@pytest.mark.backends("cuda")
+def test_a_session_that_is_forgotten_while_another_opens_is_closed_after_that(monkeypatch):
     """Python's garbage collector finds it inside the call, which holds the library's locks."""
-    lines = run("""
-import fake_device, gc
-from grape6py._lib import cluster
-found = fake_device.Device.kernels
-def kernels(self, *wanted):
-    gc.collect()
-    print(cluster._forgotten)
-    return found(self, *wanted)
-gc.disable()
-one = filled("grape")
-number, circle = one._board.cluster, [one]
-circle.append(circle)
-del one, circle
-fake_device.Device.kernels = kernels
-with filled("double") as other:
-    print(other.forces().pot.max() < 0, number in cluster._released_ids, cluster._forgotten)
-""", "0")  # fmt: skip
-    assert (lines[0], lines[-1]) == ("deque([1000000])", "True True deque([])")
+    find, waiting = fake_device.Device.kernels, []
+
+    def kernels(self, *wanted):
+        gc.collect()
+        waiting.extend(cluster._forgotten)
+        return find(self, *wanted)
+
+    one = Grape6()
+    number, circle = one._board.cluster, [one]
+    circle.append(circle)
+    gc.disable()
+    del one, circle
+    monkeypatch.setattr(fake_device.Device, "kernels", kernels)
+    with Grape6():
+        gc.enable()
+        assert number in waiting
+        assert number in cluster._released_ids
+        assert not cluster._forgotten
