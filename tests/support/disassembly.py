@@ -5,11 +5,10 @@
 NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
 """
 
-import os
+import functools
 import re
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,13 +35,16 @@ _BRANCH = re.compile(r"BRA\b.*`\((\.L_\w+)\)")
 _DOUBLE = re.compile(r"D(?:ADD|MUL|FMA|SETP|MNMX|MMA)\b|\S*\.(?:F64|\w*64H)\b")
 
 
+def nvdisasm():
+    return tool("nvidia-cuda-nvdisasm", "nvdisasm")
+
+
 def disassemble(cubin):
     """The text that nvdisasm gives."""
-    nvdisasm = tool("nvidia-cuda-nvdisasm", "nvdisasm")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.cubin"
         file.write_bytes(cubin)
-        done = subprocess.run([nvdisasm, "-c", str(file)], capture_output=True, text=True,
+        done = subprocess.run([nvdisasm(), "-c", str(file)], capture_output=True, text=True,
                               check=True)  # fmt: skip
     return done.stdout
 
@@ -52,14 +54,11 @@ def disassemble(cubin):
 
 @dataclass
 class Kernel:
-    """A kernel: what the compiler says about it, and its instructions."""
+    """The instructions of a kernel."""
 
-    registers: int = 0  # of a thread
-    stack: int = 0  # bytes
-    spilled: int = 0  # bytes that it stores and loads there
-    instructions: list = ()  # without predicates
-    loops: list = ()  # slices: the innermost ones
-    own: int = 0  # how many of the instructions; those of what it calls follow
+    instructions: list  # without predicates
+    loops: list  # slices: the innermost ones
+    own: int  # how many of the instructions; those of what it calls follow
 
     @property
     def pair_loops(self):
@@ -125,54 +124,12 @@ def _code(section):
     return {"instructions": instructions, "loops": inner, "own": own}
 
 
-def read_log(log):
-    """What ptxas tells about each kernel: registers, bytes of stack, bytes spilled."""
-    facts = {}
-    for part in re.split(r"Compiling entry function '", log)[1:]:
-        stack, stores, loads = map(int, re.search(
-            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part
-        ).groups())  # fmt: skip
-        registers = int(re.search(r"Used (\d+) registers", part)[1])
-        facts[part[: part.index("'")]] = {
-            "registers": registers, "stack": stack, "spilled": stores + loads
-        }  # fmt: skip
-    return facts
-
-
+@functools.cache
 def machine_code(mode, architecture):
     """The kernels of a mode, by name."""
-    architecture = f"-arch={architecture}"
-    options = (*compiler.options(mode), compiler.FLUSH, architecture, "--ptxas-options=-v")
-    cubin, log = compile_cubin(compiler.read(), options)
-    kernels = read_kernels(disassemble(cubin))
-    for name, facts in read_log(log).items():
-        for fact, value in facts.items():
-            setattr(kernels[name], fact, value)
-    return kernels
-
-
-class Compiled:
-    """Machine code of all modes for all architectures, each made once, on all processors."""
-
-    def __init__(self):
-        tool("nvidia-cuda-nvrtc", r"libnvrtc\.so\.\d+")
-        tool("nvidia-cuda-nvdisasm", "nvdisasm")
-        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
-        self._made = {}
-
-    def begin(self, wanted):
-        """Begins to compile these pairs of a mode and an architecture."""
-        for pair in wanted:
-            if pair not in self._made:
-                self._made[pair] = self._pool.submit(machine_code, *pair)
-
-    def __getitem__(self, pair):
-        self.begin([pair])
-        return self._made[pair].result()
-
-    def close(self):
-        """Ends what is under way."""
-        self._pool.shutdown(cancel_futures=True)
+    options = (*compiler.options(mode), compiler.FLUSH, f"-arch={architecture}")
+    cubin, _ = compile_cubin(compiler.read(), options)
+    return read_kernels(disassemble(cubin))
 
 
 # ---- the table -------------------------------------------------------------------------
@@ -184,15 +141,14 @@ def limit(instructions, in_double):
     return MULTIPROCESSORS * CLOCK / cycles / 1e9
 
 
-def table(compiled):
+def table():
     """Rows of the table, as lines of Markdown."""
-    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in compiler.PRECISIONS])
     lines = [HEADER, ["---"] * len(HEADER)]
     for mode, kernel in TABLE:
-        counts = compiled[mode, TABLE_ARCHITECTURE][kernel].per_pair()
+        counts = machine_code(mode, TABLE_ARCHITECTURE)[kernel].per_pair()
         lines.append([f"`{kernel}`", mode, *(f"{n:.1f}" for n in counts), f"{limit(*counts):.0f}"])
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
 if __name__ == "__main__":
-    print("\n".join(table(Compiled())))
+    print("\n".join(table()))
