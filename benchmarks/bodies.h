@@ -1,10 +1,11 @@
-/* bodies.h - clock, median, random numbers, a Plummer sphere, and the calls that are timed. */
+/* bodies.h - what the programs that time calls share. */
 #ifndef BODIES_H
 #define BODIES_H
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "g6lib.h"
@@ -86,6 +87,17 @@ static inline void check(int code)
     exit(1);
 }
 
+static const char *const MODES[] = {"grape", "double", "single", NULL};
+
+/* The place of a word in a list that ends with NULL. */
+static inline int place_of(const char *word, const char *const list[])
+{
+    for (int k = 0; list[k]; k++)
+        if (!strcmp(word, list[k])) return k;
+    fprintf(stderr, "benchmark: unknown word %s\n", word);
+    exit(2);
+}
+
 /* What cluster 0 has: its particles, rows for forces, its time. */
 static struct bodies b;
 static double (*acc)[3], (*jerk)[3], *pot, *h2, t;
@@ -103,6 +115,17 @@ static inline void write_particle(int address, int i)
 {
     static double zero[3];
     g6_set_j_particle(0, address, address, t, 0.0, b.mass[i], zero, zero, zero, b.v[i], b.x[i]);
+}
+
+/* Cluster 0, with all particles at its time; mode -1 is the default. */
+static inline void open_with(int n, int rows, int mode)
+{
+    b = plummer(n);
+    make_rows(rows);
+    check(g6_open(0));
+    if (mode >= 0) check(g6x_set_int(0, G6X_PRECISION, mode));
+    for (int i = 0; i < n; i++) write_particle(i, i);
+    g6_set_ti(0, t);
 }
 
 /* First half and last half, with the nearest neighbour if nn; *returned: when the first one did. */

@@ -16,102 +16,57 @@
  * Prints a line of JSON: medians in microseconds, the processor time of the whole call, and
  * the sum of the absolute values of pot, which tells whether two libraries agree.
  */
-#include <string.h>
-#include <sys/resource.h>
-
 #include "bodies.h"
 
 enum { MOST_TAKES = 400, LEAST_TAKES = 5 };
 static const double SECONDS = 1.5; /* for a figure */
 
-static double processor(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static double (*xi)[3], (*vi)[3], eps2;
 static int *index_of, ni, mode;
-static const char *const MODES[] = {"grape", "double", "single"};
 static const char *const CASES[][2] = {{"match", "list, indices match"},
                                        {"other", "list, each i on a j of another index"},
                                        {"some", "list, one entry in 20 on an i"},
                                        {"near", "list, i in pairs 1e-7 apart"}};
-static void make_arrays(int n)
-{
-    const size_t size = (size_t)n;
-    make_rows(n);
-    xi = calloc(size, 24), vi = calloc(size, 24), index_of = calloc(size, 4);
-}
 
-static void write_entry(int address, int index)
-{
-    static double zero[3];
-    g6_set_j_particle(0, address, index, t, 0.0, b.mass[address], zero, zero, zero, b.v[address],
-                      b.x[address]);
-}
-
-/* One call; the seconds of its three parts are added to take[0..2]. */
-static void force(double part[3], int writes, const int *address, const int *index)
-{
-    const double begin = now();
-    for (int k = 0; k < writes; k++) write_entry(address ? address[k] : k, index[k]);
-    g6_set_ti(0, t);
-    const double written = now();
-    double first;
-    call(ni, index_of, xi, vi, eps2, 0, &first);
-    part[0] = written - begin, part[1] = first - written, part[2] = now() - first;
-}
-
-static double size_of_results(void)
-{
-    double sum = 0.0;
-    for (int i = 0; i < ni; i++) sum += fabs(pot[i]);
-    return sum;
-}
-
-/* Calls until the time is up: `prepare` brings what the next one needs. */
-static void measure(const char *name, void (*prepare)(int), int writes, const int *address,
-                    const int *index)
+/* Calls until the time is up: each writes so many particles of the list, takes the time, and asks
+ * for the forces; `prepare` brings what the next one needs. */
+static void measure(const char *name, void (*prepare)(void), int writes, const int *list)
 {
     static double part[4][MOST_TAKES];
     char backend[128];
-    double used = 0.0, begin = 0.0;
+    clock_t used = 0;
+    double begin = 0.0, sum = 0.0;
     int takes = -3; /* the first ones do not count */
     for (; takes < LEAST_TAKES || (takes < MOST_TAKES && now() - begin < SECONDS); takes++) {
-        double p[3];
-        if (takes == 0) begin = now(), used = processor();
-        if (prepare) prepare(takes);
-        force(p, writes, address, index);
-        for (int k = 0; k < 3 && takes >= 0; k++) part[k][takes] = p[k];
-        if (takes >= 0) part[3][takes] = p[0] + p[1] + p[2];
+        if (takes == 0) begin = now(), used = clock();
+        if (prepare) prepare();
+        double first;
+        const double start = now();
+        for (int k = 0; k < writes; k++) write_particle(list[k], list[k]);
+        g6_set_ti(0, t);
+        const double written = now();
+        call(ni, index_of, xi, vi, eps2, 0, &first);
+        const double last = now();
+        if (takes < 0) continue;
+        part[0][takes] = written - start, part[1][takes] = first - written;
+        part[2][takes] = last - first, part[3][takes] = last - start;
     }
-    used = (processor() - used) / takes;
+    used = clock() - used;
     check(g6x_last_error(0, backend, sizeof backend));
     check(g6x_backend(0, backend, sizeof backend));
+    for (int i = 0; i < ni; i++) sum += fabs(pot[i]);
     printf("{\"what\": \"%s\", \"mode\": \"%s\", \"backend\": \"%s\", \"nj\": %d, \"ni\": %d, "
            "\"write_us\": %.1f, \"first_us\": %.1f, \"last_us\": %.1f, \"all_us\": %.1f, "
            "\"processor_us\": %.0f, \"takes\": %d, \"sum_of_pot\": %.9e}\n",
            name, MODES[mode], backend, b.n, ni, 1e6 * median(part[0], takes),
            1e6 * median(part[1], takes), 1e6 * median(part[2], takes), 1e6 * median(part[3], takes),
-           1e6 * used, takes, size_of_results());
-}
-
-static int *in_order(int n, int from)
-{
-    int *list = malloc((size_t)n * sizeof *list);
-    for (int k = 0; k < n; k++) list[k] = from + k;
-    return list;
+           1e6 * (double)used / CLOCKS_PER_SEC / takes, takes, sum);
 }
 
 static void list(int n, const char *which)
 {
-    int *index = in_order(n, 0);
-    b = plummer(n);
-    memset(b.v, 0, (size_t)n * sizeof *b.v); /* a treecode sends none */
-    for (int i = 0; i < ni; i++) {           /* a group: a small ball */
+    memset(b.v, 0, (size_t)n * 24); /* a treecode sends none */
+    for (int i = 0; i < ni; i++) {  /* a group: a small ball */
         direction(0.05 * cbrt(uniform()), b.x[i]);
         b.x[i][0] += 1.0;
         if (!strcmp(which, "near") && i % 2)
@@ -119,21 +74,18 @@ static void list(int n, const char *which)
     }
     memcpy(xi, b.x, (size_t)ni * 24);
     for (int i = 0; i < ni; i++) index_of[i] = strcmp(which, "other") ? i : n + i;
-    for (int k = 0; !strcmp(which, "some") && k < n; k += 20) memcpy(b.x[k], b.x[k % ni], 24);
     if (!strcmp(which, "some"))
         for (int k = ni; k < n; k += 20) memcpy(b.x[k], b.x[(k / 20) % ni], 24);
     eps2 = 1e-8;
     for (int k = 0; k < 4; k++)
-        if (!strcmp(which, CASES[k][0])) measure(CASES[k][1], NULL, n, NULL, index);
+        if (!strcmp(which, CASES[k][0])) measure(CASES[k][1], NULL, n, b.index);
 }
 
-static int *order;
-static void next_block(int take)
+static void next_block(void)
 {
     static int at;
-    (void)take;
     for (int i = 0; i < ni; i++, at = (at + 1) % b.n) {
-        const int a = order[at];
+        const int a = b.index[at];
         index_of[i] = a;
         memcpy(xi[i], b.x[a], 24), memcpy(vi[i], b.v[a], 24);
     }
@@ -143,26 +95,21 @@ static void next_block(int take)
 static void step(int n, double separation, double percent)
 {
     char name[64];
-    b = plummer(n);
-    order = in_order(n, 0);
     const int pairs = (int)(percent / 100.0 * n / 2);
     for (int i = 0; i < pairs; i++) {
-        memcpy(b.x[n - 1 - i], b.x[i], 24);
         double apart[3];
         direction(separation, apart);
-        for (int k = 0; k < 3; k++) b.x[n - 1 - i][k] += apart[k];
+        for (int k = 0; k < 3; k++) b.x[n - 1 - i][k] = b.x[i][k] + apart[k];
     }
-    shuffle(order, n);
+    shuffle(b.index, n);
     for (int i = 0; i < n; i++) write_particle(i, i);
     snprintf(name, sizeof name, "step %g %g %%", separation, percent);
-    measure(name, next_block, ni, index_of, index_of);
+    measure(name, next_block, ni, index_of);
 }
 
 static void far(int n, double distance, int hole, int bare)
 {
     char name[64];
-    int *index = in_order(n, 0);
-    b = plummer(n);
     for (int i = 0; i < n; i++) {
         if (!(hole && i == 7)) b.x[i][0] += distance;
         index_of[i] = bare ? n + i : i;
@@ -172,7 +119,7 @@ static void far(int n, double distance, int hole, int bare)
     eps2 = bare ? 1e-4 : 0.0;
     for (int i = 0; i < n; i++) write_particle(i, i);
     snprintf(name, sizeof name, bare ? "bare" : "far %g%s", distance, hole ? " hole" : "");
-    measure(name, NULL, 1, NULL, index);
+    measure(name, NULL, 1, b.index);
 }
 
 int main(int argc, char **argv)
@@ -182,14 +129,13 @@ int main(int argc, char **argv)
     const int steps = !strcmp(what, "step") && argc == 7,
               lists = !strcmp(what, "list") && argc == 6;
     ni = steps || lists ? atoi(argv[4]) : n;
-    while (argc > 1 && mode < 3 && strcmp(argv[1], MODES[mode])) mode++;
-    if (n < 1 || ni < 1 || ni > n || mode == 3) {
+    if (n < 1 || ni < 1 || ni > n) {
         fprintf(stderr, "usage: see the head of close_pairs.c\n");
         return 2;
     }
-    make_arrays(n);
-    check(g6_open(0));
-    check(g6x_set_int(0, G6X_PRECISION, mode));
+    mode = place_of(argv[1], MODES);
+    open_with(n, n, mode);
+    xi = calloc((size_t)n, 24), vi = calloc((size_t)n, 24), index_of = calloc((size_t)n, 4);
     if (steps)
         step(n, atof(argv[5]), atof(argv[6]));
     else if (lists)

@@ -11,45 +11,26 @@
  * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
  * figure is the median of 15.
  */
-#include <string.h>
-
 #include "bodies.h"
 
 enum { TAKES = 15 };
 
 static double clock_of(int threads)
 {
-    struct timespec t;
-    if (threads > 1) return now();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int word(const char *text, const char *const words[], const char *what)
-{
-    for (int k = 0; words[k]; k++)
-        if (!strcmp(text, words[k])) return k;
-    fprintf(stderr, "cpu_calls: unknown %s %s\n", what, text);
-    exit(2);
+    return threads > 1 ? now() : (double)clock() / CLOCKS_PER_SEC;
 }
 
 static void force(int step, char **a)
 {
-    static const char *const modes[] = {"grape", "double", "single", NULL};
     static const char *const isas[] = {"best", "base", "avx2", "avx512", "neon", NULL};
     const int n = atoi(a[0]), ni = atoi(a[1]), nn = atoi(a[2]), threads = atoi(a[3]);
-    const int mode = word(a[4], modes, "mode"), isa = word(a[5], isas, "instruction set");
+    const int mode = place_of(a[4], MODES), isa = place_of(a[5], isas);
     double take[TAKES];
     int first = 0;
     char name[64];
-    b = plummer(n);
-    make_rows(ni);
-    check(g6_open(0));
-    check(g6x_set_int(0, G6X_PRECISION, mode));
+    open_with(n, ni, mode);
     check(g6x_set_int(0, G6X_ISA, isa));
     check(g6x_set_int(0, G6X_THREADS, threads));
-    for (int i = 0; i < n; i++) write_particle(i, i);
-    g6_set_ti(0, 0.0);
     const double pairs = (double)n * ni;
     const int calls = 1 + (int)(pairs < 600.0 ? 1e5 : 6e7 / pairs); /* about 0.05 s a take */
     for (int k = -1; k < TAKES; k++) {
@@ -65,7 +46,7 @@ static void force(int step, char **a)
         if (k >= 0) take[k] = (clock_of(threads) - start) / calls;
     }
     const double seconds = median(take, TAKES);
-    const double rate = (double)n * ni / seconds;
+    const double rate = pairs / seconds;
     const int slots[] = {nn ? 43 : 40, 74, 34};
     g6x_backend(0, name, sizeof name);
     int used = (int)(sizeof isas / sizeof *isas) - 2;
@@ -76,18 +57,16 @@ static void force(int step, char **a)
     printf("{\"what\": \"%s\", \"backend\": \"%s\", \"mode\": \"%s\", \"n\": %d, \"ni\": %d, "
            "\"nn\": %d, \"threads\": %d, \"pairs_per_s\": %.4g, \"seconds_per_call\": %.4g, "
            "\"slot_share\": %.3f}\n",
-           step ? "step" : "force", name, modes[mode], n, ni, nn, threads, rate, seconds,
+           step ? "step" : "force", name, MODES[mode], n, ni, nn, threads, rate, seconds,
            rate * slots[mode] * vectors / 16.0 / issue);
 }
 
 static void writes(int n)
 {
-    int *order = malloc((size_t)n * sizeof *order);
     double in_order[TAKES], at_random[TAKES], first = 0.0;
     b = plummer(n);
     check(g6_open(0));
-    for (int i = 0; i < n; i++) order[i] = i;
-    shuffle(order, n);
+    shuffle(b.index, n);
     for (int k = -1; k < TAKES; k++) {
         double start = clock_of(1);
         for (int i = 0; i < n; i++) write_particle(i, i);
@@ -96,7 +75,7 @@ static void writes(int n)
         else
             in_order[k] = (clock_of(1) - start) / n;
         start = clock_of(1);
-        for (int i = 0; i < n; i++) write_particle(order[i], i);
+        for (int i = 0; i < n; i++) write_particle(b.index[i], i);
         if (k >= 0) at_random[k] = (clock_of(1) - start) / n;
     }
     printf("{\"what\": \"write\", \"n\": %d, \"first_ns\": %.1f, \"in_order_ns\": %.1f, "
@@ -142,10 +121,9 @@ static void tiny(void)
 
 int main(int count, char **argument)
 {
-    if (count == 8 && !strcmp(argument[1], "force"))
-        force(0, argument + 2);
-    else if (count == 8 && !strcmp(argument[1], "step"))
-        force(1, argument + 2);
+    static const char *const calls[] = {"force", "step", NULL};
+    if (count == 8)
+        force(place_of(argument[1], calls), argument + 2);
     else if (count == 3 && !strcmp(argument[1], "write"))
         writes(atoi(argument[2]));
     else if (count == 2 && !strcmp(argument[1], "open"))

@@ -10,10 +10,9 @@ in long double (80 ns a pair on two cores); energies are those of mode double.
 import time
 
 import numpy as np
-from harness import relative, run
+from harness import errors_of, relative, run
 
-from grape6py import Grape6, Hermite, plummer, reference, two_body
-from grape6py._lib.library import check, lib, pointers
+from grape6py import Grape6, Hermite, partial, plummer, reference, two_body
 from grape6py.errors import Grape6Error
 
 MODES = ("single", "grape", "double")
@@ -42,11 +41,9 @@ def accuracy(options):
                 except Grape6Error as missing:
                     print(f"{isa}: {missing}")
                     continue
-                for name in SUMS:
-                    e = relative(getattr(found, name), getattr(true, name))
-                    errors.setdefault((mode, isa, name), []).append((np.median(e), e.max()))
-                along = float(((found.acc * true.acc).sum(1) / (true.acc**2).sum(1)).mean() - 1)
-                errors.setdefault((mode, isa, "bias"), []).append((along, 0.0))
+                sums, along = errors_of(found, true)
+                for name, pair in (sums | {"bias": (along, 0.0)}).items():
+                    errors.setdefault((mode, isa, name), []).append(pair)
     for (mode, isa, name), values in errors.items():
         median, largest = map(float, np.median(values, axis=0))
         yield {"mode": mode, "isa": isa, "what": name, "median": median, "largest": largest}
@@ -154,19 +151,23 @@ def shared_sums(options):
     n = options.n
     model, blocks = plummer(n, 1), np.array_split(np.arange(n), max(n // 1024, 1))
 
-    def shares(k):
-        return [np.concatenate(found) for share in range(k) if (found := blocks[share::k])]
+    with Grape6(precision="double") as board:
+        board.set_particles(*model)
+        common = board.scale
 
-    def as_doubles(k):
-        acc = np.zeros((n, 3))
-        for mine in shares(k):
+    def sums(k, way, scale=None):
+        for share in range(k):
+            mine = np.concatenate(blocks[share::k])
             with Grape6(precision="double") as board:
                 board.set_particles(*(values[mine] for values in model), index=mine)
-                acc += board.forces(model.pos, model.vel, np.arange(n)).acc
-        return acc
+                board.scale = scale
+                yield way(board, model.pos, model.vel, np.arange(n))
+
+    def as_doubles(k):
+        return sum(found.acc for found in sums(k, Grape6.forces))
 
     def as_partial_sums(k):
-        return partial(model, shares(k))
+        return partial.forces(partial.merged([*sums(k, Grape6.partial, common)])).acc
 
     parts = list(range(1, min(16, len(blocks)) + 1))
     whole = as_doubles(1)
@@ -175,41 +176,6 @@ def shared_sums(options):
         name: [float((way(k) != whole).any(axis=1).mean()) for k in parts]
         for name, way in (("doubles", as_doubles), ("partial sums", as_partial_sums))
     }
-
-
-def partial(model, shares):
-    """acc of all bodies in mode double from sessions that hold a share each, as integers."""
-    n, ids = len(model.mass), range(900, 900 + len(shares) + 1)
-    everybody = np.arange(n, dtype=np.int32)
-    words, total = np.zeros((2, n * lib.G6X_PARTIAL_WORDS), np.int64)
-    scale, h2, dummy = np.empty(3, np.int32), np.zeros(n), np.zeros((n, 3))
-
-    def call(name, *arguments):
-        check(getattr(lib, name)(*pointers(*arguments)))
-
-    for cluster, share in zip(ids, [everybody, *shares], strict=True):  # the first is for scale
-        call("g6_open", cluster)
-        address = share % 1024 + np.arange(len(share)) // 1024 * 1024
-        mass, pos, vel = (np.ascontiguousarray(values[share]) for values in model)
-        call("g6x_set_j_particles", cluster, len(share), address.astype(np.int32),
-             share.astype(np.int32), None, None, mass, None, None, None, vel, pos)  # fmt: skip
-        if cluster == ids[0]:
-            call("g6x_get_scale", cluster, n, scale)
-        else:
-            lib.g6x_set_int(cluster, lib.G6X_PRECISION, lib.G6X_DOUBLE)
-            for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale.tolist(), strict=True):
-                lib.g6x_set_int(cluster, getattr(lib, f"G6X_SCALE_{key}"), value)
-            call("g6calc_firsthalf", cluster, len(share), n, everybody, model.pos, model.vel, dummy,
-                 dummy, h2, 0.0, h2)  # fmt: skip
-            call("g6x_get_partial", cluster, n, words)
-            if cluster == ids[1]:
-                total[:] = words
-            else:
-                call("g6x_add_partial", n, total, words)
-        lib.g6_close(cluster)
-    acc, jerk, pot = np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
-    call("g6x_from_partial", n, total, acc, jerk, pot)
-    return acc
 
 
 def last_bit(options):

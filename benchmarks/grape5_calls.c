@@ -5,8 +5,6 @@
  * Writing nj particles and the forces on ni, which are among them or elsewhere: a list is sent and
  * used once. Prints a line of JSON; a figure is the median of 15, one thread's.
  */
-#include <string.h>
-
 #include "bodies.h"
 
 enum { TAKES = 15 };

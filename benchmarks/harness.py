@@ -5,18 +5,22 @@ one a line, so that a changed row is a changed line. tables.py and figures.py sh
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import platform
 import re
+import signal
+import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 
-from grape6py import paths
+from grape6py import paths, plummer, write_snapshot
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -107,6 +111,29 @@ def run(text, parts, *, prefix="", gpu=lambda part, options: False,
             write(options.out / f"{prefix}{part}-{options.name}.json", result)
 
 
+def listed(text):
+    """Commands, separated by commas and ends of lines."""
+    return [command.strip() for command in re.split("[,\n]", text.strip())]
+
+
+def median_of(call, times=3, clock=time.perf_counter):
+    """Median of the seconds of a call."""
+    taken = []
+    for _ in range(times):
+        began = clock()
+        call()
+        taken.append(clock() - began)
+    return statistics.median(taken)
+
+
+def sphere(folder, n):
+    """File of a Plummer sphere, which is made once."""
+    file = Path(folder, f"plummer{n}.dat")
+    if not file.exists():
+        write_snapshot(file, *plummer(n, seed=1))
+    return file
+
+
 def compile_c(source, folder, *flags, name=None, library=paths.LIBRARY.parent, compiler="gcc"):
     """A program, linked with a build of the library, which environment() lets it find."""
     program = Path(folder, name or Path(source).stem)
@@ -121,17 +148,54 @@ def environment(library=paths.LIBRARY.parent, **more):
     return os.environ | {"LD_LIBRARY_PATH": str(library)} | more
 
 
+class Failed(Exception):
+    """A program that has an error."""
+
+
+class Late(Failed):
+    """A program that took too long, and was ended."""
+
+
+def taken(words, limit=None, **how):
+    """What a program writes on stdout and stderr, and the seconds of its process."""
+    began, pipe = time.perf_counter(), subprocess.PIPE
+    words = list(map(str, words))
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True,
+                          **how) as process:  # fmt: skip
+        try:
+            out, log = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            for end in signal.SIGTERM, signal.SIGKILL:  # of its own processes, too
+                with contextlib.suppress(subprocess.TimeoutExpired, ProcessLookupError):
+                    os.killpg(process.pid, end)
+                    process.communicate(timeout=10)
+            raise Late(f"more than {limit:g} s") from None
+    if process.returncode:
+        raise Failed(f"status {process.returncode}: {log.strip()[-300:]}")
+    return out, log, time.perf_counter() - began
+
+
 def figures(program, *arguments, **more):
     """The lines of JSON that a program in C prints; none if it fails."""
-    command, env = [str(program), *map(str, arguments)], environment(**more)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-    if done.returncode:
-        print(f"{' '.join(command)}: {done.stderr.strip()}", file=sys.stderr)
+    try:
+        printed, *_ = taken([program, *arguments], env=environment(**more))
+    except Failed as why:
+        print(f"{program} {arguments}: {why}", file=sys.stderr)
         return []
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in printed.splitlines()]
 
 
 def relative(found, true):
     """Relative errors of vectors or numbers."""
     found, true = np.atleast_2d(found.T).T, np.atleast_2d(true.T).T
     return np.sqrt(((found - true) ** 2).sum(1) / (true**2).sum(1)).astype(float)
+
+
+def errors_of(found, exact):
+    """Median and largest relative errors of the sums, and the mean of acc's along acc."""
+    errors = {name: relative(getattr(found, name), getattr(exact, name))
+              for name in ("acc", "jerk", "pot")}  # fmt: skip
+    along = (found.acc * exact.acc).sum(1) / (exact.acc**2).sum(1) - 1
+    return {n: [float(np.median(e)), float(e.max())] for n, e in errors.items()}, float(
+        along.mean()
+    )

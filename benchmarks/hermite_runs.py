@@ -18,19 +18,16 @@ outside     fields, frames, events and bodies without mass, over a plain run of 
 Plummer spheres have eps = 4/N; what is compared takes turns; figures are medians.
 """
 
-import os
 import re
 import resource
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from harness import ROOT, environment, run
+from harness import ROOT, Late, environment, run, sphere, taken
 
 from grape6py import Hermite, fields, plummer, read_snapshot, reference, write_snapshot
 from grape6py._lib.declarations import PRECISIONS
@@ -63,19 +60,12 @@ def measured(command, limit, cwd, **env):
     """What a program printed, and its seconds; None if it does not end."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     env = environment(GRAPE6_THREADS=1, GRAPE6_BACKEND="cpu", GRAPE6_LOG="info", **env)
-    with subprocess.Popen(
-        list(map(str, command)), env=env, cwd=cwd, start_new_session=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        try:
-            text, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # AMUSE's workers, too
-            return None
-    if process.returncode:
-        raise SystemExit(text)
+    try:
+        text, log, _ = taken(command, limit, env=env, cwd=cwd)
+    except Late:
+        return None
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return text, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return log + text, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def calls_of(text):
@@ -140,14 +130,12 @@ def programs(options):
 def eta(options):
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
-        for n in EPS:
-            write_snapshot(here / f"{n}.dat", *plummer(n, seed=1))
         for name, default, go, own in programs(options):
             for n in EPS:
                 for share in SHARES:
                     row = {"program": name, "n": n, "eta": float(f"{default / share:.2g}")}
                     for mode in MODES + own:
-                        found = go(here / f"{n}.dat", n, row["eta"], mode, options.limit, here)
+                        found = go(sphere(here, n), n, row["eta"], mode, options.limit, here)
                         yield row | {"mode": mode} | (found or {})
 
 
@@ -157,7 +145,7 @@ SPANS = {64: (0.5, 2), 256: (0.25, 1), 1024: (1 / 8, 1 / 2), 4096: (1 / 16, 3 / 
          16384: (1 / 16, 3 / 32)}  # fmt: skip
 
 
-def taken(mode, n, options):
+def spanned(mode, n, options):
     """Seconds of a span, and of its force calls' rows the share in double."""
     start, end = SPANS[n]
     clock = time.process_time if options.backend == "cpu" else time.perf_counter
@@ -179,7 +167,7 @@ def price(options):
         takes = {mode: [] for mode in MODES}
         for _ in range(options.rounds):
             for mode in MODES:
-                takes[mode].append(taken(mode, n, options))
+                takes[mode].append(spanned(mode, n, options))
         figure = {mode: statistics.median(s for s, _ in takes[mode]) for mode in MODES}
         yield {"n": n, "share": takes["auto"][0][1]} | figure
 

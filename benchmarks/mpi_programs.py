@@ -27,11 +27,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import published
-from harness import HERE, ROOT, compile_c, environment, run
+from harness import HERE, ROOT, Failed, compile_c, environment, run, sphere, taken
 from programs import times_of
 from thesis import EPS, TREE_EPS, TREE_STEPS, TREE_THETA
 
@@ -41,12 +40,9 @@ SHORT, PIPES = 5.0, 16384  # seconds of a run, below which it is repeated
 SHARED_N, SHARED_NI = 16384, 64
 CONTROL, LIMIT = "nvidia-cuda-mps-control", 60
 CPU = {"GRAPE6_BACKEND": "cpu"}
-MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-}
+MPI = {f"OMPI_{name}": word for name, word in {
+    "ALLOW_RUN_AS_ROOT": 1, "ALLOW_RUN_AS_ROOT_CONFIRM": 1, "MCA_rmaps_base_oversubscribe": 1,
+    "MCA_hwloc_base_binding_policy": "none"}.items()}  # fmt: skip
 
 
 def build(name, folder):
@@ -71,15 +67,9 @@ def columns(table, **titles):
 
 
 def mpirun(*words, limit=600, **more):
-    """Output of a program on ranks, and the seconds of the whole with its start; RuntimeError."""
-    command = ["timeout", "-k", "10", limit, "mpirun", "-q", *words]
-    began = time.perf_counter()
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
-                          env=environment(**MPI, **more))  # fmt: skip
-    if done.returncode:
-        late = f"more than {limit} s" if done.returncode in (124, 137) else ""
-        raise RuntimeError(late or done.stderr.strip()[:500] or f"status {done.returncode}")
-    return done.stdout, time.perf_counter() - began
+    """Output of a program on ranks, and the seconds of the whole with its start."""
+    text, _, wall = taken(["mpirun", "-q", *words], limit, env=environment(**MPI, **more))
+    return text, wall
 
 
 def by_ranks(name, arguments, read, options, thesis, **more):
@@ -93,9 +83,9 @@ def by_ranks(name, arguments, read, options, thesis, **more):
     threads = max(1, len(os.sched_getaffinity(0)) // max(counts))
     more |= {"GRAPE6_BACKEND": options.backend, "GRAPE6_THREADS": threads}
     with tempfile.TemporaryDirectory() as folder:
-        program, file = options.program or build(name, folder), Path(folder, "plummer.dat")
+        program = options.program or build(name, folder)
         for n in options.n or thesis:
-            grape6py.write_snapshot(file, *grape6py.plummer(n, seed=1))
+            file = sphere(folder, n)
             first = same = None
             for ranks in counts:
                 runs = []
@@ -147,10 +137,6 @@ def treecode(options):
 # ---- a GPU of several ranks --------------------------------------------------------
 
 
-class NoService(Exception):
-    """MPS does not run, or the ranks do not use it."""
-
-
 @contextlib.contextmanager
 def mps():
     """NVIDIA's MPS: the environment that ranks need, and a function that sends it a command."""
@@ -167,11 +153,11 @@ def mps():
                         text=True, timeout=30, env=os.environ | places,
                     ).returncode  # fmt: skip
                 except (OSError, subprocess.TimeoutExpired) as error:
-                    raise NoService(str(error)) from None
+                    raise Failed(str(error)) from None
                 answer.seek(0)
                 text = answer.read().strip()
             if status:
-                raise NoService(text or f"{CONTROL}: status {status}")
+                raise Failed(text or f"{CONTROL}: status {status}")
             return text
 
         try:
@@ -179,11 +165,11 @@ def mps():
             control(command="get_server_list")
             yield places, control
         finally:
-            with contextlib.suppress(NoService):
+            with contextlib.suppress(Failed):
                 control(command="quit -t 10")
 
 
-def taken(words, case, ranks, first, others=None, **more):
+def of_ranks(words, case, ranks, first, others=None, **more):
     """A figure of so many ranks, of which the others may have another environment.
 
     With "failed" in place of times if they fail.
@@ -194,7 +180,7 @@ def taken(words, case, ranks, first, others=None, **more):
         command += [*count, "env", *(f"{k}={v}" for k, v in settings.items()), *words]
     try:
         text, wall = mpirun(*command, limit=LIMIT, GRAPE6_DEVICES=0, **more)
-    except RuntimeError as error:
+    except Failed as error:
         return {"case": case, "ranks": ranks, "failed": str(error)}
     return {"case": case} | json.loads(text) | {"wall": wall}
 
@@ -210,17 +196,17 @@ def shared_gpu(options):
         for ranks in counts:
             for case, environments in cases.items():
                 if ranks > 1 or len(environments) == 1:
-                    yield taken(words, case, ranks, *environments)
+                    yield of_ranks(words, case, ranks, *environments)
         try:
             with mps() as (places, control):
                 for ranks in counts:
-                    figure = taken(words, "GPU, MPS", ranks, gpu, **places)
+                    figure = of_ranks(words, "GPU, MPS", ranks, gpu, **places)
                     if "failed" in figure:
-                        raise NoService(figure["failed"])
+                        raise Failed(figure["failed"])
                     if not control(command="get_server_list"):
-                        raise NoService("the ranks have started no server")
+                        raise Failed("the ranks have started no server")
                     yield figure
-        except NoService as error:
+        except Failed as error:
             yield {"case": "GPU, MPS", "failed": str(error)}
 
 

@@ -17,11 +17,11 @@ runs-small  medians of three takes: walk: a shared step, all particles written a
             open: g6_open; program: the whole of hermite.c; block, lists: python_runs.py
 """
 
+import functools
 import os
 import re
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,9 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import HERE, ROOT, compile_c, environment, figures, run
-
-from grape6py import plummer, write_snapshot
+from harness import HERE, ROOT, Failed, compile_c, environment, figures, listed, run, sphere, taken
 
 TAKES, SHORT = 3, 2.0  # runs, and the seconds below which there are so many
 CORES = len(os.sched_getaffinity(0))
@@ -95,7 +93,7 @@ def cases(quick):
     sizes, distant = ((1024,), 1024) if quick else ((1024, 8192), 4096)
     runs = [f"binaries {n} {d}" for n in sizes for d in ("1e-4", "1e-6")]
     runs += [f"far {distant} {d}" for d in ("0", "1e4", "1e6")]
-    yield Case("binaries", "binaries", 0, (1 / small, *runs))
+    yield Case("binaries", "binaries", 0, (1 / small, runs))
     for group in (256, 2048):  # a thread that sums on all cores, and as many threads as cores
         for name, threads, of_library in (("1 thread", 1, 0), (f"{CORES} threads", CORES, 1)):
             yield treecode(65536 // small, 4, group, f"GRAPE-5 treecode, {name}",
@@ -108,13 +106,6 @@ def cases(quick):
         yield treecode(n, steps, 1024, "treecode, 48 pipes", n <= 32768, GRAPE6_NPIPES=48)
         yield treecode(n, steps, 1024, "treecode, g6x_walks", n <= 32768, "treecode_walks")
     yield treecode((1 << 20) // small, 2, 1024, beside=False)
-
-
-def snapshot(folder, n):
-    file = folder / f"plummer{n}.dat"
-    if not file.exists():
-        write_snapshot(file, *plummer(n, seed=1))
-    return file
 
 
 def times_of(text):
@@ -130,11 +121,10 @@ def from_treecode(text):
 
 
 def from_hermite(text):
-    taken = float(re.findall(r"seconds\s+(\S+)", text)[-1])
+    seconds = float(re.findall(r"seconds\s+(\S+)", text)[-1])
     blocks = int(re.search(r"blocks (\d+)", text)[1])
-    return {"seconds": taken, "blocks": blocks, "us_per_block": 1e6 * taken / blocks} | energies(
-        text
-    )
+    figure = {"seconds": seconds, "blocks": blocks, "us_per_block": 1e6 * seconds / blocks}
+    return figure | energies(text)
 
 
 def energies(text):
@@ -146,24 +136,18 @@ def energies(text):
 def ran(case, tree, backend, folder, limit):
     """Figures of one run of a program."""
     more = {"GRAPE6_PYTHON": sys.executable, "GRAPE6_BACKEND": backend} | dict(case.environment)
-    began = time.perf_counter()
     if case.program == "binaries":
+        began = time.perf_counter()
         found = in_python(tree, backend, *case.arguments)
         return [case.row() | f | {"wall": time.perf_counter() - began} for f in found]
-    command = [folder / case.program, snapshot(folder, case.n), *case.arguments]
-    began = time.perf_counter()
+    command = [folder / case.program, sphere(folder, case.n), *case.arguments]
     try:
-        done = subprocess.run(list(map(str, command)), env=environment(library_of(tree), **more),
-                              capture_output=True, text=True, timeout=limit)  # fmt: skip
-        end = done.stderr.strip()[-300:]
-        failed = f"status {done.returncode}: {end}" if done.returncode else ""
-    except subprocess.TimeoutExpired:
-        failed = f"more than {limit} s"
-    row = case.row() | {"wall": round(time.perf_counter() - began, 3)}
-    if failed:
-        return [row | {"failed": failed}]
+        text, log, wall = taken(command, limit, env=environment(library_of(tree), **more))
+    except Failed as why:
+        return [case.row() | {"failed": str(why)}]
     read = from_hermite if case.program == "hermite" else from_treecode
-    return [row | read(done.stdout) | ({"said": end} if end else {})]
+    said = {"said": log.strip()[-300:]} if log.strip() else {}
+    return [case.row() | {"wall": round(wall, 3)} | read(text) | said]
 
 
 def median_of(takes):
@@ -180,7 +164,9 @@ def measured(case, trees, backend, folder, limit):
     runs = {name: [] for name in (trees if case.beside else list(trees)[-1:])}
     for take in range(TAKES):
         for name, runs_of in runs.items():
-            again = case.program != "binaries" and runs_of and runs_of[0][0]["wall"] < SHORT
+            again = (
+                case.program != "binaries" and runs_of and runs_of[0][0].get("wall", SHORT) < SHORT
+            )
             if take == 0 or again:
                 runs_of.append(ran(case, trees[name], backend, folder, limit))
     for name, runs_of in runs.items():
@@ -200,7 +186,7 @@ def library_of(tree):
     return tree / "grape6py/lib"
 
 
-def in_python(tree, backend, seconds, *cases):
+def in_python(tree, backend, seconds, cases):
     return figures(sys.executable, "-P", HERE / "python_runs.py", backend, seconds, *cases,
                    library=library_of(tree), PYTHONPATH=tree)  # fmt: skip
 
@@ -219,9 +205,9 @@ def programs(options):
             compile_c(ROOT / "legacy_examples" / source, folder, "-std=c11", *flags, name=program,
                       library=library)  # fmt: skip
         for case in cases(options.quick):
-            if not case.what.startswith(tuple(options.only)) or case.n not in (
-                options.n or [case.n]
-            ):
+            if not case.what.startswith(tuple(options.only)):
+                continue
+            if options.n and case.n not in options.n:
                 continue
             for backend in options.backends:
                 if time.perf_counter() - began > options.budget:
@@ -238,7 +224,7 @@ def close(options):
     with tempfile.TemporaryDirectory() as folder:
         program = compile_c(HERE / "close_pairs.c", folder, library=library)
         for mode, commands in CLOSE.items():
-            for words in map(str.split, re.split("[,\n]", commands.strip())):
+            for words in map(str.split, listed(commands)):
                 if options.quick and int(words[1]) > 4096:
                     continue
                 for backend in options.backends:
@@ -273,13 +259,9 @@ def whole_programs(program, tree, folder):
             row = {"n": n, "pipes": pipes, "t_end": t}
             for backend in ("cpu", "cuda", "auto"):
                 env = environment(library_of(tree), GRAPE6_BACKEND=backend, GRAPE6_NPIPES=pipes)
-                takes = []
-                for _ in range(TAKES if n <= 4096 else 1):
-                    start = time.perf_counter()
-                    command = [program, snapshot(folder, n), "-e", str(1 / 256), "-t", str(t)]
-                    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
-                    takes.append(time.perf_counter() - start)
-                row[backend] = round(statistics.median(takes), 3)
+                command = program, sphere(folder, n), "-e", 1 / 256, "-t", t
+                walls = [taken(command, env=env)[2] for _ in range(TAKES if n <= 4096 else 1)]
+                row[backend] = round(statistics.median(walls), 3)
             yield row
 
 
@@ -295,7 +277,7 @@ def small(options):
                                         GRAPE6_BACKEND=backend)  # fmt: skip
 
         rate, sizes = ("ms", "gpairs_per_s"), (16384, 65536)
-        tasks = [("walk", rate, calls(b, "walk", "grape", n, *PIPES)) for b, n in WALKS]
+        tasks = [("walk", rate, calls(b, "walk", "grape", n, p)) for b, n in WALKS for p in PIPES]
         for n in sizes:
             force = calls("cuda", "force", "grape", 1, 1, n)
             tasks.append(("force", ("seconds", "gpairs_per_s"), force))
@@ -307,10 +289,9 @@ def small(options):
         for what, numbers, runs in (("block", ("us",), BLOCKS),
                                     ("lists", ("ms", "lists", "nearest"), LISTS)):  # fmt: skip
             for backend, some in runs.items():
-                named = [f"{what} {case}" for case in some]
-                tasks.append(
-                    (what, numbers, lambda tree, b=backend, c=named: in_python(tree, b, 0, *c))
-                )
+                tasks.append((what, numbers, functools.partial(
+                    in_python, backend=backend, seconds=0,
+                    cases=[f"{what} {case}" for case in some])))  # fmt: skip
         for task in tasks:
             yield from in_turn(trees, *task)
 

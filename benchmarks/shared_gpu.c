@@ -8,18 +8,10 @@
  * last rank has ended its step.
  */
 #include <mpi.h>
-#include <string.h>
 
 #include "bodies.h"
 
 enum { MOST_TAKES = 4001, FEWEST_TAKES = 11, NAME = 128 };
-
-static void set_up(int ni)
-{
-    make_rows(ni);
-    check(g6_open(0));
-    for (int i = 0; i < b.n; i++) write_particle(i, i);
-}
 
 /* A step of the ni particles from `first` on; its seconds. */
 static double step(int first, int ni)
@@ -82,8 +74,7 @@ int main(int count, char **word)
         fputs("usage: shared_gpu N NI SECONDS\n", stderr);
         return 2;
     }
-    b = plummer(n);
-    set_up(ni);
+    open_with(n, ni, -1);
     steps(ni, FEWEST_TAKES, &own, &all); /* kernels are loaded, buffers grow */
     steps(ni, FEWEST_TAKES, &own, &all);
     const int takes = takes_of(atof(word[3]), all);

@@ -28,9 +28,9 @@ import time
 from collections import defaultdict
 
 import numpy as np
-from harness import HERE, ROOT, compile_c, environment, figures, machine, run
+from harness import HERE, ROOT, compile_c, environment, figures, machine, run, sphere, taken
 
-from grape6py import Grape6, Leapfrog, plummer, write_snapshot
+from grape6py import Grape6, Leapfrog, plummer
 
 FLOPS_PER_PAIR = 60  # as the thesis counts
 EPS = 1 / 256
@@ -145,7 +145,7 @@ def copies(n, takes=15):
     stream = cupy.cuda.get_current_stream()
     found = {"what": "copies", "n": n}
     for name, size in (("j_us", 128 * n), ("i_us", 64 * n), ("forces_us", 72 * n)):
-        taken = []
+        times = []
         for _ in range(takes):
             stream.synchronize()
             began = time.perf_counter()
@@ -155,8 +155,8 @@ def copies(n, takes=15):
                 else:
                     device[:size].set(host[:size])
             stream.synchronize()
-            taken.append(1e6 * (time.perf_counter() - began) / TRANSFERS)
-        found[name] = float(np.median(taken))
+            times.append(1e6 * (time.perf_counter() - began) / TRANSFERS)
+        found[name] = float(np.median(times))
     return found
 
 
@@ -166,17 +166,13 @@ def hermite(options, eta=0.03, most_by_program=131072):
         for n in sizes(options, 256, 1 << 20, 2):
             yield by_run(n, eta, options.backend)
             if n <= most_by_program:
-                file = f"{folder}/plummer{n}.dat"
-                write_snapshot(file, *plummer(n, 1))
-                yield by_program(program, file, n, eta, options.backend)
+                yield by_program(program, sphere(folder, n), n, eta, options.backend)
 
 
 def by_run(n, eta, backend):
     words = (f"run plummer --n {n} --json --t-end 0.5 --dt-out 0.25 --eps {EPS} --eta {eta} "
              f"--eta-start {eta / 3} --backend {backend}")  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "grape6py", *words.split()], capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    log = json.loads(done.stdout)
+    log = json.loads(taken([sys.executable, "-m", "grape6py", *words.split()])[0])
     middle, end = log["history"][1:]
     return {
         "what": "grape6 run", "n": n, "backend": log["backend"],
@@ -188,12 +184,11 @@ def by_run(n, eta, backend):
 
 def by_program(program, file, n, eta, backend, pipes=16384):
     """hermite.c asks the board how many pipes it has."""
-    command = [program, file, "-e", str(EPS), "-a", str(eta), "-t", "0.5", "-w"]
     env = environment(GRAPE6_NPIPES=pipes, GRAPE6_BACKEND=backend)
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    seconds = [float(line.split()[1]) for line in done.stdout.splitlines() if " seconds " in line]
+    text, *_ = taken([program, file, "-e", EPS, "-a", eta, "-t", 0.5, "-w"], env=env)
+    seconds = [float(line.split()[1]) for line in text.splitlines() if " seconds " in line]
     return {"what": "hermite.c", "n": n, "pipes": pipes, "seconds": seconds[2] - seconds[1],
-            "error": float(done.stdout.split()[-1])}  # fmt: skip
+            "error": float(text.split()[-1])}  # fmt: skip
 
 
 def tree_leapfrog(options, order=5):
@@ -231,12 +226,12 @@ def devices(options):
         for command in commands:
             if max(command[2:]) > options.largest:
                 continue
-            taken = {k: [] for k in counts}
+            times = {k: [] for k in counts}
             for _ in range(1 if command == (*force, 1048576) else 3):
                 for k in counts:
                     figure = call(*command, GRAPE6_DEVICES=",".join(map(str, range(k))))
-                    taken[k].append(figure.get("seconds") or 1e-6 * figure["us"])
-            middle = {k: statistics.median(times) for k, times in taken.items()}
+                    times[k].append(figure.get("seconds") or 1e-6 * figure["us"])
+            middle = {k: statistics.median(taken) for k, taken in times.items()}
             yield {"command": " ".join(map(str, command)), "seconds": middle,
                    "times_one": {k: middle[1] / middle[k] for k in counts}}  # fmt: skip
 

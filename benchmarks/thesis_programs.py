@@ -25,13 +25,12 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from harness import environment, figures_so_far, run
+from harness import Failed, environment, figures_so_far, run, taken
 from thesis import EPS, TREE_EPS, TREE_STEPS, sizes
 
 from grape6py import plummer
@@ -43,29 +42,12 @@ LEAVES = 64, 256, 1024  # most bodies of one; with less the program can run out 
 NUMBER = r"(-?\d\S*)"
 
 
-class Failed(Exception):
-    """A program that has an error, or took too long: then it was ended."""
-
-
-def taken(words, limit, **more):
-    """What a program writes on stdout and stderr, and the seconds of its process."""
-    began = time.perf_counter()
-    try:
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                              check=True, env=environment(**more), timeout=limit)  # fmt: skip
-    except subprocess.TimeoutExpired as late:
-        raise Failed(f"more than {limit:.0f} s") from late
-    except subprocess.CalledProcessError as error:
-        raise Failed(f"status {error.returncode}: {error.stderr.strip()[-300:]}") from error
-    return done.stdout, done.stderr, time.perf_counter() - began
-
-
 def settings(backend, client):
     """Environment of a program: what its page says, and the backend where it is not the default."""
     if backend == "own":
-        return {}
+        return environment()
     chosen = {} if backend == "auto" else {"GRAPE6_BACKEND": backend}
-    return {"GRAPE6_CLIENT": client} | chosen
+    return environment(GRAPE6_CLIENT=client, **chosen)
 
 
 def program(options, name, backend):
@@ -90,7 +72,7 @@ def kira(options, case, folder):
     words = [program(options, "kira", case["backend"]), "-R", sphere, "-a", case["accuracy"],
              "-e", EPS if case["eps"] == "1/256" else 0, "-t", 0.25, "-d", 0.25, "-D", 0.25,
              "-s", 1]  # fmt: skip
-    _, log, wall = taken(words, options.limit, **settings(case["backend"], "kira"))
+    _, log, wall = taken(words, options.limit, env=settings(case["backend"], "kira"))
     energies = [float(e) for e in re.findall(rf"Energies: \S+ \S+ {NUMBER}", log)]
     blocks, steps = re.findall(rf"block steps = {NUMBER}\s+total steps = {NUMBER}", log)[-1]
     cpu = re.findall(rf"Total CPU time for this segment = {NUMBER}", log)[-1]
@@ -103,7 +85,7 @@ def sphere_of(options, n, seed, folder):
     file = Path(folder, f"sphere-{n}-{seed}")
     if not file.exists():
         words = [program(options, "makeplummer", ""), "-n", n, "-s", seed, "-i"]
-        text, _, _ = taken(words + ["-u"] * (n >= SCALED), None)
+        text, _, _ = taken(words + ["-u"] * (n >= SCALED), env=environment())
         file.write_text(text)
     return file
 
@@ -126,7 +108,7 @@ def treecode(options, case, folder):
     def steps(leaf, end):
         words = program(options, "bhtree", backend), "-i", file, "-n", leaf, "-T", end
         left = options.limit - (time.perf_counter() - began)
-        return taken(words, max(left, 1), **settings(backend, "bhtree"))
+        return taken(words, max(left, 1), env=settings(backend, "bhtree"))
 
     leaf = min(LEAVES, key=lambda most: steps(most, 4 / TREE_STEPS)[2])
     text, _, wall = steps(leaf, 1)
@@ -148,9 +130,7 @@ def measured(part, cases, one):
         with tempfile.TemporaryDirectory() as folder:
             for case in cases(options):
                 case["mode"] = "own" if case["backend"] == "own" else mode
-                if any(case.items() <= f.items() for f in found):
-                    continue
-                if any(larger(case, f) for f in slow):
+                if any(case.items() <= f.items() for f in found) or larger(case, slow):
                     continue
                 try:
                     made = one(options, case, folder)
@@ -164,8 +144,8 @@ def measured(part, cases, one):
 
 def larger(case, slow):
     """Whether a case is one that took too long, with more bodies or another sphere."""
-    keys = {"eps", "accuracy", "backend", "mode"} & slow.keys()
-    return case["n"] >= slow["n"] and all(case[k] == slow[k] for k in keys)
+    keys = {"eps", "accuracy", "backend", "mode"} & case.keys()
+    return any(case["n"] >= f["n"] and all(case[k] == f[k] for k in keys) for f in slow)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,14 @@ flat          very many particles without thickness
 plot, equal   time against error: by theta; and of several shapes, by bounds, too
 active        targets are a hundredth of the groups, drawn at random or the densest
 shapes        the error that was asked for, on systems of all shapes
-published-order       GASPHiA: a lattice row by row and shuffled, and the sum without the sort of
-                      the targets, in these orders and in the tree's own
-published-operations  Hamada and others (2009): terms of Barnes and Hut's walk, in groups as it is,
-                      and for one particle a walk, the mean of some drawn at random; direct sums
-published-square      Chiu (2020): a step in a square: tree, forces, update, energy; the only part
-                      that runs on a CPU (--backend cpu)
+published-    order: GASPHiA, a lattice row by row and shuffled, and the sum without the sort of the
+              targets, in these orders and in the tree's own. operations: Hamada and others (2009),
+              terms of Barnes and Hut's walk, in groups as it is, and for one particle a walk, the
+              mean of some drawn at random; direct sums. square: Chiu (2020), a step in a square,
+              the only part that runs on a CPU (--backend cpu)
 """
 
-import contextlib
+import copy
 import functools
 import statistics
 import time
@@ -142,19 +141,6 @@ class Gpu(launcher.TreeLauncher):
 
 
 one_gpu = functools.cache(Gpu)  # which keeps the kernels that it has compiled
-
-
-class Unsorted:
-    """A GPU that takes keys as if they were in order already."""
-
-    def __init__(self, gpu):
-        self._gpu = gpu
-
-    def __getattr__(self, name):
-        return getattr(self._gpu, name)
-
-    def sort(self, keys):
-        return self.xp.arange(len(keys), dtype=np.int64)
 
 
 class Model:
@@ -287,37 +273,31 @@ def as_asked(model, accuracy, order=5):
     first = functools.partial(model.run, WIDEST_BY_BOUND, order, bound)
     acc, *_, counts = first()
     errors = model.relative_errors(acc, CANCELLED)
-    last = gpu.xp.linalg.norm(acc, axis=1)
+    again = functools.partial(first, last_acc=gpu.xp.linalg.norm(acc, axis=1))
     del acc, _
     return {
         "model": model.name, "n": model.n, "accuracy": accuracy, "order": order,
         "bound": bound, "error": summary(errors), **model.terms(counts),
-        "ms": gpu.median_ms(first, 0.1),
-        "known_ms": gpu.median_ms(lambda: first(last_acc=last), 0.1),
+        "ms": gpu.median_ms(first, 0.1), "known_ms": gpu.median_ms(again, 0.1),
     }  # fmt: skip
 
 
 def search(options):
     """Nearest particles and neighbours of all particles, the tree's making included."""
+    gpu = one_gpu()
     for n in (n for n in (10**4, 10**5, 10**6, 10**7) if n <= options.largest):
         for make in models.uniform, models.clustered:
-            one_gpu().free()
-            yield searches(one_gpu(), make.__name__, *make(one_gpu().xp, n, 91))
-
-
-def searches(gpu, name, pos, mass):
-    figure = {"model": name, "n": len(mass)}
-    figure["build_ms"] = gpu.median_ms(lambda: Octree(gpu, pos, mass))
-
-    def made():
-        return Search(Octree(gpu, pos, mass))
-
-    for k in NEAREST:
-        figure[f"nearest_{k}_ms"] = gpu.median_ms(lambda k=k: made().nearest(k))
-    radius2 = made().nearest(NEAREST[-1])[1][:, -1].copy()
-    start, _ = made().within(radius2)
-    figure["neighbours"] = float(start[-1]) / len(mass)
-    return figure | {"neighbours_ms": gpu.median_ms(lambda: made().within(radius2))}
+            gpu.free()
+            bodies = make(gpu.xp, n, 91)
+            tree = functools.partial(Octree, gpu, *bodies)
+            figure = {"model": make.__name__, "n": n, "build_ms": gpu.median_ms(tree)}
+            for k in NEAREST:
+                ms = gpu.median_ms(lambda k=k, tree=tree: Search(tree()).nearest(k))
+                figure[f"nearest_{k}_ms"] = ms
+            radius2 = Search(tree()).nearest(NEAREST[-1])[1][:, -1].copy()
+            figure["neighbours"] = float(Search(tree()).within(radius2)[0][-1]) / n
+            ms = gpu.median_ms(lambda tree=tree, r2=radius2: Search(tree()).within(r2))
+            yield figure | {"neighbours_ms": ms}
 
 
 def close(options):
@@ -339,57 +319,53 @@ def close(options):
 
 
 def active(options):
+    gpu, setting = one_gpu(), Setting(*ACTIVE[0], EPS * EPS)
     for n in (n for n in (M, 4 * M, 16 * M, 64 * M) if n <= options.largest):
-        yield few_targets(Model(models.plummer, n, 71))
-
-
-def few_targets(model):
-    gpu, setting = model.gpu, Setting(*ACTIVE[0], EPS * EPS)
-    tree = Octree(gpu, model.pos, model.mass)
-    groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
-    count = int(ACTIVE[1] * len(groups))
-    spread = gpu.xp.linalg.norm(gpu.xp.ptp(model.pos[groups], axis=1), axis=1)
-    chosen = {
-        "random": np.random.default_rng(model.seed).choice(len(groups), count, False),
-        "densest": gpu.take(gpu.xp.argsort(spread)[:count]),
-    }
-    figure = {
-        "n": model.n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
-        "build": gpu.median_ms(lambda: Octree(gpu, model.pos, model.mass)),
-        "walk": gpu.median_ms(lambda: tree.forces(setting)),
-    }  # fmt: skip
-    for name, which in chosen.items():
-        rows = gpu.xp.sort(groups[gpu.put(which)].ravel()).astype(np.int32)
-        targets = Targets(model.pos[rows], number=rows)
-        ms = gpu.median_ms(lambda targets=targets: tree.forces(setting, targets))
-        figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
-    return figure
+        model = Model(models.plummer, n, 71)
+        tree = Octree(gpu, model.pos, model.mass)
+        groups = tree.order[: n // GROUP * GROUP].reshape(-1, GROUP)
+        count = int(ACTIVE[1] * len(groups))
+        spread = gpu.xp.linalg.norm(gpu.xp.ptp(model.pos[groups], axis=1), axis=1)
+        chosen = {
+            "random": np.random.default_rng(model.seed).choice(len(groups), count, False),
+            "densest": gpu.take(gpu.xp.argsort(spread)[:count]),
+        }
+        figure = {
+            "n": n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
+            "build": gpu.median_ms(lambda m=model: Octree(gpu, m.pos, m.mass)),
+            "walk": gpu.median_ms(lambda t=tree: t.forces(setting)),
+        }  # fmt: skip
+        for name, which in chosen.items():
+            rows = gpu.xp.sort(groups[gpu.put(which)].ravel()).astype(np.int32)
+            targets = Targets(model.pos[rows], number=rows)
+            ms = gpu.median_ms(lambda tree=tree, targets=targets: tree.forces(setting, targets))
+            figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
+        yield figure
+        del model, tree, groups  # before larger ones
 
 
 # ---- as published ------------------------------------------------------------------
 
 
 def order(options):
+    gpu = one_gpu()
+    unsorted = copy.copy(gpu)  # takes keys as if they were in order already
+    unsorted.sort = lambda keys: gpu.xp.arange(len(keys), dtype=np.int64)
     for seed in (None, 41):
         model = Model(models.lattice, min(LATTICE, options.largest), seed)
         for method in (5, 0):
             yield {"what": "stages"} | measure(model, (0.5, method), stages=True)
-            yield from unsorted(model, method)
-
-
-def unsorted(model, method):
-    gpu = model.gpu
-    tree, setting = Octree(gpu, model.pos, model.mass), Setting(0.5, method, EPS * EPS)
-    orders = {"random" if model.seed else "regular": gpu.xp.arange(model.n, dtype=np.int32)}
-    if not model.seed:
-        orders["tree-sorted"] = tree.order.astype(np.int32)
-    for name, rows in orders.items():
-        targets = Targets(gpu.xp.ascontiguousarray(model.pos[rows]), number=rows)
-        figure = {"what": "targets", "targets": name, "n": model.n, "order": method}
-        for sort, machine in (("sorted", gpu), ("as_given", Unsorted(gpu))):
-            tree.gpu = machine
-            figure[sort] = gpu.median_ms(lambda targets=targets: tree.forces(setting, targets))
-        yield figure
+            tree, setting = Octree(gpu, model.pos, model.mass), Setting(0.5, method, EPS * EPS)
+            orders = {"random" if seed else "regular": gpu.xp.arange(model.n, dtype=np.int32)}
+            if not seed:
+                orders["tree-sorted"] = tree.order.astype(np.int32)
+            for name, rows in orders.items():
+                targets = Targets(gpu.xp.ascontiguousarray(model.pos[rows]), number=rows)
+                figure = {"what": "targets", "targets": name, "n": model.n, "order": method}
+                for sort, tree.gpu in (("sorted", gpu), ("as_given", unsorted)):
+                    forces = functools.partial(tree.forces, setting, targets)
+                    figure[sort] = gpu.median_ms(forces)
+                yield figure
 
 
 def operations(options):
@@ -427,39 +403,39 @@ def square(options):
     for n in (n for n in (10**5, 10**6, 10**7, 10**8) if n <= options.largest):
         pos, mass = models.sheet(gpu.xp if gpu else np, n, 51)
         for method in ("fmm", "bh"):
-            times = step(pos, mass, method, options.backend, gpu.wait if gpu else lambda: None)
-            yield {"n": n, "method": method, "theta": 0.5} | times
+            steps = [step(pos, mass, method, options.backend, gpu)
+                     for _ in range(6 if n < 10**8 else 3)]  # fmt: skip
+            middle = {k: statistics.median(one[k] for one in steps[1:]) for k in steps[0]}
+            yield {"n": n, "method": method, "theta": 0.5} | middle
         del pos, mass
         if gpu:
             gpu.free()
 
 
-def step(pos, mass, method, backend, wait):
-    """Medians of milliseconds; the first step is not counted."""
-    found = []
+def step(pos, mass, method, backend, gpu):
+    """Milliseconds of a step from rest; it is counted from the second on."""
+    times = []
 
-    @contextlib.contextmanager
-    def clock(name):
-        wait()
-        began = time.perf_counter()
-        yield
-        wait()
-        found[-1][name] = 1e3 * (time.perf_counter() - began)
+    def mark():
+        if gpu:
+            gpu.wait()
+        times.append(1e3 * time.perf_counter())
 
     vel = 0 * pos
-    for _ in range(6 if len(pos) < 10**8 else 3):
-        found.append({})
-        with clock("tree"):
-            tree = Tree(mass, pos, backend=backend)
-        with tree, clock("force"):
-            forces = tree.forces(eps=EPS, method=method, theta=0.5)
-        with clock("update"):
-            vel += STEP * forces.acc
-            pos = pos + STEP * vel
-        with clock("energy"):
-            float((mass * (0.5 * (vel * vel).sum(axis=1) + 0.5 * forces.pot)).sum())
-        found[-1]["total"] = sum(found[-1][name] for name in ("tree", "force", "update"))
-    return {name: statistics.median(one[name] for one in found[1:]) for name in found[0]}
+    mark()
+    with Tree(mass, pos, backend=backend) as tree:
+        mark()
+        forces = tree.forces(eps=EPS, method=method, theta=0.5)
+        mark()
+    mark()
+    vel += STEP * forces.acc
+    pos = pos + STEP * vel
+    mark()
+    float((mass * (0.5 * (vel * vel).sum(axis=1) + 0.5 * forces.pot)).sum())
+    mark()
+    tree, force, _, update, energy = np.diff(times).tolist()  # not: to close the tree
+    return {"tree": tree, "force": force, "update": update, "energy": energy,
+            "total": tree + force + update}  # fmt: skip
 
 
 PARTS = {

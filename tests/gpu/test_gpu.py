@@ -57,7 +57,7 @@ def test_memory_checker_finds_nothing(tmp_path):
          f"-Wl,-rpath,{library}", "-lgrape6", "-lm"],
         check=True,
     )  # fmt: skip
-    steps = [program, *"step grape 2000 1 40".split()]
+    steps = [program, *"scatter grape 2000 40".split()]
     for tool in ("memcheck", "racecheck"):
         done = subprocess.run([checker, "--tool", tool, *steps],
                               env=capi.clean_environment({"GRAPE6_BACKEND": "cuda"}), check=False,
