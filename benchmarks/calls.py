@@ -4,12 +4,12 @@
                                [--largest 1048576] [--peer NAME=PROGRAM]...
 
 Parts cpu and steps (small block steps on one thread) run cpu_calls.c, part grape5 grape5_calls.c,
-and keep the best round of each command, since other work slows a machine and nothing makes it
-faster; part gpu runs gpu_calls.c, keeps the median round and the goals, and adds the errors of each
-mode. Rounds alternate the commands; a round is itself a median.
+and keep the best round of each command, since other work slows a machine; part gpu runs
+gpu_calls.c, keeps the median round, and adds the errors of each mode. Rounds alternate the
+commands; a round is itself a median.
 
 A peer is another library, or an older build of this one: a program with the command line and the
-output of ours, run in turn with it. NAME says which version, and with what settings.
+output of ours. NAME says which version, and with what settings.
 """
 
 import statistics
@@ -33,9 +33,9 @@ force 4096 32 0 1 grape best, force 4096 32 0 2 grape best, force 1024 32 0 2 gr
 step 65536 32 0 1 grape best, write 1000000, open, tiny
 """)
 # Small steps, without the nearest neighbour but for the first: on one thread, in mode grape.
-STEPS = "force 1024 32 1, step 2 1 0, step 10 1 0, step 100 1 0, step 1000 1 0, step 256 32 0"
-STEP_COMMANDS = [f"{command} 1 grape best" for command in listed(
-    f"{STEPS}, step 1024 8 0, step 1024 32 0")]  # fmt: skip
+STEPS = """force 1024 32 1, step 2 1 0, step 10 1 0, step 100 1 0, step 1000 1 0, step 256 32 0
+step 1024 8 0, step 1024 32 0"""
+STEP_COMMANDS = [f"{command} 1 grape best" for command in listed(STEPS)]
 SHAPES = "8 500, 64 500, 64 1500, 128 2000, 256 3000, 512 5000, 512 20000, 4096 30000"
 GRAPE5_COMMANDS = [f"{shape} {where}" for where in ("among", "elsewhere")
                    for shape in listed(SHAPES)]  # fmt: skip

@@ -3,10 +3,7 @@
  *
  *   close_pairs MODE list N NI CASE   a list written anew for each group, as a treecode does: first
  *                                     NI entries are the group's own particles, the others
- *                                     scattered. CASE: match (indices match), other (each i
- *                                     particle lies on an entry of another index), some (one entry
- *                                     in twenty lies on an i particle), near (i particles in pairs
- *                                     1e-7 apart)
+ *                                     scattered. CASE: of CASES below
  *   close_pairs MODE step N NI SEPARATION PERCENT   block steps at scattered addresses; so many of
  *                                     a hundred particles are in pairs of that separation, eps = 0
  *   close_pairs MODE far N D [hole]   forces of all N on each other, the cluster's centre being at

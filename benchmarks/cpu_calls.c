@@ -6,10 +6,8 @@
  *   cpu_calls open                             g6_open, the first time and again
  *   cpu_calls tiny                             firsthalf + lasthalf with ni = nj = 1
  *
- * MODE: grape, double, single. ISA: best, base, avx2, avx512, neon.
- *
- * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
- * figure is the median of 15.
+ * MODE: grape, double, single. ISA: best, base, avx2, avx512, neon. Prints one line of JSON. One
+ * thread is timed by CPU time, several by the clock; each figure is the median of 15.
  */
 #include "bodies.h"
 

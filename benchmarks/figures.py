@@ -90,14 +90,10 @@ TIME, LENGTH = "time [$(R_d^3 / G M_d)^{1/2}$]", "$R_d$"
 RUNS = [f"merger-{how}-h200" for how in STYLES]
 
 
-def merger(figures):
-    figures = [*figures]
-    runs = list(zip(STYLES.values(), figures, strict=True))
-    yield "merger-curves", curves(runs)
-    yield (
-        "merger-stars",
-        strip({k[6:]: v for k, v in figures[-1].items() if k.startswith("stars ")}),
-    )
+def merger():
+    figures = [*figures_of(results(RUNS))]
+    yield "merger-curves", curves(list(zip(STYLES.values(), figures, strict=True)))
+    yield "merger-stars", strip({k[6:]: v for k, v in figures[-1].items() if k[:6] == "stars "})
 
 
 def strip(pictures):
@@ -151,15 +147,11 @@ def curves(runs):
 
 
 def main():
-    wanted = sys.argv[1:]
+    made = {name: pictures(name, spec) for name, spec in DRAWN.items()} | {"merger": merger()}
     with mpl.rc_context(INK):
-        for name, spec in DRAWN.items():
-            if not wanted or name in wanted:
-                for file, made in pictures(name, spec):
-                    made.savefig(PICTURES / f"{file}.png")
-        if not wanted or "merger" in wanted:
-            for file, made in merger(figures_of(results(RUNS))):
-                made.savefig(PICTURES / f"{file}.png")
+        for name in sys.argv[1:] or made:
+            for file, drawn in made[name]:
+                drawn.savefig(PICTURES / f"{file}.png")
 
 
 if __name__ == "__main__":

@@ -46,8 +46,7 @@ static void some(int first, int ni, int nn, double *returned)
 
 static int takes_of(double seconds)
 {
-    const double takes = 1.5 / seconds;
-    return takes < 3 ? 3 : takes > MOST_TAKES - 2 ? MOST_TAKES - 2 : (int)takes | 1;
+    return (int)fmin(fmax(1.5 / seconds, 3), MOST_TAKES - 2) | 1;
 }
 
 static void head(const char *what)

@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -34,26 +33,18 @@ def machine(gpu=False):
     host = {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "system": platform.system(),
             "kernel": platform.release(), "python": platform.python_version(),
             "numpy": np.__version__}  # fmt: skip
-    return host | device() if gpu else host
-
-
-def device():
+    if not gpu:
+        return host
     import cupy
 
     runtime = cupy.cuda.runtime
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     driver = subprocess.run(query, capture_output=True, text=True, check=False)
-    return {
+    return host | {
         "gpu": runtime.getDeviceProperties(0)["name"].decode(), "gpus": runtime.getDeviceCount(),
         "driver": driver.stdout.split("\n")[0].strip(), "cupy": cupy.__version__,
         "cuda": runtime.runtimeGetVersion(),
     }  # fmt: skip
-
-
-def commit():
-    shown = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"],
-                           capture_output=True, text=True, check=False)  # fmt: skip
-    return shown.stdout.strip()
 
 
 def command_line(text, parts=(), **arguments):
@@ -64,7 +55,9 @@ def command_line(text, parts=(), **arguments):
     if parts:
         parser.add_argument("part", nargs="*", default=[*parts], help="default: all")
     parser.add_argument("--name", default=platform.node(), help="of the machine, for files' names")
-    parser.add_argument("--commit", default=commit(), help="of the library")
+    shown = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"],
+                           capture_output=True, text=True, check=False)  # fmt: skip
+    parser.add_argument("--commit", default=shown.stdout.strip(), help="of the library")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     for name, settings in arguments.items():
         parser.add_argument(f"--{name.replace('_', '-')}", **settings)
@@ -89,12 +82,6 @@ def write(path, result):
     new.replace(path)
 
 
-def figures_so_far(options, part):
-    """Of a result that grows; none if it has not begun."""
-    path = options.out / f"{part}-{options.name}.json"
-    return json.loads(path.read_text())["figures"] if path.exists() else []
-
-
 def run(text, parts, *, prefix="", gpu=lambda part, options: False,
         about=lambda options: {}, **arguments):  # fmt: skip
     """Measure the parts on the command line: {name: generator of figures, from the options}.
@@ -114,16 +101,6 @@ def run(text, parts, *, prefix="", gpu=lambda part, options: False,
 def listed(text):
     """Commands, separated by commas and ends of lines."""
     return [command.strip() for command in re.split("[,\n]", text.strip())]
-
-
-def median_of(call, times=3, clock=time.perf_counter):
-    """Median of the seconds of a call."""
-    taken = []
-    for _ in range(times):
-        began = clock()
-        call()
-        taken.append(clock() - began)
-    return statistics.median(taken)
 
 
 def sphere(folder, n):

@@ -7,17 +7,17 @@
 eta         Plummer spheres to t = 0.25, by program, eta (from a default to a thirtieth of it) and
             mode: `Hermite`; with --amuse ph4 and phiGRAPE, from the folder that
             tests/clients/test_amuse.py leaves (build/amuse-*); with --kira that of Starlab, from
-            the folders of programs of a build with the library and of one without. These have sums
-            of their own, too. A figure has the force calls (of `Hermite` blocks), seconds of one
-            thread, and the relative error of the energy; without them, it took over --limit seconds
-auto-price  mode auto at the default accuracy, beside grape and double: after the short steps of the
-            start, on one thread of a CPU (seconds of the process) or a GPU (of the clock)
+            the folders of programs with the library and without. These have sums of their own, too.
+            A figure has force calls (of `Hermite` blocks), seconds of one thread, and the energy's
+            relative error; without them, it took over --limit seconds
+auto-price  mode auto beside grape and double, after the short steps of the start, on one thread
 outside     fields, frames, events and bodies without mass, over a plain run of the same round: by
             block steps or (--dt) one step for all
 
 Plummer spheres have eps = 4/N; what is compared takes turns; figures are medians.
 """
 
+import contextlib
 import re
 import resource
 import statistics
@@ -56,14 +56,12 @@ def last(pattern, text):
     return float(re.findall(rf"{pattern}\s*([-+]?\d[-+.\de]*)", text)[-1])
 
 
-def measured(command, limit, cwd, **env):
-    """What a program printed, and its seconds; None if it does not end."""
+def measured(command, mode, limit, cwd, **env):
+    """What a program printed, and its seconds."""
+    env |= {} if mode == "own" else {"GRAPE6_PRECISION": mode}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     env = environment(GRAPE6_THREADS=1, GRAPE6_BACKEND="cpu", GRAPE6_LOG="info", **env)
-    try:
-        text, log, _ = taken(command, limit, env=env, cwd=cwd)
-    except Late:
-        return None
+    text, log, _ = taken(command, limit, env=env, cwd=cwd)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return log + text, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -74,9 +72,9 @@ def calls_of(text):
 
 def hermite(sphere, n, eta, mode, limit, cwd):
     command = sys.executable, "-c", SCRIPT, sphere, EPS[n], eta, T_END
-    found = measured(command, limit, cwd, GRAPE6_PRECISION=mode)
-    return found and {"calls": int(last("blocks", found[0])), "seconds": last("seconds", found[0]),
-                      "error": last("relative energy error", found[0])}  # fmt: skip
+    text, _ = measured(command, mode, limit, cwd)
+    return {"calls": int(last("blocks", text)), "seconds": last("seconds", text),
+            "error": last("relative energy error", text)}  # fmt: skip
 
 
 def energy(file, n):
@@ -92,10 +90,9 @@ def amuse(folder, code):
         command = [folder / "python/bin/python", script, *words]
         env = {"PATH": f"{folder}/python/bin:/usr/bin:/bin", "VIRTUAL_ENV": folder / "python",
                "OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}  # fmt: skip
-        env |= {} if mode == "own" else {"GRAPE6_PRECISION": mode}
-        found = measured(command, limit, cwd, **env)
-        return found and {"calls": calls_of(found[0]), "seconds": last("seconds", found[0]),
-                          "error": energy(cwd / "end", n) / energy(sphere, n) - 1}  # fmt: skip
+        text, _ = measured(command, mode, limit, cwd, **env)
+        return {"calls": calls_of(text), "seconds": last("seconds", text),
+                "error": energy(cwd / "end", n) / energy(sphere, n) - 1}  # fmt: skip
 
     return go
 
@@ -106,13 +103,10 @@ def kira(linked, own):
         write_snapshot(cwd / "sphere.dyn", *read_snapshot(sphere)[:3], format="starlab")
         program = Path(own if mode == "own" else linked, "kira")
         words = f"{program} -t {T_END} -d {T_END} -D {T_END} -a {eta} -e {EPS[n]} < sphere.dyn"
-        env = {} if mode == "own" else {"GRAPE6_PRECISION": mode}
-        found = measured(["sh", "-c", words], limit, cwd, GRAPE6_CLIENT="kira", **env)
-        if not found:
-            return None
-        energies = re.findall(r"Energies: \S+ \S+ (\S+)", found[0])
+        text, seconds = measured(["sh", "-c", words], mode, limit, cwd, GRAPE6_CLIENT="kira")
+        energies = re.findall(r"Energies: \S+ \S+ (\S+)", text)
         error = float(energies[-1]) / float(energies[0]) - 1
-        return {"calls": calls_of(found[0]), "seconds": found[1], "error": error}
+        return {"calls": calls_of(text), "seconds": seconds, "error": error}
 
     return go
 
@@ -135,8 +129,10 @@ def eta(options):
                 for share in SHARES:
                     row = {"program": name, "n": n, "eta": float(f"{default / share:.2g}")}
                     for mode in MODES + own:
-                        found = go(sphere(here, n), n, row["eta"], mode, options.limit, here)
-                        yield row | {"mode": mode} | (found or {})
+                        found = {}
+                        with contextlib.suppress(Late):
+                            found = go(sphere(here, n), n, row["eta"], mode, options.limit, here)
+                        yield row | {"mode": mode} | found
 
 
 # ---- mode auto ---------------------------------------------------------------------
@@ -179,17 +175,17 @@ ORBIT = [8000, 0, 0, 0, 33.5, 0]
 FAR = 1e6  # nobody escapes
 
 
-def half_massless(mass):
-    return np.where(np.arange(len(mass)) % 2, 2 * mass, 0.0)
-
-
 CASES = {
     "plain": ({}, None, ()),
     "point mass": ({"field": fields.point_mass(1e-3)}, None, ()),
     "mwpotential2014, frame on an orbit": ({"field": GALAXY, "orbit": ORBIT}, None, ()),
     "function": ({"field": lambda t, x, v: (-1e-9 * x, -1e-9 * v, 0 * x[:, 0])}, None, ()),
     "encounters and escapes": ({}, None, (Encounter(1e-9), Escape(FAR))),
-    "half of the bodies massless": ({}, half_massless, ()),
+    "half of the bodies massless": (
+        {},
+        lambda mass: np.where(np.arange(len(mass)) % 2, 2 * mass, 0.0),
+        (),
+    ),
 }
 
 
@@ -213,17 +209,13 @@ def outside(options):
                 measured = seconds(n, until, *case, steps, options.backend)
                 if turn:
                     found[name].append(measured)
-        plain = [t for t, _ in found["plain"]]
         for name, rows in found.items():
-            per_step = [t / s for t, s in rows]
-            base = [t / s for t, s in found["plain"]]
-            yield {
-                "n": n, "case": name, "until": until,
-                "seconds": statistics.median(t for t, _ in rows), "steps": rows[0][1],
-                "ratio": statistics.median(a / b for (a, _), b in zip(rows, plain, strict=True)),
-                "ratio per step": statistics.median(
-                    a / b for a, b in zip(per_step, base, strict=True)),
-            }  # fmt: skip
+            pairs = zip(rows, found["plain"], strict=True)
+            ratios = [(t / base, t / steps * taken / base) for (t, steps), (base, taken) in pairs]
+            ratio, per_step = map(statistics.median, zip(*ratios, strict=True))
+            yield {"n": n, "case": name, "until": until,
+                   "seconds": statistics.median(t for t, _ in rows), "steps": rows[0][1],
+                   "ratio": ratio, "ratio per step": per_step}  # fmt: skip
 
 
 if __name__ == "__main__":

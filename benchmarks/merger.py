@@ -1,14 +1,13 @@
 """The merger of two galaxies of Bedorf, Gaburov & Portegies Zwart (2012), section 4.4.2.
 
-    python benchmarks/merger.py [--name NAME] [--commit COMMIT] [--out DIR] [--t-end 1000]
-                                [--backend tree --theta 0.75 | --accuracy 1e-3] [--block]
+    python benchmarks/merger.py [--name NAME] [--t-end 1000] [--backend tree] [--block]
+                                [--theta 0.75 | --accuracy 1e-3]
 
 240 002 bodies with steps of 1/64 and a softening of 0.1: wall time, the energy and the black
 holes' distance against time, density profiles, and pictures of the stars. Writes
-results/merger-SETTING-NAME.json, and curves and pictures as .npz beside it, now and then and at the
-end. With --backend cuda forces are direct sums, to compare with; with --block, too, in block steps
-of at most 1/16 by the Hermite scheme, as phiGRAPE has them. A trial without a GPU: --backend
-cpu-tree --bodies 400 --t-end 60.
+results/merger-SETTING-NAME.json, and curves and pictures as .npz beside it, now and then. With
+--backend cuda forces are direct sums; with --block, too, in block steps of at most 1/16 by the
+Hermite scheme, as phiGRAPE has them. A trial: --backend cpu-tree --bodies 400 --t-end 60.
 """
 
 import itertools
@@ -25,16 +24,11 @@ STEP, EPS, SEED = 1 / 64, 0.1, 1
 LONGEST = 1 / 16  # of block steps
 LOOKS, EVERY = 16, 2  # looks at the black holes in a time unit; time units between energies
 PASSAGES, DEEP = 3, 1.5  # pericentres wanted; how much farther the holes are before and after
-PICTURES, WIDTH, PIXELS = (0, 20, 30, 40, 60, 90, 120, 1000), 30.0, 240
+PICTURES, WIDTH = (0, 20, 30, 40, 60, 90, 120, 1000), 30.0
+PIXELS = np.linspace(-WIDTH, WIDTH, 241)  # their edges
 STARS, HOLES = (0, 1, 4, 5), (3, 7)  # components
 EDGES = np.geomspace(0.05, 50, 31)  # of the shells of a profile
 KEEP = 20  # time units between writings
-
-
-def picture(pos):
-    """Counts of bodies, seen along z; shape (x, y)."""
-    edges = np.linspace(-WIDTH, WIDTH, PIXELS + 1)
-    return np.histogram2d(pos[:, 0], pos[:, 1], bins=[edges, edges])[0].astype(np.uint16)
 
 
 def densest(mass, pos, share=0.9, least=0.01):
@@ -66,21 +60,16 @@ def passages(times, distance):
         if d < distance[last] if falling else d > distance[last]:
             last = k
         elif falling and d > DEEP * distance[last]:
-            found.append(vertex(times, distance, last))
+            near = slice(last - 1, last + 2)  # there the distance's square goes as a parabola
+            curve = np.polynomial.Polynomial.fit(times[near], np.square(distance[near]), 2)
+            (when,) = curve.deriv().roots()
+            found.append([float(when), math.sqrt(max(float(curve(when)), 0.0))])
             if len(found) == PASSAGES:
                 break
             falling, last = False, k
         elif not falling and d < distance[last] / DEEP:
             falling, last = True, k
     return found
-
-
-def vertex(times, distance, k):
-    """Time and distance of a minimum between looks: the distance's square goes as a parabola."""
-    near = slice(k - 1, k + 2)
-    curve = np.polynomial.Polynomial.fit(times[near], np.square(distance[near]), 2)
-    (when,) = curve.deriv().roots()
-    return [float(when), math.sqrt(max(float(curve(when)), 0.0))]
 
 
 class Witness:
@@ -90,16 +79,14 @@ class Witness:
         self.galaxies = galaxies
         self.holes = [int(np.flatnonzero(component == which)[0]) for which in HOLES]
         self.stars = np.isin(component, STARS)
-        self.times, self.distance, self.errors = [], [], []
+        self.times, self.distance, self.errors, self.momenta = [], [], [], []
         self.seen = {}  # pictures and profiles
-        self.momenta = []
         self.start = galaxies.energy().total
         self.turning = galaxies.angular_momentum()
         self.look_at_all()
 
     def look_at_holes(self):
-        pos = self.galaxies.pos
-        one, other = self.holes
+        pos, (one, other) = self.galaxies.pos, self.holes
         self.times.append(self.galaxies.time)
         self.distance.append(math.hypot(*(pos[one] - pos[other]).tolist()))
 
@@ -112,13 +99,15 @@ class Witness:
         self.momenta.append([now, moving, turned / np.linalg.norm(self.turning)])
         if now in PICTURES or last:
             mass, pos, _ = self.galaxies.particles()
-            self.seen[f"stars {now:g}"] = picture(pos[self.stars])
+            counts, *_ = np.histogram2d(*pos[self.stars, :2].T, bins=[PIXELS, PIXELS])
+            self.seen[f"stars {now:g}"] = counts.astype(np.uint16)  # seen along z
             self.seen[f"density {now:g}"] = profile(mass, pos)
 
     def figure(self):
+        galaxies = self.galaxies
         return {
-            "bodies": self.galaxies.n, "time": self.galaxies.time, "steps": self.galaxies.blocks,
-            "backend": self.galaxies.backend, "settings": self.galaxies.settings,
+            "bodies": galaxies.n, "time": galaxies.time, "steps": galaxies.blocks,
+            "backend": galaxies.backend, "settings": galaxies.settings,
             "largest_error": max(abs(error) for _, error in self.errors),
             "momentum": max(moving for _, moving, _ in self.momenta),
             "angular_momentum": max(turned for *_, turned in self.momenta),
@@ -154,15 +143,6 @@ def run(witness, t_end, keep):
             keep({"seconds": seconds, "looking": looking})
 
 
-def on_gpu(particles, backend):
-    """The bodies in the memory of a GPU that is used: looks then fetch only what they look at."""
-    if backend not in ("tree", "cuda-tree", "cuda"):
-        return particles
-    import cupy
-
-    return map(cupy.asarray, particles)
-
-
 def main():
     options = command_line(
         __doc__,
@@ -170,7 +150,6 @@ def main():
         backend={"default": "tree"},
         theta={"type": float, "default": 0.75},
         accuracy={"type": float, "help": "in place of theta"},
-        order={"type": int},
         bodies={"type": int, "help": "of a trial: stars of a galaxy"},
         block={"action": "store_true", "help": "block steps of direct sums"},
     )
@@ -178,9 +157,11 @@ def main():
     particles, component = galaxy_merger(seed=SEED, **few)
     tree = "tree" in options.backend
     opening = "accuracy" if options.accuracy else "theta"
-    how = {opening: getattr(options, opening), "order": options.order}
-    how = how if tree else {"precision": "single"}
-    particles = on_gpu(particles, options.backend)
+    how = {opening: getattr(options, opening)} if tree else {"precision": "single"}
+    if options.backend in ("tree", "cuda-tree", "cuda"):
+        import cupy
+
+        particles = map(cupy.asarray, particles)  # so that looks fetch only what they look at
     if options.block:
         galaxies = Hermite(*particles, eps=EPS, dt_max=LONGEST, backend=options.backend)
     else:

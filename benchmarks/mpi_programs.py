@@ -2,21 +2,18 @@
 
     python benchmarks/mpi_programs.py [mpi-hermite] [treecode-mpi] [shared-gpu] [--name NAME]
                                       [--n 8192 16384 ...] [--ranks 1 2] [--times 3] [--most 2048]
-                                      [--backend cuda] [--program PATH]
+                                      [--backend cuda]
 
 mpi-hermite   legacy_examples/mpi_hermite.f90, a GPU a rank: table 5.1 of the thesis, Plummer
               spheres to t = 0.25 with eps = 1/256, eta = 0.02, and calls of 16384 pipes as of kirin
 treecode-mpi  legacy_examples/treecode.c, a GPU a rank: table 5.2, one time unit, the defaults of
-              Makino's program, which is public for one machine only; --most bodies share a list
-shared-gpu    shared_gpu.c: block steps of ranks that share a GPU, as each rank of an old program
-              opens it, all at the same time: all on the GPU, one process after the other; the first
-              alone there; on the CPU, with the library's threads and two; and on the GPU with
-              NVIDIA's multi-process service (MPS), which the script starts and ends: where that
-              fails, "failed" says why in place of the figures
+              Makino's program; --most bodies share a list
+shared-gpu    shared_gpu.c: ranks that share a GPU: all on it, one after the other; the first alone
+              there; on the CPU, with the library's threads and two; and on the GPU with NVIDIA's
+              MPS, which the script starts and ends: where that fails, "failed" says why
 
-Programs are built by the Makefile of the examples with the library that Python finds; --program
-names one that was linked elsewhere. `seconds` are those of the steps on rank 0, `wall` those of the
-whole run: mpirun, reading the file, opening the GPU, the energies.
+`seconds` are those of the steps on rank 0, `wall` those of the whole run: mpirun, reading the file,
+opening the GPU, the energies.
 """
 
 import contextlib
@@ -43,17 +40,6 @@ CPU = {"GRAPE6_BACKEND": "cpu"}
 MPI = {f"OMPI_{name}": word for name, word in {
     "ALLOW_RUN_AS_ROOT": 1, "ALLOW_RUN_AS_ROOT_CONFIRM": 1, "MCA_rmaps_base_oversubscribe": 1,
     "MCA_hwloc_base_binding_policy": "none"}.items()}  # fmt: skip
-
-
-def build(name, folder):
-    """A program of legacy_examples/, by their Makefile, with the library that Python finds."""
-    program, place = Path(folder, name), Path(grape6py.__file__).parent.parent
-    subprocess.run(
-        ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
-         f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
-        check=True,
-    )  # fmt: skip
-    return program
 
 
 def columns(table, **titles):
@@ -83,7 +69,12 @@ def by_ranks(name, arguments, read, options, thesis, **more):
     threads = max(1, len(os.sched_getaffinity(0)) // max(counts))
     more |= {"GRAPE6_BACKEND": options.backend, "GRAPE6_THREADS": threads}
     with tempfile.TemporaryDirectory() as folder:
-        program = options.program or build(name, folder)
+        program, place = Path(folder, name), Path(grape6py.__file__).parent.parent
+        subprocess.run(
+            ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
+             f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
+            check=True,
+        )  # fmt: skip
         for n in options.n or thesis:
             file = sphere(folder, n)
             first = same = None
@@ -191,7 +182,7 @@ def shared_gpu(options):
              "CPU, 2 threads": (CPU | {"GRAPE6_THREADS": 2},)}  # fmt: skip
     counts, (n,) = options.ranks or [1, 2, 4, 8], options.n or [SHARED_N]
     with tempfile.TemporaryDirectory() as folder:
-        program = options.program or compile_c(HERE / "shared_gpu.c", folder, compiler="mpicc")
+        program = compile_c(HERE / "shared_gpu.c", folder, compiler="mpicc")
         words = program, n, SHARED_NI, options.seconds
         for ranks in counts:
             for case, environments in cases.items():
@@ -219,5 +210,4 @@ if __name__ == "__main__":
         times={"type": int, "default": 3, "help": f"of runs below {SHORT:g} s"},
         most={"type": int, "default": 2048, "help": "bodies that share a list"},
         seconds={"type": float, "default": 0.5, "help": "of steps in a run of shared-gpu"},
-        program={"help": "one that is linked already"},
         backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip

@@ -1,16 +1,15 @@
 """Times unchanged programs, close pairs and small runs, with builds of the library taking turns.
 
     python benchmarks/programs.py [programs] [close] [runs-small] --builds NAME=TREE...
-                                  [--name NAME] [--backends cpu cuda cuda-tree] [--only treecode]
-                                  [--n 262144] [--budget 330] [--limit 120] [--quick]
+                                  [--name NAME] [--backends cpu cuda cuda-tree] [--n 262144]
+                                  [--quick]
 
 TREE is a folder with the package of a build, grape6py/lib/libgrape6.so in it. The last one runs
 everything, those before it what is not too slow. Programs in C are compiled once, against the first
 one, and find each library by LD_LIBRARY_PATH; python_runs.py finds its package by PYTHONPATH.
 
-programs    those of legacy_examples/. Seconds are those of the steps, the median of three runs if
-            these are short; `wall` is that of the whole process. `off` compares the last energy
-            with that of the same program in the first row that has it
+programs    those of legacy_examples/. Seconds are those of the steps; `wall` is the whole process;
+            `off` compares the last energy with that of the same program in the first row
 close       close_pairs.c
 runs-small  medians of three takes: walk: a shared step, all particles written and asked for in
             calls of so many pipes; force: ni = N; crowd: programs of such calls on four cores;
@@ -18,6 +17,7 @@ runs-small  medians of three takes: walk: a shared step, all particles written a
 """
 
 import functools
+import itertools
 import os
 import re
 import resource
@@ -26,12 +26,13 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 from harness import HERE, ROOT, Failed, compile_c, environment, figures, listed, run, sphere, taken
 
 TAKES, SHORT = 3, 2.0  # runs, and the seconds below which there are so many
+BUDGET, LIMIT = 330, 120  # seconds: then no more is begun; of a run
 CORES = len(os.sched_getaffinity(0))
 PARTS = ("seconds", "tree", "walks", "forces", "exchange")
 PROGRAMS = {
@@ -62,38 +63,27 @@ BLOCKS = {"cpu": ("2 400", "3 200", "10 40", "100 4", "1024 1"),
 LISTS = {"cpu": ("1000 0", "16384 0"), "cuda": ("1000 0", "16384 0", "131072 0")}
 
 
-@dataclass(frozen=True)
-class Case:
-    program: str
-    what: str  # the row's name
-    n: int
-    arguments: tuple = ()
-    steps: int = 0
-    group: int = 0
-    environment: tuple = ()
-    beside: bool = True  # with all builds, else with the last one
-
-    def row(self):
-        names = ("program", "what", "n", "steps", "group")
-        return {name: getattr(self, name) for name in names}
+def made_by(program, what, n, arguments=(), steps=0, group=0, beside=True, **environment):
+    """A row of the results, its settings, and whether it is with all builds or the last one."""
+    row = {"program": program, "what": what, "n": n, "steps": steps, "group": group}
+    return SimpleNamespace(row=row, arguments=arguments, environment=environment, beside=beside)
 
 
 def treecode(n, steps, group, what="treecode", beside=True, program="treecode", **environment):
     arguments = ("-e", 1 / 256, "-d", 1 / 512, "-t", steps / 512, "-g", group, "-w")
     environment = environment or {"GRAPE6_NPIPES": 2048}
-    return Case(program, what, n, arguments, steps, group, tuple(environment.items()), beside)
+    return made_by(program, what, n, arguments, steps, group, beside, **environment)
 
 
 def cases(quick):
     """In the order of their importance, should the time run out."""
     small = 32 if quick else 1
-    pipes = (("GRAPE6_NPIPES", 1024),)
     for what, more in (("Hermite", ()), ("Hermite, i != index of j", ("-i",))):
-        yield Case("hermite", what, 1024, ("-w", *more, "-t", 1 / small), environment=pipes)
+        yield made_by("hermite", what, 1024, ("-w", *more, "-t", 1 / small), GRAPE6_NPIPES=1024)
     sizes, distant = ((1024,), 1024) if quick else ((1024, 8192), 4096)
     runs = [f"binaries {n} {d}" for n in sizes for d in ("1e-4", "1e-6")]
     runs += [f"far {distant} {d}" for d in ("0", "1e4", "1e6")]
-    yield Case("binaries", "binaries", 0, (1 / small, runs))
+    yield made_by("binaries", "binaries", 0, (1 / small, runs))
     for group in (256, 2048):  # a thread that sums on all cores, and as many threads as cores
         for name, threads, of_library in (("1 thread", 1, 0), (f"{CORES} threads", CORES, 1)):
             yield treecode(65536 // small, 4, group, f"GRAPE-5 treecode, {name}",
@@ -114,40 +104,36 @@ def times_of(text):
     return found[0], dict(zip(PARTS, map(float, found.groups()), strict=True))
 
 
-def from_treecode(text):
-    figure = times_of(text)[1] | {"mean_length": float(re.search(r"mean length (\S+)", text)[1])}
-    del figure["exchange"]
-    return figure | energies(text)
-
-
-def from_hermite(text):
-    seconds = float(re.findall(r"seconds\s+(\S+)", text)[-1])
-    blocks = int(re.search(r"blocks (\d+)", text)[1])
-    figure = {"seconds": seconds, "blocks": blocks, "us_per_block": 1e6 * seconds / blocks}
-    return figure | energies(text)
-
-
-def energies(text):
+def printed(text):
+    """Figures of hermite.c or treecode.c."""
     found = re.findall(r"energy \(pot\)\s+(\S+)", text)
     error = float(re.search(r"relative energy error\s+(\d\S*)", text)[1])
-    return {"energies": [float(found[0]), float(found[-1])], "error": error}
+    energies = {"energies": [float(found[0]), float(found[-1])], "error": error}
+    if length := re.search(r"mean length (\S+)", text):
+        figure = times_of(text)[1] | {"mean_length": float(length[1])}
+        del figure["exchange"]
+        return figure | energies
+    seconds = float(re.findall(r"seconds\s+(\S+)", text)[-1])
+    blocks = int(re.search(r"blocks (\d+)", text)[1])
+    return {"seconds": seconds, "blocks": blocks, "us_per_block": 1e6 * seconds / blocks} | energies
 
 
-def ran(case, tree, backend, folder, limit):
+def ran(case, tree, backend, folder):
     """Figures of one run of a program."""
-    more = {"GRAPE6_PYTHON": sys.executable, "GRAPE6_BACKEND": backend} | dict(case.environment)
-    if case.program == "binaries":
+    program = case.row["program"]
+    if program == "binaries":
         began = time.perf_counter()
         found = in_python(tree, backend, *case.arguments)
-        return [case.row() | f | {"wall": time.perf_counter() - began} for f in found]
-    command = [folder / case.program, sphere(folder, case.n), *case.arguments]
+        return [case.row | f | {"wall": time.perf_counter() - began} for f in found]
+    env = environment(library_of(tree), GRAPE6_PYTHON=sys.executable, GRAPE6_BACKEND=backend,
+                      **case.environment)  # fmt: skip
+    command = folder / program, sphere(folder, case.row["n"]), *case.arguments
     try:
-        text, log, wall = taken(command, limit, env=environment(library_of(tree), **more))
+        text, log, wall = taken(command, LIMIT, env=env)
     except Failed as why:
-        return [case.row() | {"failed": str(why)}]
-    read = from_hermite if case.program == "hermite" else from_treecode
+        return [case.row | {"failed": str(why)}]
     said = {"said": log.strip()[-300:]} if log.strip() else {}
-    return [case.row() | {"wall": round(wall, 3)} | read(text) | said]
+    return [case.row | {"wall": round(wall, 3)} | printed(text) | said]
 
 
 def median_of(takes):
@@ -159,27 +145,16 @@ def median_of(takes):
     return next(f for f in takes if f[key] == middle) | {"takes": len(takes)}
 
 
-def measured(case, trees, backend, folder, limit):
+def measured(case, trees, backend, folder):
     """Rows of a case: builds take turns."""
     runs = {name: [] for name in (trees if case.beside else list(trees)[-1:])}
-    for take in range(TAKES):
-        for name, runs_of in runs.items():
-            again = (
-                case.program != "binaries" and runs_of and runs_of[0][0].get("wall", SHORT) < SHORT
-            )
-            if take == 0 or again:
-                runs_of.append(ran(case, trees[name], backend, folder, limit))
-    for name, runs_of in runs.items():
-        for takes in zip(*runs_of, strict=False):
+    for take in range(TAKES if case.row["program"] != "binaries" else 1):
+        for name, found in runs.items():
+            if take == 0 or found[0][0].get("wall", SHORT) < SHORT:
+                found.append(ran(case, trees[name], backend, folder))
+    for name, found in runs.items():
+        for takes in zip(*found, strict=False):
             yield {"library": name, "backend": backend} | median_of(takes)
-
-
-def compare(row, rows):
-    """How far the last energy is off the first row's of the same program."""
-    alike = ("program", "n", "steps", "group")
-    first = next((r for r in rows if "energies" in r and all(r[k] == row[k] for k in alike)), row)
-    if "energies" in row:
-        row["off"] = abs(row["energies"][1] / first["energies"][1] - 1)
 
 
 def library_of(tree):
@@ -198,25 +173,23 @@ def builds_of(options):
 
 
 def programs(options):
-    (trees, library), rows, began = builds_of(options), [], time.perf_counter()
+    (trees, library), firsts, began = builds_of(options), {}, time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for program, (source, *flags) in PROGRAMS.items():
             compile_c(ROOT / "legacy_examples" / source, folder, "-std=c11", *flags, name=program,
                       library=library)  # fmt: skip
-        for case in cases(options.quick):
-            if not case.what.startswith(tuple(options.only)):
+        chosen = [c for c in cases(options.quick) if not options.n or c.row["n"] in options.n]
+        for case, backend in itertools.product(chosen, options.backends):
+            if time.perf_counter() - began > BUDGET:
+                print(f"left out, the time is up: {case.row} {backend}")
                 continue
-            if options.n and case.n not in options.n:
-                continue
-            for backend in options.backends:
-                if time.perf_counter() - began > options.budget:
-                    print(f"left out, the time is up: {case.what} {case.n} {case.group} {backend}")
-                    continue
-                for row in measured(case, trees, backend, folder, options.limit):
-                    compare(row, rows)
-                    rows.append(row)
-                    yield row
+            for row in measured(case, trees, backend, folder):
+                if "energies" in row:
+                    same = tuple(row[key] for key in ("program", "n", "steps", "group"))
+                    first = firsts.setdefault(same, row["energies"][1])
+                    row["off"] = abs(row["energies"][1] / first - 1)
+                yield row
 
 
 def close(options):
@@ -224,15 +197,14 @@ def close(options):
     with tempfile.TemporaryDirectory() as folder:
         program = compile_c(HERE / "close_pairs.c", folder, library=library)
         for mode, commands in CLOSE.items():
-            for words in map(str.split, listed(commands)):
-                if options.quick and int(words[1]) > 4096:
+            for words, backend in itertools.product(listed(commands), options.backends):
+                if options.quick and int(words.split()[1]) > 4096:
                     continue
-                for backend in options.backends:
-                    for name, tree in trees.items():
-                        for figure in figures(program, mode, *words, library=library_of(tree),
-                                              GRAPE6_BACKEND=backend):  # fmt: skip
-                            figure["what"] += f"; {backend}"
-                            yield {"library": name} | figure
+                for name, tree in trees.items():
+                    for figure in figures(program, mode, *words.split(), library=library_of(tree),
+                                          GRAPE6_BACKEND=backend):  # fmt: skip
+                        figure["what"] += f"; {backend}"
+                        yield {"library": name} | figure
 
 
 # ---- small runs --------------------------------------------------------------------
@@ -315,9 +287,5 @@ if __name__ == "__main__":
         builds={"nargs": "+", "required": True, "metavar": "NAME=TREE",
                 "type": lambda text: text.split("=", 1)},
         backends={"nargs": "+", "default": ["cpu", "cuda", "cuda-tree"]},
-        only={"nargs": "+", "default": [""],
-              "help": "beginnings of rows' names: Hermite, binaries, GRAPE-5, treecode"},
-        n={"type": int, "nargs": "+", "help": "and these N alone"},
-        budget={"type": float, "default": 330, "help": "seconds; then no more is begun"},
-        limit={"type": float, "default": 120, "help": "seconds of a run"},
+        n={"type": int, "nargs": "+", "help": "these alone; 0: python_runs.py"},
         quick={"action": "store_true", "help": "small, to see whether all works"})  # fmt: skip

@@ -97,7 +97,7 @@ def our_figure(entry, key):
     for f in found:
         value = float(eval(entry["ours"], FUNCTIONS, f | others))
         alike[f.get(entry.get("each"))].append(value)
-    take = {"mean": statistics.mean, "median": statistics.median}[entry.get("take", "mean")]
+    take = getattr(statistics, entry.get("take", "mean"))
     return statistics.mean(map(take, alike.values()))
 
 
@@ -125,9 +125,8 @@ class Cell:
     @property
     def gain(self):
         """How many times better ours is; an energy error counts without its sign."""
-        more = self.entry.get("more", self.table["columns"][self.column] in DATA["more is better"])
         theirs, ours = abs(number(self.printed)), abs(self.ours)
-        if more:
+        if self.entry.get("more", self.table["columns"][self.column] in DATA["more is better"]):
             return ours / theirs
         return theirs / ours if ours else math.inf
 
@@ -138,16 +137,14 @@ class Cell:
         return next(state for state in STATES[2:] if state in self.entry)
 
 
-def covers(entry, row, title):
-    return row in entry.get("rows", [row]) and title in entry.get("columns", [title])
-
-
 def cells_of(found):
     return [Cell(found, row, title, printed, entry)
             for row, *printed_row in found["rows"]
             for title, printed in zip(found["columns"], printed_row, strict=True)
             if printed is not None
-            for entry in found["ours"] if covers(entry, row, title)]  # fmt: skip
+            for entry in found["ours"]
+            if row in entry.get("rows", [row]) and title in entry.get("columns", [title])
+            ]  # fmt: skip
 
 
 def name_of(found):
@@ -180,9 +177,6 @@ def counts():
 
 def worst(group):
     """In each row: the published figure by which it loses most."""
-    found = {}
-    for f in group:
-        if f["row"] not in found or f["gain"] < found[f["row"]]["gain"]:
-            found[f["row"]] = f
-    return "; ".join(f"{f['row']}, {f['column']}: {f['printed']}, {f['ours']:.3g}"
-                     for f in found.values())  # fmt: skip
+    rows = dict.fromkeys(f["row"] for f in group)
+    found = (min((f for f in group if f["row"] == row), key=lambda f: f["gain"]) for row in rows)
+    return "; ".join(f"{f['row']}, {f['column']}: {f['printed']}, {f['ours']:.3g}" for f in found)

@@ -54,15 +54,14 @@ def integrated(bodies, backend, seconds):
 
 
 def binaries(backend, seconds, n, d):
-    about = {"what": f"Hermite (Python), binaries, d = {d:g}", "n": n}
-    return about | integrated(with_binaries(n, d), backend, seconds)
+    what = f"Hermite (Python), binaries, d = {d:g}"
+    return {"what": what, "n": n} | integrated(with_binaries(n, d), backend, seconds)
 
 
 def far(backend, seconds, n, distance):
-    mass, pos, vel = plummer(n, seed=SEED)
-    pos[:, 0] += distance
-    about = {"what": f"Hermite (Python), cluster at D = {distance:g}", "n": n}
-    return about | integrated((mass, pos, vel), backend, seconds)
+    bodies, what = plummer(n, seed=SEED), f"Hermite (Python), cluster at D = {distance:g}"
+    bodies.pos[:, 0] += distance
+    return {"what": what, "n": n} | integrated(bodies, backend, seconds)
 
 
 def block(backend, seconds, n, t):

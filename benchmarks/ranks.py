@@ -3,13 +3,10 @@
     [mpirun -n P] python benchmarks/ranks.py [--backend cuda] [--direct N ...] [--hermite N:T ...]
                                              [--tree N ...] [--threads 1] [--times 3]
 
-`direct`: forces of N bodies on all of them (`Grape6(comm=...)`), in seconds. `hermite`: an
-integration of a Plummer sphere up to time T, with its blocks and steps. `tree`: `Tree(comm=...)`
-and its forces of an accuracy, each time with the work of the time before, with the seconds of each
-stage of the slowest rank, the largest share of the work over the mean, and what a rank gets of
-others in MB; on GPUs with CuPy's arrays, on all that GRAPE6_DEVICES names without ranks.
-Without mpirun the same without ranks: a program of one process. The bits of the last forces tell
-whether all are the same.
+`direct`: forces of N bodies on all of them, in seconds. `hermite`: a Plummer sphere up to time T.
+`tree`: a tree and its forces of an accuracy, each time with the work of the time before, with the
+seconds of each stage of the slowest rank, the largest share of the work over the mean, and what a
+rank gets of others; on GPUs with CuPy's arrays. Without mpirun the same in one process.
 """
 
 import argparse
@@ -25,15 +22,6 @@ from tree_models import EPS
 
 from grape6py import Grape6, Hermite, Tree, plummer
 from grape6py.ranks.stages import Stages
-
-
-def communicator():
-    """That of mpirun; None without it."""
-    if not any(name in os.environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")):
-        return None
-    from mpi4py import MPI
-
-    return MPI.COMM_WORLD
 
 
 def barrier(comm):
@@ -156,7 +144,11 @@ def main():
         parser.add_argument(f"--{name}", type=kind, nargs="*", default=[])
     options = parser.parse_args()
     Stages.exact = options.profile
-    comm = communicator()
+    comm = None
+    if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
     rank, size = (0, 1) if comm is None else (comm.rank, comm.size)
     for name, (task, _) in tasks.items():
         for case in getattr(options, name):

@@ -40,27 +40,6 @@ static void steps(int ni, int takes, double *own, double *all)
     *own = median(mine, takes), *all = median(last, takes);
 }
 
-/* The same number on all ranks: rank 0 says which. */
-static int takes_of(double seconds, double one)
-{
-    const double wanted = seconds / one;
-    int takes = wanted < FEWEST_TAKES ? FEWEST_TAKES
-                : wanted > MOST_TAKES ? MOST_TAKES
-                                      : (int)wanted;
-    MPI_Bcast(&takes, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return takes;
-}
-
-static void print(int ranks, int ni, int takes, const double *us, const char *names, double all)
-{
-    printf("{\"ranks\": %d, \"n\": %d, \"ni\": %d, \"takes\": %d, \"backends\": [", ranks, b.n, ni,
-           takes);
-    for (int r = 0; r < ranks; r++) printf("%s\"%s\"", r ? ", " : "", names + r * NAME);
-    printf("], \"us\": [");
-    for (int r = 0; r < ranks; r++) printf("%s%.2f", r ? ", " : "", 1e6 * us[r]);
-    printf("], \"all_us\": %.2f}\n", 1e6 * all);
-}
-
 int main(int count, char **word)
 {
     char name[NAME];
@@ -77,14 +56,22 @@ int main(int count, char **word)
     open_with(n, ni, -1);
     steps(ni, FEWEST_TAKES, &own, &all); /* kernels are loaded, buffers grow */
     steps(ni, FEWEST_TAKES, &own, &all);
-    const int takes = takes_of(atof(word[3]), all);
+    int takes = (int)fmin(fmax(atof(word[3]) / all, FEWEST_TAKES), MOST_TAKES);
+    MPI_Bcast(&takes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     steps(ni, takes, &own, &all);
     check(g6x_backend(0, name, sizeof name));
     double *us = calloc((size_t)ranks, sizeof *us);
     char *names = calloc((size_t)ranks, sizeof name);
     MPI_Gather(&own, 1, MPI_DOUBLE, us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Gather(name, NAME, MPI_CHAR, names, NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (rank == 0) print(ranks, ni, takes, us, names, all);
+    if (rank == 0) {
+        printf("{\"ranks\": %d, \"n\": %d, \"ni\": %d, \"takes\": %d, \"backends\": [", ranks, n,
+               ni, takes);
+        for (int r = 0; r < ranks; r++) printf("%s\"%s\"", r ? ", " : "", names + r * NAME);
+        printf("], \"us\": [");
+        for (int r = 0; r < ranks; r++) printf("%s%.2f", r ? ", " : "", 1e6 * us[r]);
+        printf("], \"all_us\": %.2f}\n", 1e6 * all);
+    }
     check(g6_close(0));
     MPI_Finalize();
     return 0;

@@ -2,9 +2,9 @@
 
     python benchmarks/tables.py NAME...      # prints tables; without names, all that pages show
 
-A line [Table NAME](...) of pages/*.md or docs/benchmarks.md is the place of a table; the site puts
-it there (filled). NAME is that of the results, with * of all that match; tables.toml has the table
-by it, or by its longest beginning. A table has parts, one below the other:
+A line [Table NAME](...) of pages/*.md or docs/benchmarks.md is the place of a table. NAME is that
+of the results, with * of all that match; tables.toml has the table by it, or by its longest
+beginning. A table has parts, one below the other:
 
 from, of    the results, if they are others; which of their figures: an expression
 figures     an expression of other figures, or of more; `beside`: adds those of a published table
@@ -93,17 +93,16 @@ def interpolated(points, error):
     points = sorted(points)
     for (a, before), (b, after) in itertools.pairwise(points):
         if a <= error <= b:
-            share = math.log(error / a) / math.log(b / a)
-            return math.exp((1 - share) * math.log(before) + share * math.log(after))
+            return before * (after / before) ** (math.log(error / a) / math.log(b / a))
     return None
 
 
 BUILT_IN = (abs, any, all, bool, dict, float, int, len, list, map, max, min, next, range, set,
             sorted, str, sum, tuple, zip)  # fmt: skip
-OWN = (bold, fastest, gains, interpolated, listed, method_of, newest, number, setting_of,
-       published.column, published.compared, published.counts, published.printed,
-       published.selected, published.table, published.worst)  # fmt: skip
+OWN = bold, fastest, gains, interpolated, listed, method_of, newest, number, setting_of
 FUNCTIONS = {f.__name__: f for f in (*BUILT_IN, *OWN, statistics.mean, statistics.median, math.log)}
+FUNCTIONS |= {name: getattr(published, name) for name in (
+    "column compared counts printed selected table worst".split())}  # fmt: skip
 FUNCTIONS |= {"__builtins__": {}, "codes": published.CODES, "data": published.DATA, "nan": math.nan}
 
 
@@ -124,21 +123,17 @@ def filled_in(template, names):
     """The text with the values of what stands in braces; None if one is missing."""
     text = ""
     for words, expression, form, _ in string.Formatter().parse(template):
-        text += words
-        if expression is not None:
-            found = value(expression, names)
-            if found is None:
-                return None
-            text += format(found, form)
+        found = "" if expression is None else value(expression, names)
+        if found is None:
+            return None
+        text += words + format(found, form or "")
     return text
 
 
 def cell(templates, names):
-    for one in [templates] if isinstance(templates, str) else templates:
-        text = filled_in(one if "{" in one else f"{{{one}}}", names)
-        if text is not None:
-            return text
-    return None
+    each = [templates] if isinstance(templates, str) else templates
+    texts = (filled_in(one if "{" in one else f"{{{one}}}", names) for one in each)
+    return next((text for text in texts if text is not None), None)
 
 
 def figures_of(results):
@@ -162,14 +157,13 @@ class Part:
         if "beside" in definition:
             source, table, key = definition["beside"]
             found = published.table(source, table)
-            self._set(self.figures + [
-                {key: first, "theirs": dict(zip(found["columns"], cells, strict=True))}
-                for first, *cells in found["rows"]
-            ])  # fmt: skip
+            for first, *cells in found["rows"]:
+                theirs = dict(zip(found["columns"], cells, strict=True))
+                self.figures.append({key: first, "theirs": theirs})
         for field, expression in definition.get("let", {}).items():
             for f in self.figures:
-                found = self.value(expression, f)
-                f |= {} if found is None else {field: found}
+                if (found := self.value(expression, f)) is not None:
+                    f[field] = found
         self._set([f for f in self.figures if self.value(definition.get("of", "True"), f)])
         if "sort" in definition:
             self.figures.sort(key=lambda f: self.value(definition["sort"], f),
@@ -236,9 +230,6 @@ class Part:
         lines = (filled_in(self.definition["text"], self.names | f | {"f": f}) for f in each)
         return "\n".join(f"{line}\n" for line in lines if line is not None)
 
-    def shown(self):
-        return self.text() if "text" in self.definition else self.table()
-
 
 def key_of(name):
     """By which tables.toml has a table."""
@@ -248,19 +239,14 @@ def key_of(name):
     return max(found, key=len)
 
 
-def heading(results):
-    """Where and with what figures were made, each once."""
-    made = (f"{r['machine'].get('gpu', r['machine']['cpu'])}, commit {r['commit']}"
-            for _, r in results)  # fmt: skip
-    return "; ".join(dict.fromkeys(made))
-
-
 def made_of(name):
-    """The table of that name, as Markdown."""
+    """The table of that name, as Markdown, below where and with what its figures were made."""
     parts = DEFINED[key_of(name)]
-    results = published.results(parts[0].get("from", name))
-    shown = [f"{heading(results)}\n"] if results else []
-    shown += [Part(part, name).shown() for part in parts]
+    made = dict.fromkeys(f"{r['machine'].get('gpu', r['machine']['cpu'])}, commit {r['commit']}"
+                         for _, r in published.results(parts[0].get("from", name)))  # fmt: skip
+    shown = [f"{'; '.join(made)}\n"] if made else []
+    shown += [Part(part, name).text() if "text" in part else Part(part, name).table()
+              for part in parts]  # fmt: skip
     return "\n".join(text for text in shown if text)
 
 

@@ -4,22 +4,22 @@ forerunner, on a GeForce 8800GTX and GRAPE-6Af boards.
     python benchmarks/thesis.py [4.1] [kernel] [4.1-4.3] [4.2] [4.4] [5.1]
                                 [--name NAME] [--smallest N] [--largest N] [--backend cuda|cpu]
 
-4.1      all pairs, ni = N, through the C API in mode grape with jerk and nearest neighbour, copies
-         included: G pairs/s, Gflop/s, and pairs a joule where the driver tells the power
+4.1      all pairs, ni = N, in mode grape with jerk and nearest neighbour, copies included; and
+         pairs a joule where the driver tells the power
 kernel   the kernels of such calls alone, by the profiler: without nearest neighbour, eps = 1/256,
          as the thesis has them; with it; and with eps = 0
-4.1-4.3  block steps by N and block size, the j particles of the block rewritten; and copies by
-         themselves as `Grape6` does them for CuPy, ten in a row
+4.1-4.3  block steps by N and block size; and copies by themselves as `Grape6` does them for CuPy
 4.2      block-step Hermite from t = 0.25 to 0.5, eps = 1/256, by `grape6 run` and by
          legacy_examples/hermite.c: seconds without outputs, relative energy error
 4.4      a Plummer sphere over a time unit by the tree, with the defaults of Makino's treecode
-         (steps of 1/64, eps = 0.025, theta = 0.75); energies are direct sums, not timed
 5.1      calls with ni = N and block steps with GRAPE6_DEVICES = 0; 0,1; ... and their ratio to one
          device in the same rounds
 """
 
 import contextlib
 import json
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -42,12 +42,10 @@ TRANSFERS = 10  # in a row, of figure 4.1
 TREE_STEPS, TREE_EPS, TREE_THETA = 64, 0.025, 0.75
 
 
-def sizes(options, least, most, factor=4):
+def sizes(options, least, most):
     """N from least to most, or what the command line says."""
-    n, most = options.smallest or least, min(options.largest, most)
-    while n <= most:
-        yield n
-        n *= factor
+    start, most = options.smallest or least, min(options.largest, most)
+    return [start << k for k in range(most.bit_length()) if start << k <= most]
 
 
 @contextlib.contextmanager
@@ -67,11 +65,10 @@ def watts():
     """A list of the power that the driver reports while the context is open; filled at its end."""
     query = "nvidia-smi --query-gpu=power.draw --format=csv,noheader,nounits -lms 50"
     seen = []
-    try:
-        meter = subprocess.Popen(query.split(), stdout=subprocess.PIPE, text=True)
-    except FileNotFoundError:
+    if not shutil.which("nvidia-smi"):
         yield seen
         return
+    meter = subprocess.Popen(query.split(), stdout=subprocess.PIPE, text=True)
     try:
         yield seen
     finally:
@@ -81,7 +78,7 @@ def watts():
 
 def all_pairs(options):
     with calls(options) as call:
-        for n in sizes(options, 256, 1 << 20, 2):
+        for n in sizes(options, 256, 1 << 20):
             with watts() as seen:
                 figure = call("force", "grape", 1, 1, n)
             figure["gflops"] = figure["gpairs_per_s"] * FLOPS_PER_PAIR
@@ -111,7 +108,7 @@ def seconds_of_kernels(call, takes=10):
 
 def kernels(options):
     cases = ("softened", EPS, False), ("softened, nearest", EPS, True), ("eps 0", 0.0, False)
-    for n in sizes(options, 256, 1 << 17, 2):
+    for n in sizes(options, 256, 1 << 17):
         mass, pos, vel = plummer(n, 1)
         with Grape6(backend=options.backend) as board:
             board.set_particles(mass, pos, vel)
@@ -163,7 +160,7 @@ def copies(n, takes=15):
 def hermite(options, eta=0.03, most_by_program=131072):
     with tempfile.TemporaryDirectory() as folder:
         program = compile_c(ROOT / "legacy_examples/hermite.c", folder)
-        for n in sizes(options, 256, 1 << 20, 2):
+        for n in sizes(options, 256, 1 << 20):
             yield by_run(n, eta, options.backend)
             if n <= most_by_program:
                 yield by_program(program, sphere(folder, n), n, eta, options.backend)
@@ -186,14 +183,14 @@ def by_program(program, file, n, eta, backend, pipes=16384):
     """hermite.c asks the board how many pipes it has."""
     env = environment(GRAPE6_NPIPES=pipes, GRAPE6_BACKEND=backend)
     text, *_ = taken([program, file, "-e", EPS, "-a", eta, "-t", 0.5, "-w"], env=env)
-    seconds = [float(line.split()[1]) for line in text.splitlines() if " seconds " in line]
+    seconds = [float(found) for found in re.findall(r" seconds +(\S+)", text)]
     return {"what": "hermite.c", "n": n, "pipes": pipes, "seconds": seconds[2] - seconds[1],
             "error": float(text.split()[-1])}  # fmt: skip
 
 
 def tree_leapfrog(options, order=5):
     backend, eps, steps = f"{options.backend}-tree", TREE_EPS, TREE_STEPS
-    for n in sizes(options, 256, 1 << 20, 2):
+    for n in sizes(options, 256, 1 << 20):
         with Leapfrog(*plummer(n, 1), dt=1 / steps, eps=eps, backend=backend, theta=TREE_THETA,
                       order=order) as sphere:  # fmt: skip
             start = direct_energy(sphere, options.backend, eps)

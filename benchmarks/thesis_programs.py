@@ -4,24 +4,21 @@
                                          [--backends auto cpu cuda own] [--seeds 1 2 ... 9]
                                          [--smallest N] [--largest N] [--limit 300]
 
-kira          tables 4.3, 4.5 and 4.6: 0.25 time units of a Plummer sphere by Starlab's makeplummer,
-              accuracy a = 0.3, up to N = 65536 0.2 and 0.1, and 0.025 for N = 1024 and 16384;
-              eps = 1/256 and 0
-treecode      table 4.4: a time unit with the defaults of the program (steps of 1/64, theta = 0.75,
-              eps = 0.025), 1024 bodies that share a list; most bodies of a leaf: the fastest
+kira       tables 4.3, 4.5 and 4.6: 0.25 time units of a Plummer sphere by Starlab's makeplummer, by
+           eps and accuracy
+treecode   table 4.4: a time unit with the defaults of the program, 1024 bodies that share a list;
+           most bodies of a leaf: the fastest
 
 FOLDER has `kira`, `bhtree`, linked with the library's name, `kira-own`, `bhtree-own`, built without
 it, which are the backend `own`, and `makeplummer` (docs/linking/starlab.md and bhtree.md say how).
-The backend `auto` is the library's default. GRAPE6_PRECISION counts as `mode`; unset it is that of
-the library. `wall` is the whole process with its start, reading and logs. `error` is what the
-program prints of the energy.
+GRAPE6_PRECISION counts as `mode`. `wall` is the whole process; `error` is what the program prints.
 
 A result grows: what its file has already is not measured again, and a program that takes more than
---limit seconds takes none larger. Of results that were made with several `jobs` at a time `wall` is
-no speed.
+--limit seconds takes none larger.
 """
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -30,7 +27,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import Failed, environment, figures_so_far, run, taken
+from harness import Failed, environment, run, taken
 from thesis import EPS, TREE_EPS, TREE_STEPS, sizes
 
 from grape6py import plummer
@@ -55,15 +52,14 @@ def program(options, name, backend):
 
 
 def kira_cases(options):
-    for seed, n in itertools.product(options.seeds, sizes(options, 256, 1 << 20, factor=2)):
+    for seed, n in itertools.product(options.seeds, sizes(options, 256, 1 << 20)):
         if seed > 1 and n >= SCALED:
             continue
         accuracies = ACCURACIES if n <= LARGEST else ACCURACIES[:1]
         if n in PLOTTED and seed <= 3:
             accuracies = (*accuracies, ACCURATE)
-        for accuracy, eps, backend in itertools.product(
-            accuracies, ("1/256", "0"), options.backends
-        ):
+        ways = itertools.product(accuracies, ("1/256", "0"), options.backends)
+        for accuracy, eps, backend in ways:
             yield {"n": n, "eps": eps, "accuracy": accuracy, "backend": backend, "seed": seed}
 
 
@@ -91,8 +87,8 @@ def sphere_of(options, n, seed, folder):
 
 
 def treecode_cases(options):
-    for n, backend in itertools.product(sizes(options, 256, 1 << 20, factor=2), options.backends):
-        yield {"n": n, "backend": backend}
+    pairs = itertools.product(sizes(options, 256, 1 << 20), options.backends)
+    return [{"n": n, "backend": backend} for n, backend in pairs]
 
 
 def treecode(options, case, folder):
@@ -123,7 +119,8 @@ def measured(part, cases, one):
     """Generator of the figures of a part, those before it first."""
 
     def generate(options):
-        found = figures_so_far(options, f"thesis-{part}")
+        file = options.out / f"thesis-{part}-{options.name}.json"
+        found = json.loads(file.read_text())["figures"] if file.exists() else []
         yield from found
         mode = os.environ.get("GRAPE6_PRECISION", "default")
         slow = [f for f in found if "failed" in f]

@@ -91,8 +91,8 @@ def speeds(options):
     for (n, threads, setting), taken in times.items():
         seconds, build, busy, rate = map(statistics.median, zip(*taken, strict=True))
         yield {
-            "n": n, "threads": threads, "method": setting[0], "theta": setting[1],
-            "order": setting[2],
+            "n": n, "threads": threads,
+            "method": setting[0], "theta": setting[1], "order": setting[2],
             "seconds": seconds, "least": min(taken)[0], "cpu_seconds": busy, "build": build,
             "million_per_s": n / seconds / 1e6, "fma_rate": rate, "error": errors[n, setting],
         }  # fmt: skip
@@ -134,18 +134,19 @@ def search(options):
         with Tree(1.0, pos, threads=1) as tree:
             return tree.nearest(k)
 
+    def theirs(pos, k):
+        return cKDTree(pos).query(pos, k + 1)
+
     for n in (n for n in SHAPES_SIZES[1:] if n <= options.largest):
         for make in models.uniform, models.clustered:
             pos = make(np, n, 91)[0]
             for k in (1, 8, 32):
-                times = [[], []]
-                for _ in range(3):
-                    for kept, find in zip(times, (ours, lambda x, k: cKDTree(x).query(x, k + 1)),
-                                          strict=True):  # fmt: skip
-                        began = time.process_time()
-                        find(pos, k)
-                        kept.append(time.process_time() - began)
-                seconds, peer = map(statistics.median, times)
+                times = {ours: [], theirs: []}
+                for find in (*times,) * 3:
+                    began = time.process_time()
+                    find(pos, k)
+                    times[find].append(time.process_time() - began)
+                seconds, peer = map(statistics.median, times.values())
                 yield {"model": make.__name__, "n": n, "k": k, "seconds": seconds,
                        "scipy_seconds": peer, "scipy": version}  # fmt: skip
 

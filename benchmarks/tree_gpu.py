@@ -1,9 +1,6 @@
 """Times the octree on a GPU, and measures its errors.
 
-    python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active] [shapes]
-                                  [equal] [search] [close] [published-order]
-                                  [published-operations] [published-square]
-                                  [--name NAME] [--largest N] [--backend cuda|cpu]
+    python benchmarks/tree_gpu.py [PART]... [--name NAME] [--largest N] [--backend cuda|cpu]
 
 A run is the whole evaluation: sort, cells, moments, walk, sums; arrays are on the GPU before and
 after it. Times are medians by the clock, the GPU having come to rest before and after each. Each
@@ -376,8 +373,12 @@ def operations(options):
         tree = Octree(gpu, pos, mass)
         *_, counts = tree.forces(setting)
         ms = gpu.median_ms(lambda p=pos, m=mass: Octree(gpu, p, m).forces(setting))
-        singles = [alone(tree, setting, pos, row)
-                   for row in np.random.default_rng(n).choice(n, SINGLES, False)]  # fmt: skip
+        singles = []  # terms of walks for one particle
+        for row in np.random.default_rng(n).choice(n, (SINGLES, 1), False):
+            rows = gpu.xp.asarray(row, np.int32)
+            one = Targets(gpu.xp.ascontiguousarray(pos[rows]), number=rows)
+            *_, counts_of_one = tree.forces(setting, one)
+            singles.append(counts_of_one.pairs + counts_of_one.points)
         yield {"n": n, "theta": 0.75, "ms": ms, "terms": (counts.pairs + counts.points) / n,
                "single_terms": statistics.mean(singles),
                "single_error": statistics.stdev(singles) / SINGLES**0.5}  # fmt: skip
@@ -388,14 +389,6 @@ def operations(options):
             board.set_particles(mass, pos)
             ms = gpu.median_ms(lambda b=board: b.forces(pos, eps=HAMADA_EPS))
         yield {"n": DIRECT, "precision": precision, "ms": ms}
-
-
-def alone(tree, setting, pos, row):
-    """Terms of the walk for one particle."""
-    rows = tree.gpu.xp.asarray([row], np.int32)
-    at = tree.gpu.xp.ascontiguousarray(pos[rows])
-    *_, counts = tree.forces(setting, Targets(at, number=rows))
-    return counts.pairs + counts.points
 
 
 def square(options):

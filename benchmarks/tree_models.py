@@ -34,7 +34,7 @@ def summary(errors):
 def plummer(xp, n, seed):
     """A Plummer sphere in Henon units, cut at 0.999 of the mass."""
     random = xp.random.default_rng(seed)
-    radius = _radius(random.random(n))
+    radius = (((1 - random.random(n)) * 0.999) ** (-2 / 3) - 1) ** -0.5
     return _directions(xp, random, n) * (HENON * radius)[:, None], _equal(xp, n)
 
 
@@ -155,9 +155,8 @@ def planets(xp, n, seed):
     random = xp.random.default_rng(seed)
     radius, angle = 0.3 + 2.7 * random.random(n), 2 * math.pi * random.random(n)
     height = 0.01 * radius * random.standard_normal(n)
-    return _around(
-        xp, xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), height], axis=1), 1e3
-    )
+    pos = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle), height], axis=1)
+    return _around(xp, pos, 1e3)
 
 
 SHAPES = (plummer, uniform, clustered, fractal, thin_disk, apart, line, haloes, cores, central,
@@ -173,10 +172,6 @@ def _around(xp, pos, share):
 
 def _equal(xp, n):
     return xp.full(n, 1 / n)
-
-
-def _radius(uniform):
-    return (((1 - uniform) * 0.999) ** (-2 / 3) - 1) ** -0.5
 
 
 def _directions(xp, random, n):

@@ -1,7 +1,6 @@
 """Times many walks a call against one call a group.
 
-    python benchmarks/walks.py [--name NAME] [--n 4000000] [--group 2000] [--theta 0.5] [--rounds 5]
-                               [--backend cuda]
+    python benchmarks/walks.py [--name NAME] [--n 4000000] [--backend cuda]
 
 Lists are those of Barnes and Hut's walk over an octree of a Plummer sphere, with monopoles, for
 groups of cells of at most so many bodies; making them is not timed. `numbers`: a list is numbers of
@@ -21,8 +20,8 @@ from grape6py._lib.library import check, lib, pointers, text
 
 EPS2 = 1e-6
 LEAF, BITS = 16, 20  # bodies of a leaf; of a Morton key, per dimension
-GROUPS_AT_ONCE = 64
-CLUSTER = 0
+GROUPS_AT_ONCE, CLUSTER = 64, 0
+MOST, THETA, ROUNDS = 2000, 0.5, 5  # bodies of a group
 
 
 def octree(x, m):
@@ -83,10 +82,8 @@ def lists_of(t, groups, theta):
         owners += [g[far], np.repeat(g[leaf], bodies)]
         entries += [len(t.x) + c[far], ranges(t.first[c[leaf]], bodies)]
         near = ~far & ~leaf
-        g, c = (
-            np.repeat(g[near], t.children[c[near]]),
-            ranges(t.child[c[near]], t.children[c[near]]),
-        )
+        some = t.children[c[near]]
+        g, c = np.repeat(g[near], some), ranges(t.child[c[near]], some)
     owner, entry = np.concatenate(owners), np.concatenate(entries).astype(np.int32)
     return np.bincount(owner, minlength=len(groups)), entry[np.argsort(owner, kind="stable")]
 
@@ -94,10 +91,10 @@ def lists_of(t, groups, theta):
 class Job:
     """The arguments of g6x_walks; i particles are the first of xj."""
 
-    def __init__(self, n, most, theta):
+    def __init__(self, n):
         t = octree(plummer(n, seed=1).pos, np.full(n, 1 / n))
-        groups = groups_of(t, most)
-        parts = [lists_of(t, groups[k : k + GROUPS_AT_ONCE], theta)
+        groups = groups_of(t, MOST)
+        parts = [lists_of(t, groups[k : k + GROUPS_AT_ONCE], THETA)
                  for k in range(0, len(groups), GROUPS_AT_ONCE)]  # fmt: skip
         counts, lists = map(np.concatenate, zip(*parts, strict=True))
         self.sizes, self.counts, self.chosen = t.end[groups] - t.first[groups], counts, lists
@@ -146,7 +143,7 @@ def plain(job, walks, acc, pot):
 
 
 def walks(options):
-    job = Job(options.n, options.group, options.theta)
+    job = Job(options.n)
     check(lib.g6x_open(CLUSTER, getattr(lib, f"G6X_BACKEND_{options.backend.upper()}")))
     lib.g6x_set_int(CLUSTER, lib.G6X_JERK, 0)
     groups, bodies = len(job.sizes), len(job.mj)
@@ -154,7 +151,7 @@ def walks(options):
     acc, grouped, exact = (np.empty((bodies, 3)) for _ in range(3))
     pot = np.empty(bodies)
     walk(job, groups, acc, pot)  # compiles, and finds memory
-    numbers = job.figure(groups, [walk(job, groups, acc, pot) for _ in range(options.rounds)])
+    numbers = job.figure(groups, [walk(job, groups, acc, pot) for _ in range(ROUNDS)])
     plain(job, min(2, few), grouped, pot)
     one_by_one = job.figure(few, [plain(job, few, grouped, pot)])
     lib.g6x_set_int(CLUSTER, lib.G6X_PRECISION, 1)
@@ -162,7 +159,7 @@ def walks(options):
     some = slice(job.i_start[few])
     errors = (np.median(relative(found[some], exact[some])) for found in (acc, grouped))
     yield {
-        "backend": text(lib.g6x_backend, CLUSTER), "n": options.n, "theta": options.theta,
+        "backend": text(lib.g6x_backend, CLUSTER), "n": options.n, "theta": THETA,
         "eps2": EPS2, "mean_group": options.n / groups, "mean_list": len(job.chosen) / groups,
         "mean_group_of_a_body": float((job.sizes**2).sum() / options.n),
         "mean_list_of_a_body": numbers["interactions"] / options.n,
@@ -175,7 +172,4 @@ def walks(options):
 if __name__ == "__main__":
     run(__doc__, {"walks": walks}, gpu=lambda part, options: options.backend == "cuda",
         n={"type": int, "default": 4_000_000},
-        group={"type": int, "default": 2000, "help": "most bodies"},
-        theta={"type": float, "default": 0.5},
-        rounds={"type": int, "default": 5},
         backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip
