@@ -60,14 +60,6 @@ def test_it_counts_moments_and_sets(here, capsys):
     assert "sets:     gas 3\nbodies:   3\n" in info(capsys, "a.amuse", "--set", "gas")
 
 
-def test_it_knows_a_run(here, capsys):
-    cluster = Hermite(*plummer(16, seed=1), eps=0.1)
-    cluster.evolve(0.25, lambda c: c.save("a.h5"), every=0.125)
-    said = json.loads(info(capsys, "a.h5", "--json"))
-    assert (said["format"], said["bodies"], said["time"]) == ("run", 16, 0.25)
-    assert said["moments"] == len(archive.history("a.h5")[1])
-
-
 # ---- what a terminal obeys ----
 
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"

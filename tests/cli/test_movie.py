@@ -1,22 +1,15 @@
 """``grape6 movie``: what it draws, what it keeps, and what it says."""
 
-import os
-import pty
-import subprocess
-import sys
 import tempfile
-import termios
 
 import numpy as np
 import pytest
 from PIL import Image
 
-import capi
 import tools
-from grape6py import Hermite, archive, galaxy_merger, movie, plummer
+from grape6py import Hermite, archive, movie, plummer
 from grape6py.cli import main
 from grape6py.errors import ArgumentError
-from grape6py.picture import bodies
 
 TIMES = (0.0, 0.25, 0.5)
 
@@ -59,22 +52,19 @@ def frames(path):
     return found
 
 
-def test_a_gif_has_a_frame_for_each_output(run, capsys):
+def test_a_gif_has_a_frame_for_each_output_which_differ_in_bodies_and_time(run, capsys):
+    (run / "run.gif").write_text("old")
     assert film("run.h5", "--fps", 4) == 0
     printed = capsys.readouterr()
     assert printed.out == "written: run.gif\n"
-    assert printed.err == ""
+    assert printed.err == "grape6: run.gif was there, and is run.gif.~1~ now\n"
+    assert (run / "run.gif.~1~").read_text() == "old"
     found = frames("run.gif")
     assert len(found) == len(TIMES)
     assert {duration for _, duration in found} == {250}
-    assert names(run) == ["run.gif"]
-
-
-def test_frames_differ_in_bodies_and_time_alone(run):
-    """Axes are fixed: their ticks and labels, left of and below the bodies, are the same."""
-    assert film("run.h5", "--out", "a.GIF", "--plane", "xz", "--size", 2) == 0
-    (first, _), *others = frames("a.GIF")
-    for image, _ in others:
+    assert names(run) == ["run.gif", "run.gif.~1~"]
+    (first, _), *others = found
+    for image, _ in others:  # axes are fixed: ticks and labels are the same
         other = abs(image - first) > 64  # each frame has its own palette of a GIF
         assert not other[:, :60].any()
         assert not other[-45:].any()
@@ -88,27 +78,6 @@ def test_what_is_seen_depends_on_plane_and_size(run):
     a, b, c = (frames(f"{name}.gif")[0][0][100:-60, 70:-10] for name in "abc")
     assert (a != b).any()
     assert (c > 128).sum() < (a > 128).sum()  # bodies lie on each other, if seen from afar
-
-
-def test_galaxies_have_colours_and_many_bodies_density(run, monkeypatch):
-    model = galaxy_merger(60, 40, 1)
-    saved("pair.h5", (0.0, 0.25), model.particles, model.component)
-    for many in (10**9, 1):
-        monkeypatch.setattr(bodies, "MANY", many)
-        assert film("pair.h5", "--out", f"{many}.gif") == 0
-        image = frames(f"{many}.gif")[0][0][110:-60, 70:-10]
-        assert (image[..., 2] - image[..., 0] > 80).any()  # blue
-        assert (image[..., 0] - image[..., 2] > 80).any()  # orange
-
-
-def test_what_was_there_is_kept(run, capsys):
-    for number in 1, 2:
-        (run / "run.gif").write_text(f"old {number}")
-        assert film("run.h5") == 0
-        said = f"grape6: run.gif was there, and is run.gif.~{number}~ now"
-        assert said in capsys.readouterr().err
-    assert (run / "run.gif.~1~").read_text() == "old 1"
-    assert names(run) == ["run.gif", "run.gif.~1~", "run.gif.~2~"]
 
 
 def test_ctrl_c_leaves_nothing_and_keeps_what_was_there(run, capsys, monkeypatch):
@@ -162,17 +131,3 @@ def test_from_python_a_movie_replaces(run):
     assert names(run) == ["a.gif"]
     with pytest.raises(ArgumentError, match="plane = 'yx'"):
         movie.draw("b.gif", "run.h5", plane="yx")
-
-
-def test_a_terminal_shows_a_bar(run):
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
-    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "TERM": "xterm"})
-    command = [sys.executable, "-m", "grape6py", "movie", "run.h5"]
-    made = subprocess.run(command, env=env, stderr=theirs, stdout=subprocess.PIPE, check=False)
-    os.close(theirs)
-    shown = os.read(ours, 1 << 16)
-    os.close(ours)
-    assert made.returncode == 0
-    assert b" %|" in shown
-    assert b"left" in shown

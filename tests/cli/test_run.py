@@ -53,25 +53,23 @@ def test_a_run_is_defined_by_its_options(here):
 
 def test_files_and_runs_that_are_there_are_kept(here, capsys):
     (here / "a.png").write_text("old")
-    for n in 64, 8, 9:
+    for n in 8, 9:
         assert run("--n", n, "--t-end", 0.25, "--out", "r.h5", "--out", "a.txt", "--plot",
                    "a.png") == 0  # fmt: skip
     err = capsys.readouterr().err
-    for name in "a.png.~1~", "a.png.~3~", "a.txt.~2~", "r.h5.~2~":
+    for name in "a.png.~1~", "a.png.~2~", "a.txt.~1~", "r.h5.~1~":
         assert f"grape6: {name[:-4]} was there, and is {name} now\n" in err
     assert (here / "a.png.~1~").read_text() == "old"
-    for name, n in ("r.h5", 9), ("r.h5.~2~", 8), ("r.h5.~1~", 64):
+    for name, n in ("r.h5", 9), ("r.h5.~1~", 8):
         assert len(last_group(name)[1]["mass"]) == n
-    assert sorted(p.name for p in here.glob("r*")) == [
-        "r", "r.h5", "r.h5.~1~", "r.h5.~2~", "r.~1~", "r.~2~"
-    ]  # fmt: skip
+    assert sorted(p.name for p in here.glob("r*")) == ["r", "r.h5", "r.h5.~1~", "r.~1~"]
     assert run("r.h5.~1~", "--restart", "--t-end", 0.5, "--out", "on.h5") == 0
     assert times("on.h5")[-1] == 0.5
 
 
-@pytest.mark.parametrize("n", [1, 2, 50])
-def test_the_picture_is_a_picture_of_any_kind(here, n):
-    for name, magic in (("deep/in/a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
+def test_the_picture_is_a_picture_of_any_kind(here):
+    for n, name, magic in ((50, "deep/in/a.png", b"\x89PNG"), (1, "a.pdf", b"%PDF"),
+                           (2, "a.svg", b"<?xml")):  # fmt: skip
         assert run("--n", n, "--t-end", 0.125, "--plot", name) == 0
         assert (here / name).read_bytes().startswith(magic)
     image = matplotlib.image.imread(here / "deep/in/a.png")
@@ -104,38 +102,21 @@ def test_profile_adds_up_to_the_time_it_took(here, capsys):
     assert re.search(r"^profile[^-\n]* forces [^-\n]*$", capsys.readouterr().out, re.MULTILINE)
 
 
-# ---- bar, pipes ----------------------------------------------------------------------
+# ---- bar ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_a_terminal_alone_shows_a_bar_with_the_time_left(here, is_terminal):
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
+def test_a_terminal_shows_a_bar_with_the_time_left(here):
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "TERM": "xterm"})
-    command = [*COMMAND, "--n", "1000", "--t-end", "0.5"]
-    done = subprocess.run(command, env=env, stderr=theirs if is_terminal else subprocess.PIPE,
-                          stdout=subprocess.PIPE, check=True, timeout=60)  # fmt: skip
-    os.close(theirs)
-    shown = done.stderr
-    if is_terminal:
+    for words in "run --n 100 --t-end 0.25 --out a.h5", "movie a.h5 --size 3":
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, 80))
+        subprocess.run([*COMMAND[:-1], *words.split()], env=env, check=True, timeout=60,
+                       stderr=theirs, stdout=subprocess.PIPE)  # fmt: skip
+        os.close(theirs)
         shown = os.read(ours, 1 << 16)
         assert b"%" in shown
         assert b"left" in shown
-    else:
-        assert shown == b""
-    os.close(ours)
-    assert len(rows(done.stdout.decode())) == 9
-
-
-def test_a_reader_that_goes_away_is_no_catastrophe(here):
-    command = " ".join([*COMMAND, "--n", "300", "--t-end", "0.5", "--out", "a.h5"])
-    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
-    done = subprocess.run(f"{command} | head -4", shell=True, env=env, check=False, text=True,
-                          capture_output=True, timeout=60)  # fmt: skip
-    assert done.stdout.startswith("Plummer sphere")
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
-    assert times("a.h5")[0] == 0
+        os.close(ours)
 
 
 # ---- odd clusters --------------------------------------------------------------------
@@ -149,22 +130,11 @@ def test_odd_clusters_get_through(here, capsys, text):
     (here / "odd.dat").write_text(text)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        assert run("odd.dat", "--t-end", 1, "--out", "a.h5", "--plot", "a.png") == 0
+        assert run("odd.dat", "--t-end", 1, "--out", "a.h5") == 0
     printed = capsys.readouterr()
     assert len(rows(printed.out)) == 9
     assert len(printed.err.splitlines()) <= 1  # of coincident ones, once
     assert times("a.h5")[-1] == 1
-
-
-@pytest.mark.parametrize(("other", "end"), [
-    (f"{1e36} 0 0 0 0 0 0\n0 {1e12} 0 0 0 {1e12} 0\n", 0.25),
-    (f"{1e-36} 0 0 0 0 0 0\n0 {1e-12} 0 0 0 {1e-12} 0\n", 0.25),
-    (f"1 0 0 0 0 0 0\n0 {1e8} 0 0 0 1e-4 0\n", 1e12),
-])  # fmt: skip
-def test_the_log_keeps_its_columns_in_any_units(here, capsys, other, end):
-    (here / "odd.dat").write_text(other)
-    assert run("odd.dat", "--t-end", end, "--dt-out", end / 2) == 0
-    assert [row[0] for row in rows(capsys.readouterr().out)] == [0, end / 2, end]
 
 
 def test_a_collision_prints_each_warning_once(here, capsys):
