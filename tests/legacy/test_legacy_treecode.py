@@ -9,21 +9,19 @@ import subprocess
 import numpy as np
 import pytest
 
-from grape6py import reference, write_snapshot
+from grape6py import reference
 from legacy import (
     DOUBLE,
     EPS,
     EXAMPLES,
     GRAPE,
     NUMBER,
-    PARTS,
     SNAPSHOT,
     energies,
     force_errors,
     forces,
     grape6_config,
     numbers,
-    odd_bodies,
     output_of,
 )
 from particles import relative
@@ -40,7 +38,7 @@ def exact(stars):
 
 def test_forces_have_the_errors_of_a_tree_and_tend_to_the_direct_sum_with_theta(run, exact):
     medians = []
-    for theta in (1, 0.7, 0.5, 0.3, 0.15):
+    for theta in (1, 0.5, 0.2):
         text = output_of(run("treecode", SNAPSHOT, "-o", theta, *ONE_STEP))
         acc, pot = force_errors(text, exact)
         medians.append(np.median(acc))
@@ -64,50 +62,11 @@ def test_lists_are_shared_and_the_potential_needs_no_self_term(run):
     assert 50 < length < 700
 
 
-def test_larger_groups_share_longer_lists_and_their_forces_are_nearer_the_sum(run, exact):
-    found = []
-    for most in (1, 16, 256, 1024):
-        text = output_of(run("treecode_walks", SNAPSHOT, "-g", most, *ONE_STEP))
-        (row,) = numbers(rf"lists{NUMBER}\s+mean length{NUMBER}", text)
-        found.append((*row, np.median(force_errors(text, exact)[0])))
-    lists, length, error = np.array(found).T
-    assert (np.diff(lists) < 0).all()
-    assert (np.diff(length) > 0).all()
-    assert (np.diff(error) < 0).all()
-    assert length[-1] == 1024
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_the_time_taken_is_one_line_more(run, name):
-    short = (SNAPSHOT, "-t", "0.0625")
-    text = output_of(run(name, *short, "-w"))
-    (taken,) = numbers(PARTS, text)
-    assert 0 < sum(taken[1:]) < taken[0] + 0.001  # rounded to four digits
-    rest = [line for line in text.splitlines() if not line.startswith(" seconds")]
-    assert rest == output_of(run(name, *short)).splitlines()
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_bodies_in_one_place_and_without_mass_are_no_matter(run, tmp_path, name):
-    """A group larger than the pipes, a cell without size, cells without mass."""
-    file, (mass, pos) = tmp_path / "odd.dat", odd_bodies()
-    write_snapshot(file, mass, pos)
-    exact = reference.direct_sum(mass, pos, eps2=0.01**2, extended=True)
-    text = output_of(run(name, file, "-e", "0.01", "-o", "0", *ONE_STEP))
-    assert np.isfinite(forces(text)[0]).all()
-    apart = slice(200 if name == "treecode_walks" else 0, None)  # walks know no pairs in one place
-    acc, pot = (error[apart] for error in force_errors(text, exact))
-    assert acc.max() <= 1e-5  # bodies in the middle of the others have next to no force
-    assert pot.max() <= 1e-6
-    acc, _ = force_errors(output_of(run(name, file, "-e", "0.01", "-o", "1", *ONE_STEP)), exact)
-    assert np.median(acc) <= 3e-2
-
-
-@pytest.mark.parametrize("options", ["-o 0", "-o 1", "-g 64"])
-@pytest.mark.parametrize(("mode", "limits"), [
-    (GRAPE, {"treecode_walks": 3e-6, "treecode_g5": 1e-6}),
-    (DOUBLE, {"treecode_walks": 1e-12, "treecode_g5": 1e-12}),
-], ids=["grape", "double"])  # fmt: skip
+@pytest.mark.parametrize(("options", "mode", "limits"), [
+    ("-o 0", GRAPE, {"treecode_walks": 3e-6, "treecode_g5": 1e-6}),
+    ("-o 1", DOUBLE, {"treecode_walks": 1e-12, "treecode_g5": 1e-12}),
+    ("-g 64", GRAPE, {"treecode_walks": 3e-6, "treecode_g5": 1e-6}),
+])  # fmt: skip
 def test_other_calls_give_the_same_forces(run, options, mode, limits):
     """The lists of all groups in one call; and a GRAPE-5's calls, where a body is among those of
     its list, and m / eps is taken out of the potential."""

@@ -65,13 +65,11 @@ def grape6_config(*names):
 
 
 def make(build, *variables):
-    return subprocess.run(
-        ["make", "-C", EXAMPLES, f"GRAPE6={grape6_command()}", f"BUILD={build}", *variables],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    """Asks `grape6 config` once, and not for each program."""
+    cflags, libs = (" ".join(grape6_config(name)) for name in ("--cflags", "--libs"))
+    given = [f"GRAPE6_CFLAGS={cflags}", f"GRAPE6_LIBS={libs}", f"GRAPE6={grape6_command()}"]
+    command = ["make", "-C", EXAMPLES, f"BUILD={build}", *given, *variables]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="session")
