@@ -9,14 +9,15 @@ that has the document's named blocks as files. A program that is not content doe
 import os
 import re
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import capi
-from grape6py import paths
-from legacy import RANKS
+from grape6py import paths, plummer, write_snapshot
+from legacy import RANKS, SNAPSHOT
 from tools import need
 from variants import run
 
@@ -61,13 +62,25 @@ def written(language, mpi=False):
     return pytest.mark.parametrize("block", chosen, ids=str)
 
 
+# Answers to `grape6 config` are kept; the first is put there.
+SCRIPT = f"""#!/bin/sh
+grape6() {{ PYTHONPATH='{PACKAGE}' exec '{sys.executable}' -m grape6py "$@"; }}
+[ "$1" = config ] || grape6 "$@"
+kept="$0-$(echo "$*" | tr ' /' '__')"
+[ -e "$kept" ] || (grape6 "$@") > "$kept" || exit
+cat "$kept"
+"""
+
+
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """A command `grape6` in a folder: that of the package which the tests import."""
+    """A command `grape6` in a folder, of the package which the tests import; its snapshot has but
+    64 bodies."""
     script = tmp_path_factory.mktemp("bin") / "grape6"
-    text = f"PYTHONPATH='{PACKAGE}' exec '{sys.executable}' -m grape6py \"$@\""
-    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.write_text(SCRIPT)
     script.chmod(0o755)
+    write_snapshot(script.parent / "few.dat", *plummer(64, seed=1))
+    (script.parent / "grape6-config_--data").write_text(f"{script.parent}/few.dat\n")
     return script
 
 
@@ -84,21 +97,24 @@ def environment(folder=None):
 # ---- snippets ----------------------------------------------------------------------
 
 
-def run_python(block, folder, *before):
-    python = [*before, sys.executable, "-W", "error", "-c", block.text]
-    run(python, cwd=folder, env=environment())
+def run_python(block):
+    """In this process, where it is as in one of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(block.text, str(block), "exec"), {"__name__": "__main__"})
 
 
 @written("python")
-def test_python_snippets_run(block, tmp_path):
-    run_python(block, tmp_path)
+def test_python_snippets_run(block, here):
+    run_python(block)
 
 
 @pytest.mark.full
 @written("python", mpi=True)
 def test_python_snippets_of_ranks_run(block, tmp_path):
     pytest.importorskip("mpi4py", reason="SKIP: mpi4py")
-    run_python(block, tmp_path, need("mpirun"), "-n", "2")
+    program = [sys.executable, "-W", "error", "-c", block.text]
+    run([need("mpirun"), "-n", "2", *program], cwd=tmp_path, env=environment())
 
 
 STRICT = "-std=gnu11 -O1 -Wall -Wextra -Werror".split()
@@ -147,20 +163,12 @@ def run_in_shell(block, folder, command):
     run(shell, cwd=folder, env=environment(command.parent))
 
 
-@written("sh")
+@pytest.mark.parametrize("block", [
+    pytest.param(block, id=str(block), marks=[pytest.mark.full] * ("mpirun" in block.text))
+    for block in BLOCKS if block.language == "sh"
+])  # fmt: skip
 def test_shell_snippets_run(block, tmp_path, command):
     run_in_shell(block, tmp_path, command)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["README.md", "docs/integrating.md"])
-def test_the_snippets_that_write_runs_go_one_after_the_other_and_again(name, tmp_path, command):
-    """In one folder, as someone does who tries them all."""
-    for block in [b for b in BLOCKS if b.document == ROOT / name and ".h5" in b.text] * 2:
-        if block.language == "python":
-            run_python(block, tmp_path)
-        elif block.language == "sh":
-            run_in_shell(block, tmp_path, command)
 
 
 def test_every_block_of_code_is_one_that_is_tested():
@@ -171,20 +179,17 @@ def test_every_block_of_code_is_one_that_is_tested():
         assert block.language in ("python", "sh", "text") or block.name, block
 
 
-def test_readme_shows_what_make_run_prints(tmp_path, command):
+@pytest.mark.full
+def test_readme_shows_what_make_run_prints(request, here, command):
     need("gfortran")
-    build = ["make", "-C", ROOT / "legacy_examples", f"GRAPE6={command}", f"BUILD={tmp_path}"]
-    run(build)
-    snapshot = ROOT / "legacy_examples" / "data" / "plummer1024.dat"
     shown = next(b for b in BLOCKS if "make-run" in b.words).text.splitlines()
     commands = [line for line in shown if line.startswith(("build/", "grape6 "))]
     cluster = re.search(r"^CLUSTER := (.*)$", read("Makefile"), re.MULTILINE)[1]
-    assert commands == [f"build/legacy/hermite_f77 {snapshot.relative_to(ROOT)}",
+    assert commands == [f"build/legacy/hermite_f77 {SNAPSHOT.relative_to(ROOT)}",
                         f"grape6 {cluster}"]  # fmt: skip
-    printed = run([tmp_path / "hermite_f77", snapshot], cwd=tmp_path, env={}).stdout
-    printed += run([command, *cluster.split()], cwd=tmp_path).stdout
-    assert (tmp_path / "out/collapse.png").read_bytes().startswith(b"\x89PNG")
-
+    printed = request.getfixturevalue("run")("hermite_f77", SNAPSHOT).stdout
+    printed += run([command, *cluster.split()]).stdout
+    assert (here / "out/collapse.png").read_bytes().startswith(b"\x89PNG")
     is_of_this_kind = "; cpu avx512," in printed
 
     def kept(line):
@@ -209,17 +214,15 @@ def anchors(document):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda d: d.name)
-def test_links_lead_to_files_and_headings_that_exist(document):
-    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-        if re.match(r"https?:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (document.parent / path).resolve() if path else document
-        assert file.exists(), target
-        assert file.is_relative_to(ROOT), target
-        assert not anchor or anchor in anchors(file), target
+def test_links_lead_to_files_and_headings_that_exist():
+    for document in [*DOCUMENTS, ROOT / "CHANGELOG.md"]:
+        prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(((?!https?:)[^)\s]+)\)", prose):
+            path, _, anchor = target.partition("#")
+            file = (document.parent / path).resolve() if path else document
+            assert file.exists(), (document, target)
+            assert file.is_relative_to(ROOT), (document, target)
+            assert not anchor or anchor in anchors(file), (document, target)
 
 
 def test_every_document_is_led_to():
@@ -253,12 +256,3 @@ def test_environment_variables_are_those_of_the_library():
     for document in DOCUMENTS:
         mentioned = set(re.findall(r"\bGRAPE6_[A-Z]\w+", document.read_text(encoding="utf-8")))
         assert mentioned <= known, document.name
-
-
-def test_option_keys_are_those_of_the_header():
-    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/session/partial_words.c"))[1]
-    words = "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED_BY = 27"
-    assert enum == words
-    assert "enum { PARTIAL_VERSION = 2 };" in read("csrc/session/partial_words.c")
-    table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
-    assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27", "28 to 31"]

@@ -42,17 +42,6 @@ def test_a_wheel_s_code_is_what_a_device_of_its_kind_looks_for(compiles, tmp_pat
     assert "6 files" in capsys.readouterr().out
 
 
-def test_only_what_is_missing_is_made_and_what_is_of_another_version_goes(compiles, tmp_path):
-    ahead.main(tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    (tmp_path / min(names)).unlink()
-    (tmp_path / "few-grape-sm_80-0123456789abcdef").write_text("of another version")
-    compiles.clear()
-    ahead.main(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == names
-    assert len(compiles) == 1
-
-
 def test_without_nvrtc_one_line_says_so(monkeypatch, tmp_path, capsys):
     missing = Mock(side_effect=nvrtc.Missing("nvidia-cuda-nvrtc not found"))
     monkeypatch.setattr(compiler, "KERNELS", compiler.KERNELS)
