@@ -2,7 +2,6 @@
 
     amuse_files.py write      into the working folder, a file a format
     amuse_files.py read       those of `ours.*`; leaves SI numbers of each in answer.json
-    amuse_files.py integrate  a cluster of AMUSE's quantities with grape6py; its answers, too
 
 N-body units of the files are 1000 Msun and 2 parsec, except where their format has no units.
 """
@@ -71,23 +70,4 @@ def read():
     answer(found)
 
 
-def integrate():
-    from grape6py import Hermite
-
-    stars = in_parsecs(bodies())
-    cluster = Hermite(stars.mass, stars.position, stars.velocity, eps=0.1 | units.parsec)
-    energy = cluster.energy().total
-    cluster.evolve(0.1 | units.Myr)
-    pos = cluster.pos
-    own = stars.kinetic_energy() + stars.potential_energy(
-        smoothing_length_squared=(0.1 | units.parsec) ** 2
-    )
-    answer({
-        "time": cluster.time.value_in(units.Myr), "unit": str(pos.unit),
-        "moved": (pos - stars.position).lengths().max().value_in(units.parsec),
-        "energy": energy.value_in(units.J), "own": own.value_in(units.J),
-        "after": cluster.energy().total.value_in(units.J),
-    })  # fmt: skip
-
-
-{"write": write, "read": read, "integrate": integrate}[sys.argv[1]]()
+{"write": write, "read": read}[sys.argv[1]]()

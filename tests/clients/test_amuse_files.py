@@ -84,12 +84,3 @@ def test_amuse_reads_what_is_written(amuse, folder):
             rtol = 1e-3 if name.endswith("dyn") else 1e-5
             assert np.allclose(numbers[key], other * size, rtol=rtol), (name, key)
     assert found["ours.amuse"]["key"] == list(range(5, 25))
-
-
-def test_a_cluster_of_amuses_quantities_answers_in_these(amuse):
-    found = answer(amuse("integrate"))
-    assert found["unit"] == "parsec"
-    assert found["time"] == pytest.approx(0.1)
-    assert 0.01 < found["moved"] < 10
-    assert found["energy"] == pytest.approx(found["own"], rel=1e-3)  # of another G
-    assert found["after"] == pytest.approx(found["energy"], rel=1e-5)

@@ -1,4 +1,4 @@
-"""What grape6 link puts into a folder is found by configure, CMake and Meson, by each name.
+"""What grape6 link puts into a folder is found by configure and Meson, by each name.
 
 The build files in discovery/ compile tests/c/maps.c, which opens the board and prints what the
 process has mapped. That pkg-config and find_package find the package itself: test_build.py.
@@ -63,40 +63,26 @@ def configured(project, script, **variables):
     return [line.split("maps.c ")[-1].strip() for line in lines if " -o " in line]
 
 
-def test_configure_finds_the_libraries_of_the_environment(project, prefix, configure_script):
-    said = configured(project, configure_script, VIRTUAL_ENV=prefix)
-    assert said == ["-lg6", "-lsapporo"]
-    for module in MODULES:
-        assert_uses(project / module, prefix)
-
-
-@pytest.mark.parametrize(("folder", "path"), [("{}", ""), ("", "{}/lib/pkgconfig")])
-def test_configure_then_asks_pkg_config(project, prefix, configure_script, tmp_path, folder, path):
+def test_configure_finds_the_libraries_of_the_environment_then_by_pkg_config(
+    project, prefix, configure_script, tmp_path
+):
+    """And what the user gives goes first."""
+    given = f"-I{prefix}/include -L{prefix}/lib -Wl,-rpath,{prefix}/lib -lpg5"
     alone = shutil.copytree(prefix, tmp_path / "alone", symlinks=True)
     for name in ("g6", "sapporo"):
         (alone / f"lib/lib{name}.so").unlink()
-    said = configured(project, configure_script, VIRTUAL_ENV=folder.format(alone),
-                      PKG_CONFIG_PATH=path.format(alone))  # fmt: skip
-    assert [flags.split()[-1] for flags in said] == ["-lgrape6", "-lgrape6"]
-    for module in MODULES:
-        assert_uses(project / module, alone)
-
-
-def test_what_the_user_gives_goes_first(project, prefix, configure_script):
-    given = f"-I{prefix}/include -L{prefix}/lib -Wl,-rpath,{prefix}/lib -lpg5"
-    said = configured(project, configure_script, VIRTUAL_ENV=prefix, G6LIB_LIBS=given,
-                      SAPPORO_LIGHT_LIBS=given)  # fmt: skip
-    assert said == [given, given]
-    for module in MODULES:
-        assert_uses(project / module, prefix)
-
-
-def test_cmake_finds_the_activated_environment(project, prefix):
-    (prefix / "bin").mkdir(exist_ok=True)
-    env = environment(PATH=f"{prefix}/bin:{os.environ['PATH']}")
-    run([tools.need("cmake"), "-S", project, "-B", project / "b"], env=env)
-    run(["cmake", "--build", project / "b"])
-    assert_uses(project / "b/grape6", prefix)
+    for folder, variables, said in (
+        (prefix, {"VIRTUAL_ENV": prefix}, ["-lg6", "-lsapporo"]),
+        (prefix, {"VIRTUAL_ENV": prefix, "G6LIB_LIBS": given, "SAPPORO_LIGHT_LIBS": given},
+         [given] * 2),
+        (alone, {"VIRTUAL_ENV": alone, "PKG_CONFIG_PATH": ""}, ["-lgrape6"] * 2),
+        (alone, {"VIRTUAL_ENV": "", "PKG_CONFIG_PATH": alone / "lib/pkgconfig"}, ["-lgrape6"] * 2),
+    ):  # fmt: skip
+        flags = configured(project, configure_script, **variables)
+        assert [each if each == given else each.split()[-1] for each in flags] == said
+        for module in MODULES:
+            assert_uses(project / module, folder)
+            (project / module).unlink()
 
 
 def test_meson_finds_each_name(project, prefix):
