@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ import grape6py
 import tools
 from grape6py import paths, plummer, reference
 from grape6py.cli import selftest
-from packages import pip, wheel
+from packages import LOOSE, pip, wheel
 from particles import relative
 from variants import run
 
@@ -32,8 +31,6 @@ pytestmark = pytest.mark.full
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
 STRICT = {"-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes"}
 CSRC = capi.ROOT / "csrc"
-KERNELS = {"direct_kernel": (32, 64), "walks_kernel": (32, 64), "grape5_kernel": (32,),
-           "kernel": (32,), "search_kernel": (64,)}  # fmt: skip
 NO_HEADERS = ["-C", "cmake.define.Python_INCLUDE_DIR=/nowhere"]
 USER = """
 cmake_minimum_required(VERSION 3.13)
@@ -52,117 +49,100 @@ def prefix(variants, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["pip", "pip, moved", "cmake --install"])
+@pytest.fixture(params=["pip, moved", "cmake --install"])
 def anywhere(request, tmp_path):
     """A folder with lib/ and include/, however installed."""
     if request.param == "cmake --install":
         return request.getfixturevalue("prefix")
-    package = request.getfixturevalue("installed")
-    return shutil.copytree(package, tmp_path / "moved") if "moved" in request.param else package
+    return shutil.copytree(request.getfixturevalue("installed"), tmp_path / "moved")
 
 
-def start(program):
-    """tests/c/maps.c, run elsewhere with an empty environment: the library's folder, the maps."""
-    done = subprocess.run([program], env={}, cwd="/", check=True, capture_output=True, text=True)
-    assert done.stderr == ""
-    return Path(re.search(r"(/\S*)/libgrape6.so", done.stdout)[1]), done.stdout
-
-
-def cmake(folder, *options):
-    """Builds what is in a folder, in its folder b."""
-    run([tools.need("cmake"), "-S", folder, "-B", folder / "b", *options])
-    run(["cmake", "--build", folder / "b", "--parallel", os.cpu_count()])
-
-
-def compile_maps(folder, *flags):
-    program = folder / "maps"
-    run([tools.need("gcc"), capi.TESTS / "c" / "maps.c", "-o", program, *flags])
-    return program
+def commands(folder):
+    """(entry, words) of what a build compiles of csrc."""
+    entries = json.loads((folder / "compile_commands.json").read_text())
+    return [
+        (entry, shlex.split(entry["command"])) for entry in entries if "/csrc/" in entry["file"]
+    ]
 
 
 # ---- compilers ---------------------------------------------------------------------
 
 
 def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, unpacked):
-    entries = json.loads((unpacked / "objects/compile_commands.json").read_text())
-    found = [(entry["file"].partition("/csrc/")[2], shlex.split(entry["command"]))
-             for entry in entries if "/csrc/" in entry["file"]]  # fmt: skip
-    assert all({*STRICT, "-Werror"} <= set(words) for _, words in found)
+    found = commands(unpacked / "objects")
+    assert all({*STRICT, "-Werror"} <= {*words} for _, words in found)
     sources = {str(path.relative_to(CSRC)) for path in CSRC.rglob("*.c")}
-    assert {name for name, _ in found} == sources - {"python/embed.c"}
-    for kernel, widths in KERNELS.items():
-        words = [word for name, words in found if Path(name).stem == kernel for word in words]
-        expected = [f"-DISA={i} -DREAL_BITS={w}" for i in capi.COMPILED for w in widths]
-        variants = [word for word in words if word.startswith(("-DISA=", "-DREAL_BITS="))]
-        assert sorted(variants) == sorted(" ".join(expected).split())
+    names = {entry["file"].partition("/csrc/")[2] for entry, _ in found}
+    assert names == sources - {"python/embed.c"}
 
 
 # ---- the arithmetic is the library's own ---------------------------------------------
 
-LOOSE = "-Dalways_inline= -Ofast -funsafe-math-optimizations -march=native"
 PARENT = f"""
 cmake_minimum_required(VERSION 3.22)
 project(parent C Fortran)
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-ffast-math> -ffp-contract=fast)
 add_link_options(-ffast-math)
-set(CMAKE_C_FLAGS "{LOOSE}")
+set(CMAKE_C_FLAGS "-Ofast {" ".join(LOOSE)}")
 set(CMAKE_C_EXTENSIONS OFF)
 add_subdirectory("{capi.ROOT}" library)
-add_executable(sums "{capi.TESTS}/c/sums.c")
-target_link_libraries(sums grape6::grape6 m)
 add_executable(two_body "{capi.TESTS}/fortran/two_body.f90")
 target_link_libraries(two_body grape6::fortran)
 """
 
 
-@pytest.fixture(scope="module")
-def as_built(tmp_path_factory):
-    """tests/c/sums.c with the library that the other tests use."""
-    library, program = capi.library_path(), tmp_path_factory.mktemp("sums") / "sums"
-    flags = [f"-I{capi.ROOT / 'include'}", f"-Wl,-rpath,{library.parent}"]
-    run([tools.need("gcc"), "-std=gnu11", capi.TESTS / "c/sums.c", *flags, library, "-o", program])
-    return program
-
-
-@pytest.fixture(scope="module", params=["gcc -Ofast -march=native", "clang -ffast-math"])
-def loosely_built(request, tmp_path_factory):
-    """(library, program sums): as a part of a project with such flags, or the preset clang."""
-    if request.param.startswith("clang"):
-        tools.need("clang")
-        variant = request.getfixturevalue("variants")["clang"]
-        if "avx512bw" not in Path("/proc/cpuinfo").read_text():
-            pytest.skip("this machine lacks AVX-512")  # it was told to use x86-64-v4
-        return variant.library, variant.program("sums")
+def test_loose_flags_of_a_project_around_are_taken_back(tmp_path):
     tools.need("gfortran")
-    folder = tmp_path_factory.mktemp("parent")
-    (folder / "CMakeLists.txt").write_text(PARENT)
-    cmake(folder, "-DCMAKE_BUILD_TYPE=Debug")
-    run([folder / "b/two_body"])
-    return folder / "b/library/libgrape6.so", folder / "b/sums"
+    (tmp_path / "CMakeLists.txt").write_text(PARENT)
+    run([tools.need("cmake"), "-S", tmp_path, "-B", tmp_path / "b", "-G", "Unix Makefiles"])
+    link = shlex.split((tmp_path / "b/library/CMakeFiles/grape6.dir/link.txt").read_text())
+    for words in [*(words for _, words in commands(tmp_path / "b")), link]:
+        last = max(k for k, word in enumerate(words) if word in LOOSE)
+        assert {*words[last:]} >= {"-fno-fast-math", "-fno-unsafe-math-optimizations"}
+        assert "-ffp-contract=off" in words[last:] or words is link
+        assert "-Ofast" not in words
 
 
-def test_no_flag_of_the_user_changes_a_bit(loosely_built, as_built, model, isa):
-    library, program = loosely_built
-    env = capi.clean_environment({"GRAPE6_LOG": "none", "GRAPE6_ISA": isa})
-    arguments = [model[1], f"cpu {isa}"]
-    found = {subprocess.check_output([each, *arguments], env=env) for each in (program, as_built)}
+@pytest.fixture(scope="module")
+def by_clang(built, unpacked, tmp_path_factory):
+    """The same objects, but of csrc/core and the direct sum's kernels such by clang, with the flags
+    of a user before those of CMakeLists.txt."""
+    tools.need("clang")
+    folder, objects = tmp_path_factory.mktemp("clang"), []
+    for entry, (_, *words) in commands(unpacked / "objects"):
+        out = words.index("-o") + 1
+        if re.search("csrc/core/|direct_kernel", entry["file"]):
+            words[out] = folder / f"{len(objects)}.o"
+            run(["clang", "-march=native", "-ffast-math", *words, "-Wno-pass-failed",
+                 "-Wno-overriding-t-option"], cwd=entry["directory"])  # fmt: skip
+        objects.append(unpacked / "objects" / words[out])
+    run(["gcc", "-shared", *objects, "-lm", "-pthread", "-o", folder / "libgrape6.so"])
+    return folder / "libgrape6.so"
+
+
+def test_no_flag_of_the_user_changes_a_bit(by_clang, unpacked, model, isa, tmp_path):
+    env, found = capi.clean_environment({"GRAPE6_LOG": "none", "GRAPE6_ISA": isa}), set()
+    by_gcc = unpacked / "objects/libgrape6.so"
+    for number, library in enumerate((capi.library_path(), by_gcc, by_clang)):
+        program, flags = tmp_path / str(number), [f"-I{capi.ROOT / 'include'}", "-std=gnu11"]
+        run([tools.need("gcc"), *flags, capi.TESTS / "c/sums.c", library,
+             f"-Wl,-rpath,{library.parent}", "-o", program])  # fmt: skip
+        found.add(subprocess.check_output([program, model[1], f"cpu {isa}"], env=env))
+        # And a host keeps its denormals.
+        script = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print(float('1e-310') / 2)"
+        assert run([sys.executable, "-c", script, library]).stdout == "5e-311\n"
     assert len(found) == 1
-    # And a host keeps its denormals.
-    script = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print(float('1e-310') / 2)"
-    assert run([sys.executable, "-c", script, library]).stdout == "5e-311\n"
 
 
-@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only", "-freciprocal-math",
-                                  "-mfpmath=387", "-fsingle-precision-constant"])  # fmt: skip
-def test_sources_refuse_flags_that_nothing_has_taken_back(flag):
+def test_sources_refuse_flags_that_nothing_has_taken_back():
     """As where they are compiled without CMakeLists.txt."""
-    if "x86_64" not in os.uname().machine and flag.startswith("-mfpmath"):
-        pytest.skip("x86 alone")
     command = [tools.need("gcc"), "-std=gnu11", "-fsyntax-only", f"-I{CSRC}",
                f"-I{capi.ROOT / 'include'}", CSRC / "core/jmemory.c"]  # fmt: skip
     run(command)
-    done = subprocess.run([*command, flag], check=False, capture_output=True, text=True)
-    assert flag[:12] in done.stderr or "-ffast-math or parts of it" in done.stderr
+    flags = "-ffast-math -ffinite-math-only -freciprocal-math -fsingle-precision-constant".split()
+    for flag in flags + ["-mfpmath=387"] * ("x86_64" in os.uname().machine):
+        done = subprocess.run([*command, flag], check=False, capture_output=True, text=True)
+        assert flag[:12] in done.stderr or "-ffast-math or parts of it" in done.stderr
 
 
 # ---- the host lives on -------------------------------------------------------------
@@ -212,19 +192,17 @@ def test_the_wheel_with_a_bridge_is_for_this_python(built):
     assert {str(path.relative_to(capi.ROOT)) for path in kernels} <= set(names)
 
 
-@pytest.mark.parametrize("missing", ["Python.h", "cffi"])
 def test_without_a_bridge_the_build_goes_on_and_the_wheel_fits_every_python(
-    built, unpacked, missing, tmp_path
+    built, unpacked, tmp_path
 ):
-    options, env = NO_HEADERS, {}
-    if missing == "cffi":
+    for missing, options in (("Python.h", NO_HEADERS), ("cffi", [])):
+        env = {"PYTHONPATH": str(tmp_path)} if missing == "cffi" else {}
+        path, text = wheel(unpacked, tmp_path / missing, *options, **env)
+        assert f"no {missing}" in text
+        assert "built without the bridge to Python" in text
+        assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", path.name)
+        assert not [name for name in zipfile.ZipFile(path).namelist() if "_bridge" in name]
         (tmp_path / "cffi.py").write_text("raise ImportError")
-        options, env = [], {"PYTHONPATH": str(tmp_path)}
-    path, text = wheel(unpacked, tmp_path / "dist", *options, **env)
-    assert f"no {missing}" in text
-    assert "built without the bridge to Python" in text
-    assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", path.name)
-    assert not [name for name in zipfile.ZipFile(path).namelist() if "_bridge" in name]
     text = pip("download", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
                "-d", tmp_path / "none", path, code=1)  # fmt: skip
     assert "requires a different Python: 3.10.0 not in '>=3.11'" in text
@@ -242,8 +220,6 @@ def test_the_version_stands_once(built, prefix):
     assert f'"{version}"' in cmake.read_text()
     assert f"\nVersion: {version}\n" in (prefix / "lib/pkgconfig/grape6.pc").read_text()
     assert built.name.startswith(f"grape6py-{version}-")
-    assert f"\nversion: {version}\n" in (capi.ROOT / "CITATION.cff").read_text()
-    assert re.search(rf"## \[({version}|Unreleased)\]", (capi.ROOT / "CHANGELOG.md").read_text())
     text = ctypes.create_string_buffer(32)
     major, minor, patch = map(int, version.split("."))
     assert capi.call("g6x_version", text, 32) == 10000 * major + 100 * minor + patch
@@ -267,34 +243,21 @@ def test_what_is_installed_is_stripped_and_linked_to_no_python(installed):
 # ---- programs that use it ----------------------------------------------------------
 
 
-def test_programs_link_by_grape6_config_map_no_python_and_run_without_the_clone(
-    installed, tmp_path
-):
-    def config(*options):
-        return run([installed.parents[3] / "bin/grape6", "config", *options]).stdout.split()
-
-    found, maps = start(compile_maps(tmp_path, *config("--cflags", "--libs")))
-    assert found == installed / "lib"
-    assert "libpython" not in maps
-    source, program = capi.TESTS / "fortran/two_body.f90", tmp_path / "two_body"
-    fortran = [tools.need("gfortran"), *config("--fsource"), source, "-o", program]
-    run([*fortran, *config("--libs")], cwd=tmp_path)
-    run([program], env={}, cwd="/")
-
-
-def test_a_program_links_by_pkg_config(anywhere, tmp_path):
+def test_a_program_links_by_pkg_config_and_by_find_package(anywhere, tmp_path):
     env = {**os.environ, "PKG_CONFIG_PATH": str(anywhere / "lib/pkgconfig")}
     flags = run([tools.need("pkg-config"), "--cflags", "--libs", "grape6"], env=env).stdout.split()
-    found, _ = start(compile_maps(tmp_path, *flags))
-    assert os.path.samefile(found, anywhere / "lib")
-
-
-def test_a_program_links_by_find_package(anywhere, tmp_path):
+    run([tools.need("gcc"), capi.TESTS / "c/maps.c", "-o", tmp_path / "maps", *flags])
     shutil.copy(capi.TESTS / "c/maps.c", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(USER)
-    cmake(tmp_path, f"-Dgrape6_DIR={anywhere}/lib/cmake/grape6")
-    found, _ = start(tmp_path / "b/maps")
-    assert os.path.samefile(found, anywhere / "lib")
+    found = f"-Dgrape6_DIR={anywhere}/lib/cmake/grape6"
+    run([tools.need("cmake"), "-S", tmp_path, "-B", tmp_path / "b", found])
+    run(["cmake", "--build", tmp_path / "b"])
+    for program in tmp_path / "maps", tmp_path / "b/maps":  # elsewhere, with an empty environment
+        done = run([program], env={}, cwd="/")
+        assert done.stderr == ""
+        folder = re.search(r"(/\S*)/libgrape6.so", done.stdout)[1]
+        assert os.path.samefile(folder, anywhere / "lib")
+        assert "libpython" not in done.stdout
 
 
 def test_cmake_asks_for_no_python(variants, prefix):

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import PathDistribution
 
 import pytest
 
@@ -85,12 +84,3 @@ def test_an_index_would_take_it(request, what):
     done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", path],
                           check=False, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_text_for_the_index_is_the_readme(installed):
-    (info,) = installed.parent.glob("grape6py-*.dist-info")
-    metadata = PathDistribution(info).metadata
-    text = metadata.get_payload() or metadata["Description"]
-    assert metadata["Description-Content-Type"] == "text/markdown"
-    assert "## Link your code" in text
-    assert re.findall(r"\]\((?!https:)", text) == []

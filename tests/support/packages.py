@@ -16,6 +16,8 @@ import tools
 from once import made_once
 from variants import run
 
+LOOSE = ["-ffast-math", "-funsafe-math-optimizations", "-ffp-contract=fast"]  # of a user
+
 
 def pip(*arguments, code=0, **env):
     """Runs pip, which must end with this code, and returns what it printed."""
@@ -32,12 +34,14 @@ def has_release_tools():
 
 def wheel(source, folder, *options, **env):
     """Builds a wheel by gcc, warnings as errors, with the objects that are there: (path, text).
-    It is linked and stripped as a release is, but not optimized, which takes a minute."""
+    It is linked and stripped as a release is, but not optimized, which takes a minute, and has a
+    user's loose flags, which change nothing (test_build.py)."""
     settings = ["build-dir=objects", "cmake.build-type=Debug", "install.strip=true"]
+    flags = " ".join(["-O1 -Dalways_inline= -Werror", *LOOSE])
     old_systems = release.for_old_systems() if has_release_tools() else {}
     text = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", folder, *options,
                *(word for setting in settings for word in ("-C", setting)), source,
-               **old_systems, CC="gcc", CFLAGS="-O1 -Dalways_inline= -Werror", **env)  # fmt: skip
+               **old_systems, CC="gcc", CFLAGS=flags, **env)  # fmt: skip
     (path,) = folder.glob("*.whl")
     return path, text
 
