@@ -85,7 +85,7 @@ def amuse(folder, code):
     (place,) = folder.glob(f"amuse_{code}-*/")
 
     def go(sphere, n, eta, mode, limit, cwd):
-        script, sums = ROOT / "benchmarks/run_amuse.py", "own" if mode == "own" else "linked"
+        script, sums = ROOT / "tests/clients/run_amuse.py", "own" if mode == "own" else "linked"
         words = place, code, sums, 1, sphere, T_END, "end", eta, EPS[n]
         command = [folder / "python/bin/python", script, *words]
         env = {"PATH": f"{folder}/python/bin:/usr/bin:/bin", "VIRTUAL_ENV": folder / "python",

@@ -73,7 +73,7 @@ def integrate(workers, tmp_path_factory):
 
     @functools.cache
     def integrate(code, sums, ranks, environment=()):
-        run([amuse_environment.ENVIRONMENT / "bin/python", capi.ROOT / "benchmarks/run_amuse.py",
+        run([amuse_environment.ENVIRONMENT / "bin/python", capi.TESTS / "clients/run_amuse.py",
              place(code), code, sums, ranks, "stars", END, "end"],
             cwd=runs, env=ACTIVATED | dict(environment), timeout=120)  # fmt: skip
         end = read_snapshot(runs / "end")
