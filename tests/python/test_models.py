@@ -221,7 +221,7 @@ WRONG = [
     (stars, {"model": lambda n, seed: plummer(7, seed)}, r"model\(n=2, seed=...\) gives 7 bodies"),
     (stars, {"model": lambda n, seed: stars([1, 2])}, "model has bodies of several masses"),
     (kroupa, {"n": 10.5}, "n = 10.5 is not an integer"),
-    (kroupa, {"n": np.array(5.0, object)}, "n = array(5.0, dtype=object) is not an integer"),
+    (kroupa, {"n": np.array(5.0, object)}, r"n = array\(5.0, dtype=object\) is not an integer"),
     (kroupa, {"n": 0}, "n = 0: a model needs at least one body"),
     (kroupa, {"lowest": 0.001}, "lowest = 0.001 is below 0.01, where Kroupa"),
     (kroupa, {"lowest": 3, "highest": 2}, "lowest = 3.0 is not below highest = 2.0"),
