@@ -1,11 +1,12 @@
-"""A GPU on the CPU (tests/c/fake_gpu.h), built once a run: the kernels of grape6py/cuda are
-compiled for the CPU, and their library takes the driver's place (fake_device.py). What launches the
+"""A GPU on the CPU (tests/c/fake_gpu.h): the kernels of grape6py/cuda are compiled for the CPU, if
+they have changed, and their library takes the driver's place (fake_device.py). What launches the
 kernels of the tree by themselves, and tests of these share."""
 
 import ctypes
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import tools
 from fake_device import FakeGpu
 from grape6py._lib.foreign import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
-from once import made_once
+from once import kept
 from variants import run as compile_with
 
 DRIVER = "libcuda.so.1"
@@ -58,9 +59,11 @@ def build(folder):
 
 
 @pytest.fixture(scope="session")
-def fake_gpu(shared_folder):
+def fake_gpu():
     """Path of the library that stands in for a GPU."""
-    return made_once(shared_folder / "fake_gpu", build) / DRIVER
+    sources = [*KERNELS.rglob("*.cu*"), *KERNELS.rglob("*.h"), *(capi.ROOT / "csrc").rglob("*.h"),
+               *(capi.TESTS / "c").glob("fake_gpu.*"), Path(__file__)]  # fmt: skip
+    return kept("fake_gpu", sources, build) / DRIVER
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 import capi
 import tools
-from once import made_once
+from once import kept
 from particles import relative
 
 EXAMPLES = capi.ROOT / "legacy_examples"
@@ -73,9 +73,11 @@ def make(build, *variables):
 
 
 @pytest.fixture(scope="session")
-def build(shared_folder):
+def build():
     """Folder with the programs that this machine can build."""
-    return made_once(shared_folder / "legacy", lambda folder: make(folder, *STRICT))
+    sources = [path for path in EXAMPLES.glob("*") if path.is_file()]
+    sources += [*(capi.ROOT / "include").glob("*"), capi.library_path()]
+    return kept("legacy_tested", sources, lambda folder: make(folder, *STRICT))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import hashlib
 import pickle
 from pathlib import Path
 
+BUILD = Path(__file__).parents[2] / "build"
+
 
 def made_once(path, make):
     """Calls make(path) unless a process has done so already; those that come meanwhile wait."""
@@ -18,6 +20,16 @@ def made_once(path, make):
             make(path)
             done.touch()
     return path
+
+
+def kept(name, sources, make):
+    """As made_once, below build/, where later runs find it while these files are as they are."""
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        digest.update(str(path).encode() + path.read_bytes())
+    folder = BUILD / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return made_once(folder / digest.hexdigest()[:16], make)
 
 
 def by_content(compute):
