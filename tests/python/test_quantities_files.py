@@ -1,5 +1,9 @@
-"""Files of clusters and snapshots in quantities."""
+"""Files of clusters and snapshots in quantities; and AMUSE's quantities, by a stand-in for its
+units (the real ones: tests/clients)."""
 
+import copy
+import sys
+import types
 import warnings
 
 import h5py
@@ -10,15 +14,19 @@ from astropy import units as u
 from grape6py import (
     Hermite,
     Particles,
+    Tree,
     Units,
+    accelerations,
     archive,
+    diagnostics,
+    fields,
     plummer,
     read_snapshot,
     with_binaries,
     write_snapshot,
 )
 from grape6py.errors import ArgumentError, Grape6Warning
-from in_quantities import GALACTIC, HENON, KINDS, has_the_bits, is_close, made, stars
+from in_quantities import EXACT, GALACTIC, HENON, KINDS, KMS, has_the_bits, is_close, made, stars
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,8 +56,7 @@ def test_files_of_a_run_keep_the_units(here, kind, units):
 
 
 @pytest.mark.parametrize("units", [
-    Units(1 * u.imperial.lb, 1 * u.lyr), Units("earthMass", "AU"), Units("1E3 Msun", "pc"),
-    Units("5e4 Msun", "1.2 pc", velocity="3.3 km/s"), None,
+    Units(1 * u.imperial.lb, 1 * u.lyr), Units("5e4 Msun", "1.2 pc", velocity="3.3 km/s"), None,
 ])  # fmt: skip
 def test_files_in_unusual_units_and_in_none_can_be_read(here, units):
     cluster = Hermite(*plummer(10, 1), units=units)
@@ -92,15 +99,121 @@ def test_snapshots_are_written_in_their_units_or_in_those_asked_for(here, path, 
     assert (found.time * cgs("time") * u.s).to_value(u.Myr) == pytest.approx(1, rel=1e-13)
 
 
-def test_formats_without_units_say_that_these_are_lost(here):
-    for path in ("a.dat", "a.csv", "a.nemo"):
-        with pytest.warns(Grape6Warning, match="units"):
-            write_snapshot(path, **stars())
-        assert is_close(read_snapshot(path).pos, stars()["pos"].value, 1e-14)
+class _AmuseUnit:
+    """What is used of AMUSE's units, by those of astropy."""
+
+    def __init__(self, of, name=""):
+        self.of, self._name = u.Unit(of), name
+
+    def __str__(self):
+        return self._name or str(self.of)
+
+    def __mul__(self, other):
+        return _AmuseUnit(self.of * other.of)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __rtruediv__(self, one):
+        return self**-1
+
+    def __pow__(self, power):
+        return _AmuseUnit(self.of**power)
+
+    def new_quantity(self, value):
+        return _AmuseQuantity(value, self)
 
 
-def test_snapshots_refuse_a_time_or_ids_that_fit_nothing(here):
-    for bodies, options in ((stars(), {"time": 1 * u.pc}), (stars(), {"ids": np.arange(30) * u.s}),
-                            (plummer(5, 1)._asdict(), {"time": 1 * u.Myr})):  # fmt: skip
-        with pytest.raises(ArgumentError, match=next(iter(options))):
-            write_snapshot("a.hdf5", **bodies, **options)
+class _AmuseQuantity:
+    def __init__(self, number, unit):
+        self.number, self.unit = number, unit
+
+    def value_in(self, unit):
+        return (self.number * self.unit.of).to_value(unit.of)
+
+    def __len__(self):
+        return len(self.number)
+
+
+_AmuseQuantity.__module__ = "amuse.units.quantities"
+_OF_AMUSE = {"MSun": u.Msun, "MEarth": u.earthMass, "MJupiter": u.jupiterMass, "kg": u.kg, "g": u.g,
+             "parsec": u.pc, "kpc": u.kpc, "Mpc": u.Mpc, "AU": u.AU, "RSun": u.Rsun, "km": u.km,
+             "percent": u.percent, "m": u.m, "cm": u.cm, "Gyr": u.Gyr, "Myr": u.Myr, "kyr": u.kyr,
+             "yr": u.yr, "day": u.day, "s": u.s, "kms": KMS}  # fmt: skip
+
+
+@pytest.fixture
+def amuse(monkeypatch):
+    package, units, inner = (types.ModuleType(name) for name in
+                             ("amuse", "amuse.units", "amuse.units.units"))  # fmt: skip
+    package.units, units.units = units, inner
+    for name, unit in _OF_AMUSE.items():
+        setattr(inner, name, _AmuseUnit(unit, name))
+    for module in (package, units, inner):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return inner
+
+
+def amuse_stars(amuse):
+    units = amuse.MSun, amuse.parsec, amuse.kms
+    return [unit.new_quantity(array.value)
+            for array, unit in zip(stars().values(), units, strict=True)]  # fmt: skip
+
+
+def test_quantities_of_amuse_go_in_and_come_out(amuse):
+    eps, end = amuse.parsec.new_quantity(0.05), amuse.Myr.new_quantity(0.02)
+    cluster = Hermite(*amuse_stars(amuse), eps=eps, dt=amuse.kyr.new_quantity(2.0), **EXACT)
+    same = made()
+    for each, t in ((cluster, end), (same, 0.02 * u.Myr)):
+        each.evolve(t)
+    units = {"mass": amuse.MSun, "pos": amuse.parsec, "vel": amuse.kms, "time": amuse.Myr}
+    for name, unit in units.items():
+        found = getattr(cluster, name)
+        assert isinstance(found, _AmuseQuantity)
+        assert is_close(found.value_in(unit), getattr(same, name).value, 1e-9)
+    kinetic = cluster.energy().kinetic.value_in(amuse.MSun * amuse.kms**2)
+    assert kinetic == pytest.approx(same.energy().kinetic.value, rel=1e-9)
+    radii = cluster.lagrangian_radii().value_in(amuse.parsec)
+    assert is_close(radii, same.lagrangian_radii().value, 1e-9)
+    copied = copy.copy(cluster)
+    assert isinstance(copied.pos, _AmuseQuantity)
+
+
+def test_sums_models_and_fields_take_quantities_of_amuse(amuse):
+    mass, pos, _ = amuse_stars(amuse)
+    acc = accelerations(mass, pos)
+    wanted = accelerations(stars()["mass"], stars()["pos"])
+    assert is_close(acc.value_in(amuse.kms / amuse.Myr), wanted.value, 1e-9)
+    field = fields.nfw(amuse.MSun.new_quantity(1e11), amuse.kpc.new_quantity(16.0), units=GALACTIC)
+    assert field == fields.nfw(1e11 * u.Msun, 16 * u.kpc, units=GALACTIC)
+    assert Units(amuse.MSun.new_quantity(5e4), amuse.parsec.new_quantity(1.2)) == HENON
+    one = [getattr(amuse, name).new_quantity(1) for name in ("MSun", "AU", "kms")]
+    assert str(Units(*one[:2], velocity=one[2])) == "Msun AU km/s"
+    assert str(Units(amuse.MEarth.new_quantity(2), amuse.RSun.new_quantity(1))) == "2.0 Mearth Rsun"
+    assert Hermite(*plummer(9, 1), eta=amuse.percent.new_quantity(2)).settings["eta"] == 0.02
+    with Tree(pos, mass) as tree:
+        distance = tree.nearest(1).distance
+        assert isinstance(distance, _AmuseQuantity)
+
+
+def test_wrong_quantities_of_amuse_are_refused_by_name(amuse):
+    mass, pos, vel = amuse_stars(amuse)
+    for call, word in ((lambda: Hermite(pos, pos, vel), "mass"),
+                       (lambda: Hermite(mass, pos, vel, eps=mass), "eps"),
+                       (lambda: Hermite(mass, pos.number, vel), "pos"),
+                       (lambda: diagnostics.momentum(mass, vel.number), "mass"),
+                       (lambda: Hermite(*plummer(9, 1)).evolve(amuse.Myr.new_quantity(1)), "t"),
+                       (lambda: plummer(amuse.Myr.new_quantity(1)), "n")):  # fmt: skip
+        with pytest.raises(ArgumentError, match=rf"\b{word}\b"):
+            call()
+
+
+def test_files_remember_that_quantities_were_those_of_amuse(here, amuse):
+    cluster = Hermite(*amuse_stars(amuse))
+    cluster.save("a.h5")
+    other = Hermite.load("a.h5")
+    assert isinstance(other.pos, _AmuseQuantity)
+    assert is_close(other.pos.value_in(amuse.parsec), stars()["pos"].value, 1e-12)
+    write_snapshot("b.hdf5", *amuse_stars(amuse))
+    found = read_snapshot("b.hdf5")
+    assert is_close(found.pos * found.units.value("length", "pc"), stars()["pos"].value, 1e-12)
