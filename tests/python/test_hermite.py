@@ -111,6 +111,26 @@ def test_an_interrupted_block_does_no_harm(monkeypatch, end):
     assert broken.steps == whole.steps == 47_000 * 64 * end
 
 
+@pytest.mark.full
+def test_a_signal_handler_may_look_half_way_through_a_block(monkeypatch):
+    looked, whole = (Hermite(*plummer(47_000, 6), eps=0.04, dt=1 / 64) for _ in range(2))
+    evolve, half_way = looked._blocks.bodies.evolve, []
+    monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
+
+    def interrupted(evolution):
+        code = evolve(evolution)
+        if evolution.ni and not half_way:
+            half_way.append(looked.pos)
+        return code
+
+    monkeypatch.setattr(looked._blocks.bodies, "evolve", interrupted)
+    looked.evolve(1 / 64)
+    whole.evolve(1 / 64)
+    assert half_way
+    assert np.array_equal(looked.pos, whole.pos)
+    assert looked.steps == whole.steps == 47_000
+
+
 def test_steps_are_powers_of_two_on_their_own_grid():
     cluster = Hermite(*plummer(300, 2), eps=0.01)
 
