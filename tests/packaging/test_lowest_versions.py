@@ -18,7 +18,7 @@ from packages import pip
 from variants import BUILD, run
 
 TESTS = [
-    "python/test_archive.py", "python/test_archive_versions.py", "python/test_archive_component.py",
+    "python/test_archive.py",
     "python/test_formats_hdf5.py", "python/test_models_king.py",
     "python/test_picture.py", "cli/test_refused.py", "cli/test_run.py",
 ]  # fmt: skip
