@@ -7,12 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-import capi
 from grape6py import Tree, plummer
 from grape6py.errors import Grape6Warning, RangeError
 from particles import relative
 from samples import ODD, SAMPLES, SHAPES, bodies, length, truth
-from variants import run
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pairs of a tree at one place")
 EVERYWHERE = pytest.mark.parametrize(
@@ -284,16 +282,6 @@ def test_row46_no_set_takes_quadratic_time(shape):
 
 
 # ---- momentum, motion, units --------------------------------------------------------------------
-
-
-def test_rates_are_the_derivatives_of_what_changes(tmp_path):
-    """Formulas in double precision: cells on points, expansions, moments of leaves and parents."""
-    paths = [f"-I{capi.ROOT / 'include'}", f"-I{capi.ROOT / 'csrc'}"]
-    run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", *paths,
-         capi.TESTS / "c" / "tree_rates.c", "-lm", "-o", tmp_path / "rates"])  # fmt: skip
-    worst = run([tmp_path / "rates"]).stdout.split()
-    assert len(worst) == 6
-    assert max(map(float, worst)) < 1e-9
 
 
 @pytest.mark.parametrize("name", ["plummer", "clustered", "coincident", "apart"])
