@@ -1,4 +1,4 @@
-"""g6x_hermite_correct: the formulas, the rule of the steps. Of g6x_hermite_predict: test_fuzz.py.
+"""g6x_hermite_predict and g6x_hermite_correct: the formulas, the rule of the steps, faults.
 
 The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double.
 """
@@ -90,13 +90,18 @@ def aarseth(h, a, j, acc, jerk, eta):
 
 
 @pytest.mark.parametrize("step", [0.125, 2.0**-30, 0.1, 2.0**40])
-def test_the_corrector_is_that_of_makino_and_aarseth(step):
+def test_predictor_and_corrector_are_those_of_makino_and_aarseth(step):
     b = Bodies(20, 7, step=0.125)
     scale = step / 0.125  # the same motion in other units of time
     b.v, b.a, b.j = b.v / scale, b.a / scale**2, b.j / scale**3
     b.acc, b.jerk, b.dt = b.acc / scale**2, b.jerk / scale**3, b.dt * scale
     before, at = b.copies(), b.address
-    expected = corrected(np.full(7, step), *(before[k][at] for k in "xvaj"), b.acc, b.jerk)
+    block = np.full(7, step), *(before[k][at] for k in "xvaj")
+    assert b.predict(step) == 0
+    for found, wanted in zip((b.xi, b.vi), predicted(*block), strict=True):
+        assert np.abs(found - wanted).max() <= 4e-15 * np.abs(wanted).max()
+    assert b.same(before, "t dt x v a j")
+    expected = corrected(*block, b.acc, b.jerk)
     assert b.correct(step, dtmin=1e-30, dtmax=step) == 0
     for found, moved, wanted in zip((b.xi, b.vi), (b.x, b.v), expected, strict=True):
         assert np.abs(found - wanted).max() <= 4e-15 * np.abs(wanted).max()
@@ -176,6 +181,18 @@ def test_without_dt_or_over_its_forces_only_the_block_is_corrected():
 
 
 # ---- faults ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
+def test_row08_a_body_that_leaves_the_numbers_stays_and_the_others_move(bad):
+    b, right = Bodies(20, 7), Bodies(20, 7)
+    b.acc[3] = bad
+    assert (b.correct(), right.correct()) == (-8, 0)
+    moved = b.t == 0.125
+    assert np.array_equal(np.flatnonzero(moved), np.sort(np.delete(b.address, 3)))
+    assert np.array_equal(b.x[moved], right.x[moved])
+    assert np.isfinite(b.x).all()
+
 
 ARRAYS = "address t dt x v a j xi vi"
 BAD = [np.nan, np.inf, -np.inf]
