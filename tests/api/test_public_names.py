@@ -1,6 +1,6 @@
 """Names of GRAPE's calls in public programs and libraries: the library has each, or a reason.
 
-public_names.json says where each name was found: called, declared or defined, in November 2026.
+public_names.json says in which programs names were found: called, declared or defined, in November 2026.
 Those of "nbody-archive" are also the calls of the hardware's own library, which lies there.
 """
 
@@ -12,7 +12,8 @@ import capi
 import tools
 
 FOUND = json.loads((capi.TESTS / "api/public_names.json").read_text(encoding="utf-8"))
-ABSENT = {name for names in FOUND["absent"].values() for name in names.split()}
+NAMES, ABSENT = ({name for names in FOUND[which].values() for name in names.split()}
+                 for which in ("names", "absent"))  # fmt: skip
 
 
 def exported():
@@ -23,15 +24,15 @@ def exported():
 
 
 def test_every_public_name_is_exported_or_has_a_reason():
-    assert sorted({*FOUND["names"]} - exported() - ABSENT) == []
+    assert sorted(NAMES - exported() - ABSENT) == []
 
 
 def test_what_is_said_to_be_absent_is():
     """And was found somewhere."""
     assert sorted(ABSENT & exported()) == []
-    assert sorted(ABSENT - {*FOUND["names"]}) == []
+    assert sorted(ABSENT - NAMES) == []
 
 
 def test_every_name_has_a_source():
-    used = {source for sources in FOUND["names"].values() for source in sources.split()}
+    used = {source for sources in FOUND["names"] for source in sources.split()}
     assert used == {*FOUND["sources"]}
