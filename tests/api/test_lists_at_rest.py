@@ -158,5 +158,31 @@ def test_a_list_longer_than_fits(board):
 @pytest.mark.full
 @pytest.mark.backends("cpu")
 @pytest.mark.skipif("GRAPE6_TEST_BACKEND" in capi.os.environ, reason="a child has no device")
-def test_threads_and_a_fork_in_the_middle_of_a_list():
+def test_threads_in_the_middle_of_a_list():
     capi.run_c("list_threads", timeout=100)
+
+
+@pytest.mark.backends("cpu")
+def test_row30_a_fork_in_the_middle_of_a_list():
+    """Of the forking thread or of another: parent and child go on with it alike."""
+    capi.run_python("""
+import threading
+s = Session(0)
+def write(rows, more=0):
+    for a in rows: s.put(a, a, 1.0 + a + more, (a + 1, more, 3))
+def force():
+    return s.force(400, [[-1, 0, 0]]).bits()
+write(range(400))
+expected = force()
+for by_another in (False, True):
+    write(range(400), 7)
+    assert force() != expected
+    thread = threading.Thread(target=write, args=(range(200),))
+    thread.start() if by_another else write(range(200))
+    if by_another: thread.join()
+    child = os.fork()
+    write(range(200, 400))
+    good = force() == expected
+    if not child: os._exit(not good)
+    assert good and os.waitpid(child, 0)[1] == 0
+""")

@@ -5,31 +5,27 @@ Those of "nbody-archive" are also the calls of the hardware's own library, which
 """
 
 import json
-import re
-import subprocess
 
 import capi
-import tools
+from test_contract_symbols import exported
 
 FOUND = json.loads((capi.TESTS / "api/public_names.json").read_text(encoding="utf-8"))
 NAMES, ABSENT = ({name for names in FOUND[which].values() for name in names.split()}
                  for which in ("names", "absent"))  # fmt: skip
 
 
-def exported():
+def there():
     """Without the underscores of Fortran."""
-    command = [tools.need("nm"), "-D", "--defined-only", str(capi.library_path())]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return {name.rstrip("_") for name in re.findall(r" T (\w+)", listed)}
+    return {name.rstrip("_") for name in exported()}
 
 
 def test_every_public_name_is_exported_or_has_a_reason():
-    assert sorted(NAMES - exported() - ABSENT) == []
+    assert sorted(NAMES - there() - ABSENT) == []
 
 
 def test_what_is_said_to_be_absent_is():
     """And was found somewhere."""
-    assert sorted(ABSENT & exported()) == []
+    assert sorted(ABSENT & there()) == []
     assert sorted(ABSENT - NAMES) == []
 
 

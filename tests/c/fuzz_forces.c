@@ -141,40 +141,29 @@ void try_first(void)
 static int last_of(int which, int64_t id, vector *acc, vector *jerk, double *pot, int *near,
                    float *distance)
 {
-#define LAST(name, eps2v, eps2p, ...)                                                              \
-    CALL(name,                                                                                     \
-         (a.id, a.nj, a.ni, in.index, in.x, in.v, eps2v, in.h2, acc, jerk,                         \
-          pot __VA_OPT__(, ) __VA_ARGS__),                                                         \
-         (P(1, a.id), P(2, a.nj), P(3, a.ni), in.index, in.x, in.v, eps2p, in.h2, acc, jerk,       \
-          pot __VA_OPT__(, ) __VA_ARGS__))
-#define LAST_ALL(name, eps2v, eps2p, ...)                                                          \
-    CALL(name,                                                                                     \
-         (a.nj, a.ni, in.index, in.x, in.v, eps2v, in.h2, acc, jerk,                               \
-          pot __VA_OPT__(, ) __VA_ARGS__),                                                         \
-         (P(2, a.nj), P(3, a.ni), in.index, in.x, in.v, eps2p, in.h2, acc, jerk,                   \
-          pot __VA_OPT__(, ) __VA_ARGS__))
-    if (id == ID_ALL) switch (which) {
-        case 0: return LAST_ALL(g6calc_lasthalf_all, a.eps2, &a.eps2);
-        case 1:
-            return CALL(g6calc_lasthalf0_all,
-                        (a.nj, a.ni, in.index, in.x, in.v, in.eps2, in.h2, acc, jerk, pot, a.mode),
-                        (P(2, a.nj), P(3, a.ni), in.index, in.x, in.v, in.eps2, in.h2, acc, jerk,
-                         pot, &a.mode));
-        default: return LAST_ALL(g6calc_lasthalf2_all, a.eps2, &a.eps2, near);
-        }
-    switch (which) {
-    case 0: return LAST(g6calc_lasthalf, a.eps2, &a.eps2);
+#define HEAD a.nj, a.ni, in.index, in.x, in.v
+#define HEAD_BY_POINTER P(2, a.nj), P(3, a.ni), in.index, in.x, in.v
+#define OUT in.h2, acc, jerk, pot
+#define LAST(name, ...)                                                                            \
+    CALL(name, (a.id, HEAD, a.eps2, __VA_ARGS__),                                                  \
+         (P(1, a.id), HEAD_BY_POINTER, &a.eps2, __VA_ARGS__))
+#define LAST_ALL(name, ...)                                                                        \
+    CALL(name, (HEAD, a.eps2, __VA_ARGS__), (HEAD_BY_POINTER, &a.eps2, __VA_ARGS__))
+    switch (which + 10 * (id == ID_ALL)) {
+    case 10: return LAST_ALL(g6calc_lasthalf_all, OUT);
+    case 11:
+        return CALL(g6calc_lasthalf0_all, (HEAD, in.eps2, OUT, a.mode),
+                    (HEAD_BY_POINTER, in.eps2, OUT, &a.mode));
+    case 12: return LAST_ALL(g6calc_lasthalf2_all, OUT, near);
+    case 0: return LAST(g6calc_lasthalf, OUT);
     case 1:
-        return CALL(
-            g6calc_lasthalf0,
-            (a.id, a.nj, a.ni, in.index, in.x, in.v, in.eps2, in.h2, acc, jerk, pot, a.mode),
-            (P(1, a.id), P(2, a.nj), P(3, a.ni), in.index, in.x, in.v, in.eps2, in.h2, acc, jerk,
-             pot, &a.mode));
-    case 2: return LAST(g6calc_lasthalfn, a.eps2, &a.eps2);
-    case 3: return LAST(g6calc_lasthalf2, a.eps2, &a.eps2, near);
-    case 4: return LAST(g6calc_lasthalf2n, a.eps2, &a.eps2, near);
-    case 5: return LAST(g6calc_lasthalf2p, a.eps2, &a.eps2, near, distance);
-    default: return LAST(g6calc_lasthalf2np, a.eps2, &a.eps2, near, distance);
+        return CALL(g6calc_lasthalf0, (a.id, HEAD, in.eps2, OUT, a.mode),
+                    (P(1, a.id), HEAD_BY_POINTER, in.eps2, OUT, &a.mode));
+    case 2: return LAST(g6calc_lasthalfn, OUT);
+    case 3: return LAST(g6calc_lasthalf2, OUT, near);
+    case 4: return LAST(g6calc_lasthalf2n, OUT, near);
+    case 5: return LAST(g6calc_lasthalf2p, OUT, near, distance);
+    default: return LAST(g6calc_lasthalf2np, OUT, near, distance);
     }
 }
 

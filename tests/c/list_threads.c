@@ -1,13 +1,9 @@
 /* One thread writes lists of particles at rest, another looks at them, writes elsewhere or takes
- * the session in other ways: each sees whole particles, in the order of their writes. Then forks in
- * the middle of a list: parent and child go on with it alike. */
+ * the session in other ways: each sees whole particles, in the order of their writes. */
 #include <g6lib.h>
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { N = 400, ROUNDS = 3000, OTHERS = 5000 };
@@ -76,58 +72,9 @@ static void two_threads(int id)
     look(id);
 }
 
-static double force(int id)
-{
-    static double x[1][3] = {{-1, 0, 0}}, v[1][3], acc[1][3], jerk[1][3], pot[1], h2[1];
-    int index[1] = {-1};
-    check(g6calc_firsthalf(id, N, 1, index, x, v, acc, jerk, pot, 0.0, h2) == 0, "first half");
-    check(g6calc_lasthalf(id, N, 1, index, x, v, 0.0, h2, acc, jerk, pot) == 0, "last half");
-    return acc[0][0];
-}
-
-/* Writes the second half of a list in parent and child, of which the first half was written, by
- * the forking thread or by one that the child has not. */
-static void *half(void *id)
-{
-    for (int a = 0; a < N / 2; a++) write_one(*(int *)id, a, 1 + a);
-    return NULL;
-}
-
-static void forks(int id, int by_another)
-{
-    double expected, found = 0.0;
-    int to[2], status;
-    pthread_t thread;
-    half(&id);
-    for (int a = N / 2; a < N; a++) write_one(id, a, 1 + a);
-    expected = force(id);
-    for (int a = 0; a < N; a++) write_one(id, a, 7);
-    check(force(id) != expected, "no difference");
-    if (by_another) {
-        pthread_create(&thread, NULL, half, &id);
-        pthread_join(thread, NULL);
-    } else {
-        half(&id);
-    }
-    if (pipe(to)) exit(1);
-    const pid_t child = fork();
-    for (int a = N / 2; a < N; a++) write_one(id, a, 1 + a);
-    if (!child) {
-        found = force(id);
-        if (write(to[1], &found, sizeof found) < 0) _exit(1);
-        _exit(bad);
-    }
-    check(force(id) == expected, "parent");
-    check(read(to[0], &found, sizeof found) == sizeof found && found == expected, "child");
-    check(waitpid(child, &status, 0) == child && status == 0, "child's status");
-}
-
 int main(void)
 {
-    int id[3] = {0, 1, 2};
-    for (int k = 0; k < 3; k++) check(g6_open(id[k]) == 0, "open");
-    two_threads(id[0]);
-    forks(id[1], 0);
-    forks(id[2], 1);
+    check(g6_open(0) == 0, "open");
+    two_threads(0);
     return bad;
 }
