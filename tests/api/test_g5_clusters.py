@@ -11,8 +11,8 @@ M, XJ = stars(300)
 XI = stars(64, seed=2)[1]
 
 
-def test_plain_calls_are_of_cluster_0_their_softening_of_all_and_a_first_use_opens():
-    """Closed with the last that was opened."""
+def test_a_softening_of_all_is_of_those_to_come_too_and_a_first_use_opens():
+    """Closed with the last that was opened. Plain calls among those of clusters: test_g5_random."""
     capi.run_python("""
 from grape5 import *
 m, x = stars(50)
@@ -27,16 +27,6 @@ late = Board(4)
 late("set_xmj", 0, 50, x, m), late("set_n", 50)
 for found in (plain(), first.calculate(x), other.calculate(x), late.calculate(x)):
     assert_force(found, direct(x, m, x, 0.2))
-value("g5_set_n", 10)
-assert_force(first.calculate(x), direct(x, m[:10], x[:10], 0.2))
-value("g5_set_eps", 50, np.full(50, 0.7))
-other("set_eps_to_all", 0.5)
-assert_force(plain(), direct(x, m[:10], x[:10], 0.7))
-assert_force(other.calculate(x), direct(x, m, x, 0.5))
-assert_force(late.calculate(x), direct(x, m, x, 0.2))
-value("g5_set_eps2_to_all", 0.09)
-for found in (other.calculate(x), late.calculate(x)):
-    assert_force(found, direct(x, m, x, 0.3))
 for k in (0, 3, 4): multi("g5_close", k)
 value("g5_close")
 closed = CONSTANTS["G6X_E_NOT_OPEN"]

@@ -67,29 +67,18 @@ refused()
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-def test_softening_outlives_close_and_is_asked_for_if_never_set():
+def test_a_softening_and_a_number_of_particles_that_were_never_set_are_asked_for():
+    """That a softening outlives closing: test_g5_random.py."""
     capi.run_python(f"""
 from grape5 import *
 m, x = stars(30)
-value("g5_open")
-value("g5_set_xmj", 0, 30, x, m)
-value("g5_set_n", 30)
-def force():
-    a, p = blank(30)
-    return value("g5_calculate_force_on_x", x, a, p, 30), a, p
-assert_nan(force(), {ORDER})
-assert "g5_set_eps_to_all" in capi_text(0)[1]
-value("g5_set_eps_to_all", 0.2)
-assert_force(force(), direct(x, m, x, 0.2))
-value("g5_close")
-value("g5_open")
-value("g5_set_xmj", 0, 30, x, m)
-assert_nan(force(), {ORDER})
-value("g5_set_xi", 30, x)
-assert value("g5_run") == {ORDER}
-assert "g5_set_n" in capi_text(0)[1]
-value("g5_set_n", 30)
-assert_force(force(), direct(x, m, x, 0.2))
+board = Board(0)
+board("set_xmj", 0, 30, x, m)
+for name, *args in ("set_n", 30), ("set_eps_to_all", EPS):
+    assert_nan(board.calculate(x), {ORDER})
+    assert f"g5_{{name}}" in board.error()[1], board.error()
+    board(name, *args)
+assert_force(board.calculate(x), direct(x, m, x))
 """, GRAPE6_LOG="none")  # fmt: skip
 
 

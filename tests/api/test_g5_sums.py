@@ -114,21 +114,14 @@ def test_bits_do_not_depend_on_company_order_history_or_threads(boards):
     assert len(results) == 1
 
 
-def test_a_pair_nearer_than_its_softening(forces):
-    """Its force is small beside others', but all there is if there are none."""
-    one = np.array([[0.6, 0.6, 0.6]])
-    for eps in (2.0**-12, 2.0**-8, 2.0**-6, 0.1, 1.0, 20.0, 1e3):
-        for k in range(0, 46, 3):
-            there = one + np.array([[1.0, -0.3, 0.2]]) * 2.0**-k / 3
-            found = forces(np.ones(1), one, there, eps)
-            assert_force(found, direct(there, np.ones(1), one, eps))
-
-
-def test_a_pair_whose_places_are_rounded_as_far_as_can_be(forces):
-    step = 2.0**-27
-    q = np.round(np.full((1, 3), 0.6) / step) * step
+def test_a_pair_alone_nearer_than_its_softening_or_of_places_rounded_as_far_as_can_be(forces):
+    one, step = np.full((1, 3), 0.6), 2.0**-27
+    for eps, k in itertools.product((2.0**-12, 2.0**-8, 2.0**-6, 0.1, 20.0, 1e3), range(0, 46, 3)):
+        there = one + np.array([[1.0, -0.3, 0.2]]) * 2.0**-k / 3
+        found = forces(np.ones(1), one, there, eps)
+        assert_force(found, direct(there, np.ones(1), one, eps))
+    q = np.round(one / step) * step
     for steps, sign in itertools.product((1.0005, 2.001, 4.002), (0.499 * step, -0.499 * step)):
         far = np.round(2.0**-6 * steps / 3**0.5 / step) * step
-        there = q + far - sign
-        found = forces(np.ones(1), q + sign, there, 0.0)
-        assert_force(found, direct(there, np.ones(1), q + sign, 0.0))
+        found = forces(np.ones(1), q + sign, q + far - sign, 0.0)
+        assert_force(found, direct(q + far - sign, np.ones(1), q + sign, 0.0))

@@ -199,27 +199,6 @@ _ARRAYS = [
 ]  # fmt: skip
 
 
-def _elsewhere(file, name, shape, rng):
-    """A dataset that is virtual, in another file, of a filter that nobody has, or has no data."""
-    kind = rng.randrange(4)
-    if kind == 0:
-        layout = h5py.VirtualLayout(shape, "f8")
-        layout[:] = h5py.VirtualSource(rng.choice([".", __file__, "nowhere"]), name, shape)
-        file.create_virtual_dataset(name, layout)
-    elif kind == 1:
-        size = 8 * int(np.prod(shape))
-        file.create_dataset(name, shape, "f8", external=[(__file__, 0, size)])
-    elif kind == 2:
-        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        made.set_chunk(shape)
-        made.set_filter(rng.choice([32015, 32001, 300, 6]), h5py.h5z.FLAG_OPTIONAL, (3,))
-        group, _, key = name.rpartition("/")
-        space = h5py.h5s.create_simple(shape)
-        h5py.h5d.create(file[group].id, key.encode(), h5py.h5t.NATIVE_DOUBLE, space, made)
-    else:
-        file.create_dataset(name, shape, "f8", fillvalue=rng.choice([None, 1.0, np.nan]))
-
-
 def _of_hdf5(file, rng):
     """One change of what is in a file: an object or an attribute is put away, or is another."""
     objects = []
@@ -244,9 +223,6 @@ def _of_hdf5(file, rng):
     if kind == 4:
         file[name] = rng.choice(_ARRAYS)(old)
     elif kind == 5 and (isinstance(some, h5py.Dataset) or rng.random() < 0.1):  # nothing is stored
-        if np.shape(old) and rng.random() < 0.5:
-            _elsewhere(file, name, np.shape(old), rng)
-            return
         shape = (rng.choice([2**20, 2**33, 2**40]), *np.shape(old)[1:])
         pieces = (1024, *shape[1:]) if rng.random() < 0.5 else None
         file.create_dataset(name, shape, rng.choice(["f4", "f8", "u8"]), chunks=pieces)
