@@ -31,7 +31,6 @@ def as_cloud(mass, x, v):
 
 @functools.cache
 def plummer(n, seed):
-    """A Plummer sphere, cut at 0.999 of the mass."""
     model = models.plummer(n, seed, mass_fraction=0.999)
     return as_cloud(model.mass, model.pos, model.vel)
 

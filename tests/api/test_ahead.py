@@ -66,7 +66,6 @@ def test_walks_have_the_bits_of_one_call(make, mode):
 
 @pytest.mark.backends("cpu cuda gpu")
 def test_what_is_asked_for_later_is_computed_then(make):
-    """Lists, nearest neighbours and partial sums of rows that were summed before."""
     session, alone = make(), make()
     walk(session)
     for first in range(0, 6 * BLOCK, BLOCK):

@@ -51,7 +51,6 @@ def reference(make):
 
 @pytest.mark.backends("cpu cuda gpu")
 def test_how_forces_are_asked_for_does_not_matter(make, reference):
-    """Blocks, threads, lists, calls that are repeated; order, number and company of i particles."""
     session, rng = make(), np.random.default_rng(2)
     for threads, block, h2 in (2, 1, None), (3, 7, np.inf), (5, 48, 0.01), (1, None, np.inf):
         session.set_int("G6X_THREADS", threads)
@@ -73,7 +72,6 @@ def test_how_forces_are_asked_for_does_not_matter(make, reference):
 
 @pytest.mark.backends("cpu cuda gpu")
 def test_how_particles_came_to_be_there_does_not_matter(make, reference, new_session, mode, isa):
-    """In any order, or by a detour."""
     order = np.random.default_rng(1).permutation(N)
     session = new_session(precision=mode, isa=isa)
     session.put_cloud(SOURCE.take(order[: N // 2]), order[: N // 2])

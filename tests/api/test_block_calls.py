@@ -12,8 +12,6 @@ from particles import LONG
 
 
 class Bodies:
-    """The caller's arrays of n bodies, and the outputs of a block of some of them."""
-
     def __init__(self, n, ni=None, seed=1, step=0.125):
         rng = np.random.default_rng(seed)
         self.t, self.dt = np.zeros(n), np.full(n, step)
@@ -73,7 +71,6 @@ def norm(vectors):
 
 
 def criterion(a, j, snap, crackle, eta):
-    """Aarseth's criterion, equation 9."""
     size = [norm(q) for q in (a, j, snap, crackle)]
     return np.sqrt(eta * (size[0] * size[2] + size[1] ** 2) / (size[1] * size[3] + size[2] ** 2))
 

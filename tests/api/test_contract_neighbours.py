@@ -35,7 +35,6 @@ def radii(rng, n):
 
 
 def test_3_38_2_6_lists_are_those_of_brute_force(session, mode):
-    """And nearest neighbours (2.7)."""
     n, rng = 1300, np.random.default_rng(5)
     source = cloud(n, seed=5)
     source.index[:] = rng.permutation(10**6)[:n] - 500000

@@ -38,7 +38,6 @@ def forces(words, code=0):
 
 
 def share(new_session, precision, isa, blocks, scale):
-    """A session that holds these blocks of 1024 addresses, packed, with a given scale."""
     session = new_session(precision=precision, isa=isa)
     for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
         session.set_int(f"G6X_SCALE_{key}", value)

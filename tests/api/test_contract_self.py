@@ -68,7 +68,6 @@ def test_2_4_exclusion_survives_thousands_of_rewrites(in_double):
 
 
 def test_row09_a_distinct_particle_at_the_same_place_adds_nothing(plain):
-    """But with softening; the own index does not either (row 10, 3.35)."""
     plain.put(0, 1, 5.0, (1, 1, 1), v=(3, 0, 0))
     plain.put(1, 2, 1.0, (1, 1, 2))
     found = plain.force(2, [[1, 1, 1]], index=[9])

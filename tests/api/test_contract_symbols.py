@@ -20,7 +20,6 @@ def tool(*command):
 
 
 def test_every_call_has_its_names():
-    """A historical one has three, a new one its own."""
     names = [*NEW]
     for name in HISTORICAL:
         base = name.rstrip("_")

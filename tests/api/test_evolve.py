@@ -50,7 +50,6 @@ class Bodies:
         return lib.g6x_hermite_evolve(self.cluster, self.h, self.e)
 
     def block(self):
-        """One block by the calls that a program without g6x_hermite_evolve makes."""
         h, q = self.h, self.arrays
         time = (q["t"] + q["dt"]).min()
         address = np.flatnonzero(q["t"] + q["dt"] == time).astype(np.int32)
@@ -127,7 +126,6 @@ WRONG = [
 
 
 def test_what_is_wrong_is_refused_before_anything_is_moved(bodies):
-    """A step that does not end, a cluster without jerks, null pointers."""
     for where, what, value in WRONG:
         b, given = bodies(), {"t_end": 0.1}
         if where in b.arrays:
@@ -193,7 +191,6 @@ def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
 
 
 def outside(bodies, **more):
-    """The members for a field's part of the forces, of which some may be missing."""
     names = {"field_acc": (3,), "field_jerk": (3,)} | more
     for name, shape in names.items():
         bodies.arrays[name] = np.zeros((bodies.n, *shape))

@@ -24,7 +24,6 @@ def test_loading_late_and_ending_in_odd_orders(how):
 
 
 def test_row30_a_forked_child_works_on():
-    """Forked while idle, between the halves, and where nothing is open."""
     done = capi.run_python(
         """
 source = cloud(3000); args = source.x[:200], source.v[:200], source.index[:200]

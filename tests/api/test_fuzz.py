@@ -7,12 +7,10 @@ import fuzzing
 
 
 def test_random_sequences_keep_the_contract():
-    """Of the library as it is shipped."""
     fuzz = capi.compile_c("fuzz", True, *map(str, fuzzing.PARTS))
     assert fuzzing.run(fuzz, fuzzing.SEED, 20_000) is None
 
 
 @pytest.mark.full
 def test_under_sanitizers_too(variants):
-    """Many more: make fuzz."""
     assert fuzzing.run(fuzzing.program(variants), fuzzing.SEED, 6_000) is None

@@ -42,7 +42,6 @@ def loaded(board5):
 
 
 def test_before_open_and_after_close_calls_are_refused_and_forces_nan():
-    """But for probes and what all clusters share."""
     capi.run_python("""
 from grape5 import *
 x, m, closed = np.zeros((3, 3)), np.ones(3), CONSTANTS["G6X_E_NOT_OPEN"]

@@ -14,8 +14,6 @@ ORDER, ARGUMENT, J_NAN, I_NAN, MISMATCH = (
 
 
 class Model:
-    """A cluster as it should be; 0 has calls without a number, too."""
-
     def __init__(self, number, rng):
         self.board, self.rng, self.n, self.eps, self.rows = Board(number), rng, None, None, []
         self.x, self.m, self.has = np.zeros((MOST, 3)), np.zeros(MOST), np.zeros((2, MOST), bool)
@@ -28,7 +26,6 @@ class Model:
         return fortran(*args, underscores="_" * form) if form else value(*args)
 
     def write(self):
-        """Both halves in either order, or one; a number may be bad, or a half missing."""
         first = int(self.rng.integers(MOST // 2))
         n = int(self.rng.integers(MOST - first))
         x, m = self.rng.standard_normal((n, 3)), self.rng.random(n)
@@ -92,7 +89,6 @@ class Model:
         assert not text or text in self.board.error()[1]
 
     def force(self):
-        """All at once, or by pieces of the calls; results stay as they are until the next."""
         x = self.rng.standard_normal((int(self.rng.integers(1, 30)), 3))
         if self.rng.random() < 0.2:
             x[self.rng.integers(len(x)), 1] = np.nan

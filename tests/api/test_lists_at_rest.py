@@ -109,7 +109,6 @@ LABELS = [
 
 @pytest.mark.parametrize("seed", range(6))
 def test_mixed_writes(board, seed):
-    """Lists, parts of lists, scattered writes, derivatives, and times that move, in any order."""
     b = board(100 + seed, list(capi.MODES)[seed % 3])
     b.list(0, 1100, LABELS[seed](1100), call=CALLS[seed % 3])
     moving = 2 if seed % 3 == 2 else 1

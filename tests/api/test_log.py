@@ -17,7 +17,6 @@ REPORT = "grape6: cluster 0: {0} force calls, {0} of them full with 48 particles
 
 
 def lines_of(script, log="info", **env):
-    """What a process prints on stderr; nothing may be on stdout."""
     done = run_python(script, **{"GRAPE6_LOG": log, "GRAPE6_BACKEND": "cpu"} | env)
     assert done.stdout == ""
     return done.stderr.splitlines()

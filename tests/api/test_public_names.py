@@ -24,7 +24,6 @@ def test_every_public_name_is_exported_or_has_a_reason():
 
 
 def test_what_is_said_to_be_absent_is():
-    """And was found somewhere."""
     assert sorted(ABSENT & there()) == []
     assert sorted(ABSENT - NAMES) == []
 

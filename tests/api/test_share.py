@@ -40,7 +40,6 @@ class Shares:
         return total
 
     def find_scale(self):
-        """What the shares do after each change of j particles."""
         assert self.agree("sample", "G6X_SAMPLE_WORDS")[::7].tolist() == [1] * 15
         self.agree("counts", "G6X_COUNT_WORDS")
 

@@ -50,7 +50,6 @@ def random_groups(seed, sizes, lengths, n=30_000, eps2=0.0):
 
 @pytest.fixture(scope="module")
 def assorted():
-    """Lists of 0, 1, a few, thousands and 25k entries, and groups about the sizes of tiles."""
     words = "0 1 2 3 5 31 63 64 65 128 700 1999 1000 1100 64 1 0 25_000 25_001"
     lengths = [int(word) for word in words.split()]
     sizes = [3, 1, 2, 64, 65, 1, 7, 128, 63, 200, 255, 256, 257, 40, 513, 600, 0, 5, 33]
@@ -125,7 +124,6 @@ def wide_ranges():
 
 
 def test_odd_groups_are_as_accurate(session, mode):
-    """The last column: times LIMITS."""
     for job, most in (
         *((close_pairs(eps2), 5) for eps2 in (0.0, 1e-12, 0.04)),
         *((tiny_group(k), 1) for k in range(8)), (far_group(), 4), (wide_ranges(), None),
@@ -226,7 +224,6 @@ def test_row08_forces_that_do_not_fit(session):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_row06_row07_targets_with_nan_are_alone_and_an_entry_spoils_all(plain, assorted, form):
-    """An entry among thousands, too."""
     job = assorted.take(range(len(assorted)))
     bad_walks = (4, 9, 14)
     bad = np.concatenate([np.arange(*job.i_start[w : w + 2])[::7] for w in bad_walks])

@@ -222,7 +222,8 @@ void try_last(void)
     if (other) before |= CODE(G6X_E_MISMATCH);
     if (null || before) {
         if (!before) { /* nothing is written, so nothing is missing */
-            check_last(c, 0, code, 0, near && missing != 3, distance, 1);
+            const int lost = near && !f->nearest && f->written && code == G6X_E_NO_FIRSTHALF;
+            check_last(c, lost ? CODE(code) : 0, code, 0, near && missing != 3, distance, 1);
             return;
         }
         model_returned_again(c, before, code);

@@ -35,7 +35,6 @@ chosen_library, chosen_environment = None, {}  # of the backend of a test: backe
 
 
 def library_path():
-    """Path of the chosen libgrape6.so: else GRAPE6_TEST_LIBRARY, or that of the package."""
     return Path(chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY)
 
 
@@ -147,7 +146,6 @@ class Session:
 
     @classmethod
     def unopened(cls, cluster):
-        """Of an id that another call opens, or none."""
         session = object.__new__(cls)
         session.cluster = cluster
         return session

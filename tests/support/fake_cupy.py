@@ -36,8 +36,6 @@ class CUDARuntimeError(RuntimeError):
 
 
 class CUDADriverError(CUDARuntimeError):
-    """CuPy's of that name, of the driver."""
-
 
 class NVRTCError(RuntimeError):
     """CuPy's of that name."""

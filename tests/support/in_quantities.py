@@ -101,7 +101,6 @@ def assert_alike(cluster, plain, names, error=1e-9):
 
 
 def assert_same(found, wanted, unit=None, error=1e-9):
-    """What calls in quantities and in plain numbers give: in a unit, if it has one."""
     names = getattr(wanted, "_fields", None)
     if isinstance(wanted, Hermite | Leapfrog):
         assert_alike(found, wanted, SHOWN, error)

@@ -82,7 +82,6 @@ def build():
 
 @pytest.fixture(scope="session")
 def run(build, tmp_path_factory):
-    """Runs a program in another folder, with nothing but `environment` in its own."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
     def run(name, *arguments, environment=()):
@@ -169,20 +168,17 @@ def density_centre(mass, pos, distance):
 
 
 def forces(text):
-    """(acc, pot) of the force lines, which are those of bodies 1, 2, 3 ..."""
     table = np.array(numbers(rf"force{NUMBER}{NUMBER}{NUMBER}{NUMBER}{NUMBER}", text))
     assert (table[:, 0] == np.arange(1, len(table) + 1)).all()
     return table[:, 1:4], table[:, 4]
 
 
 def force_errors(text, exact):
-    """Relative errors of acc and pot, against the first bodies of the oracle's sum."""
     acc, pot = forces(text)
     return relative(acc, exact.acc[: len(acc)]), relative(pot, exact.pot[: len(pot)])
 
 
 def assert_forces(text, exact, mode):
-    """All bodies have the oracle's forces, within what the mode promises."""
     for error, (median, largest) in zip(force_errors(text, exact), FORCE_ERRORS[mode], strict=True):
         assert len(error) == len(exact.pot)
         assert np.median(error) <= median

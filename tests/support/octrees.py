@@ -74,7 +74,6 @@ def sample(name, n=N):
 
 
 def filled(name, *sessions, n=N):
-    """A sample that all of them hold."""
     source = sample(name, n)
     for session in sessions:
         session.put_cloud(source)

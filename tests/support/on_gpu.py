@@ -22,8 +22,6 @@ def on_gpu(session):
 
 @pytest.fixture
 def cpu():
-    """A context in which sessions are made by the CPU backend."""
-
     @contextlib.contextmanager
     def context(**options):
         with backends.chosen("cpu"):
@@ -37,8 +35,6 @@ def cpu():
 
 @pytest.fixture
 def make(new_session, mode):
-    """Sessions of this mode that hold SOURCE at TIME."""
-
     def filled(source=SOURCE, time=TIME, **options):
         session = new_session(**{"precision": mode} | options)
         assert on_gpu(session)

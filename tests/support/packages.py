@@ -20,7 +20,6 @@ LOOSE = ["-ffast-math", "-funsafe-math-optimizations", "-ffp-contract=fast"]  # 
 
 
 def pip(*arguments, code=0, **env):
-    """Runs pip, which must end with this code, and returns what it printed."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
     done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
@@ -56,14 +55,12 @@ def _make_sdist(folder):
 
 @pytest.fixture(scope="session")
 def sdist(shared_folder):
-    """The sdist, beside the folder of what is in it."""
     (archive,) = made_once(shared_folder / "sdist", _make_sdist).glob("grape6py-*.tar.gz")
     return archive
 
 
 @pytest.fixture(scope="session")
 def unpacked(sdist):
-    """The unpacked sdist; wheel() builds it."""
     return sdist.parent / sdist.name.removesuffix(".tar.gz")
 
 
@@ -83,8 +80,6 @@ def built(unpacked, shared_folder):
 
 @pytest.fixture(scope="session")
 def installed(built, shared_folder):
-    """The package in a fresh virtual environment with the wheel, and what it needs, in it."""
-
     def make(folder):
         release.install(sys.executable, built, folder)
 

@@ -33,7 +33,6 @@ class Cloud:
         return Cloud(*[np.ascontiguousarray(getattr(self, f)[rows]) for f in self.__annotations__])
 
     def at(self, time):
-        """Positions and velocities at a time, in long double."""
         dt = (LONG(time) - self.t.astype(LONG))[:, None]
         x = self.x + self.v * dt + self.a2 * dt**2 + self.j6 * dt**3 + LONG(0.75) * self.k18 * dt**4
         v = self.v + 2 * self.a2 * dt + 3 * self.j6 * dt**2 + 3 * self.k18 * dt**3
@@ -101,7 +100,6 @@ def relative(found, expected):
 
 
 def _parts(force):
-    """Acc, jerk and pot, as far as there are any."""
     return [a for name in ("acc", "jerk", "pot") if (a := getattr(force, name, None)) is not None]
 
 
@@ -117,13 +115,11 @@ def assert_nan(force, rows=slice(None)):
 
 
 def assert_same(found, expected):
-    """The same bits, and the same nearest neighbours."""
     assert found.bits() == expected.bits()
     assert (found.nearest == expected.nearest).all()
 
 
 def assert_force(found, expected, tolerance):
-    """Every row of acc, jerk and pot within a relative tolerance, and code 0."""
     assert found.code == 0
     for name, value in zip(("acc", "jerk", "pot"), expected, strict=False):
         error = relative(getattr(found, name), value)

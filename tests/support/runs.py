@@ -22,7 +22,6 @@ COMMAND = [sys.executable, "-m", "grape6py", "run"]
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """The folder of a test, which it is in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -32,7 +31,6 @@ def cluster_of(n=64, **options):
 
 
 def run(*arguments):
-    """Exit status of a run in this process."""
     try:
         return main(["run", *map(str, arguments)])
     except SystemExit as leaving:
@@ -40,7 +38,6 @@ def run(*arguments):
 
 
 def process(*arguments, folder, timeout=60, **environment):
-    """A finished run in a process of its own."""
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), **environment})
     return subprocess.run([*COMMAND, *map(str, arguments)], cwd=folder, env=env, check=False,
                           capture_output=True, text=True, timeout=timeout)  # fmt: skip
@@ -63,13 +60,11 @@ def stopped(*arguments, folder, by=signal.SIGINT, after=0.15):
 
 
 def outputs(path):
-    """The names of the outputs that an index has links to."""
     with h5py.File(path) as file:
         return [name for name in file if name.isdigit()]
 
 
 def last_group(path):
-    """Time, counters and every array of the last output time of a file."""
     with h5py.File(path) as file:
         group = file[outputs(path)[-1]]
         arrays = {name: group[name][()] for name in ("mass", "pos", "vel")}
@@ -91,7 +86,6 @@ def times(path):
 
 
 def assert_same_end(path, other, kind=Hermite):
-    """The last groups of two files of an integrator have the same bits."""
     (counts, arrays), (counts2, arrays2) = last_group(path), last_group(other)
     assert counts == counts2
     names = set(arrays) - {f"state/{name}" for name in EXTRA}

@@ -32,7 +32,6 @@ class ThreadRanks(Ranks):
             self._calls.pop()
 
     def _all(self, value):
-        """What each rank says."""
         return self._crew.swap(self.rank, value)
 
     from_each = _all
@@ -63,8 +62,6 @@ class ThreadRanks(Ranks):
 
 
 class Crew:
-    """A thread for each rank, which stays."""
-
     def __init__(self, size):
         self._barrier = threading.Barrier(size)
         self._said = [None] * size
@@ -75,7 +72,6 @@ class Crew:
         return len(self._said)
 
     def swap(self, rank, value):
-        """Say something to all, and hear what they say."""
         self._said[rank] = value
         self._barrier.wait()
         found = list(self._said)
