@@ -125,9 +125,6 @@ def test_any_call_has_the_bits_of_a_session_that_foresees_nothing(make):
             session = make()
 
 
-# ---- that it happens, and where it does not -----------------------------------------------
-
-
 SCRIPT = """
 from test_ahead import SOURCE, TIME, N, walk, rows_of, np
 from capi import Session

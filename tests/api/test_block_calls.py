@@ -177,9 +177,6 @@ def test_without_dt_or_over_its_forces_only_the_block_is_corrected():
     assert over.same(vars(apart), "t dt x v a j")
 
 
-# ---- faults ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
 def test_row08_a_body_that_leaves_the_numbers_stays_and_the_others_move(bad):
     b, right = Bodies(20, 7), Bodies(20, 7)

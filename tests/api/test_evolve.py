@@ -187,9 +187,6 @@ def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
     assert 0 in done  # close returns nothing here
 
 
-# ---- programs that fill the structs wrongly ----------------------------------------------
-
-
 def outside(bodies, **more):
     names = {"field_acc": (3,), "field_jerk": (3,)} | more
     for name, shape in names.items():

@@ -38,9 +38,6 @@ def loaded(board5):
     return board5
 
 
-# ---- order -------------------------------------------------------------------
-
-
 def test_before_open_and_after_close_calls_are_refused_and_forces_nan():
     capi.run_python("""
 from grape5 import *
@@ -81,9 +78,6 @@ assert_force(board.calculate(x), direct(x, m, x))
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
-# ---- numbers -----------------------------------------------------------------
-
-
 def test_what_is_counted_wrongly_is_refused(loaded):
     """Negative, or beyond what an int counts; nothing is legal."""
     for code, name, *args in [
@@ -115,9 +109,6 @@ def test_a_force_beyond_a_double_is_told(loaded):
     assert loaded.error()[1].startswith("the force on particle 0 ")
     assert np.isnan(p[0])
     assert np.isfinite(a[1]).all()
-
-
-# ---- null pointers -----------------------------------------------------------
 
 
 def test_null_pointers_are_refused(loaded):
@@ -155,9 +146,6 @@ def test_an_open_of_named_devices_takes_a_list(boards):
         assert value("g5_close") == 0
         assert value("g5_set_n", 5) == NOT_OPEN
     assert fortran("g5_open_special", None, np.zeros(1)) == NULL
-
-
-# ---- the host ----------------------------------------------------------------
 
 
 def test_a_run_without_faults_prints_nothing_and_one_with_faults_one_line_a_kind():

@@ -94,8 +94,6 @@ def test_pieces_of_many_i_particles_give_the_bits_of_the_whole(loaded):
     assert (q == p).all()
 
 
-# ---- switches ----------------------------------------------------------------
-
 SIGN, SOURCE = "GRAPE6_G5_POT_SIGN", "GRAPE6_G5_SOURCE"
 HARDWARE = {SIGN: "1", SOURCE: "first"}
 SWITCHES = {  # environment, sign of the potentials, whether arrays begin at the address

@@ -56,9 +56,6 @@ def test_what_hardware_has_is_told(board5):
         assert call("g5_set_range", -5.0, 5.0, 0.1) == call("g5_set_eta", np.inf) == 0
 
 
-# ---- the document ------------------------------------------------------------
-
-
 def test_the_arguments_in_the_document_are_those_of_the_header():
     header = capi.header_arguments(HEADER)
     shown = dict(re.findall(r"`(g5_\w+|g6x_g5_\w+)\(([^`]*)\)`", DOCUMENT.read_text()))

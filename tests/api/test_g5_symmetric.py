@@ -139,9 +139,6 @@ def test_order_and_arguments(board5):
     assert call0(board5, "set_xi", 1, XI, None) == code["NULL"]
 
 
-# ---- other calls of GRAPE-5's libraries -----------------------------------------
-
-
 def test_eta_is_refused_or_has_a_line_once(board5):
     done = capi.run_python("""
 from grape5 import *

@@ -26,9 +26,6 @@ def reports(lines):
     return [line for line in lines if "force calls" in line]
 
 
-# ---- at the start ------------------------------------------------------------------
-
-
 def test_the_start_names_all_that_is_used_on_one_line_and_once():
     env = {"GRAPE6_ISA": "base", "GRAPE6_THREADS": "3", "GRAPE6_PRECISION": "double"}
     script = "for _ in range(3): call('g6_open', 5); call('g6_close', 5)"
@@ -40,9 +37,6 @@ def test_the_start_names_all_that_is_used_on_one_line_and_once():
     (line,) = lines_of(script, GRAPE6_BACKEND="cpu-tree", GRAPE6_CLIENT="kira")
     assert "backend cpu-tree, device CPU, mode grape, instruction set " in line
     assert f" {len(os.sched_getaffinity(0))} threads, 1024 pipes, client kira, " in line
-
-
-# ---- at the end --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", [
@@ -82,9 +76,6 @@ def test_an_exit_during_calls_of_other_threads_waits_for_none():
     run_python(script + "time.sleep(0.1)", timeout=60, GRAPE6_LOG="info")
 
 
-# ---- the environment ---------------------------------------------------------------
-
-
 def test_variables_that_do_not_exist_are_named_once():
     nearest = {"PRESICION": "PRECISION", "THREAD": "THREADS", "NEIGHBOR_SELF": "NEIGHBOUR_SELF",
                "precision": "PRECISION", "CLIENTS": "CLIENT", "LGO": None,
@@ -108,9 +99,6 @@ def test_variables_that_exist_are_not_named(tmp_path):
     env |= {"GRAPE6_CONFIG": str(config), "GRAPE6_PYTHON": "/usr", "GRAPE6_TEST_ANY": "1"}
     env |= {"GRAPE6_LIBS": "-lgrape6", "GRAPE6_PRESICION": "", "GRAPE6_LOG": "faults"}
     assert lines_of("assert call('g6_open', 0) == 0", **env | {"GRAPE6_BACKEND": "cpu"}) == []
-
-
-# ---- lines -------------------------------------------------------------------------
 
 
 def test_each_line_is_one_write():

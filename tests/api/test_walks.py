@@ -76,9 +76,6 @@ def bits_by_walk(found, job):
     return [found.bits(job.targets(w)) for w in range(len(job))]
 
 
-# ---- forces -------------------------------------------------------------------------------
-
-
 def test_forces_are_those_of_a_plain_sum(session, mode, assorted):
     for assorted.eps2 in (1e-3, 0.0):
         numbers, *others = [form(session, assorted) for form in FORMS]
@@ -181,9 +178,6 @@ def test_rows_of_no_walk_are_left_alone(plain):
     assert (found.pot[[0, 1, 2, -4, -3, -2, -1]] == capi.UNTOUCHED).all()
 
 
-# ---- equal bits ---------------------------------------------------------------------------
-
-
 def test_bits_do_not_depend_on_order_cut_threads_or_other_flights(session, assorted):
     first = by_numbers(session, assorted).bits()
     whole, rng = bits_by_walk(by_numbers(session, assorted), assorted), np.random.default_rng(3)
@@ -204,9 +198,6 @@ def test_bits_do_not_depend_on_order_cut_threads_or_other_flights(session, assor
         assert by_numbers(session, jobs[2]).bits() == alone[2]
         for k in order:
             assert flights[k].retrieve().bits() == alone[k]
-
-
-# ---- NaN --------------------------------------------------------------------------------------
 
 
 def test_row08_forces_that_do_not_fit(session):
@@ -246,9 +237,6 @@ def test_row06_row07_targets_with_nan_are_alone_and_an_entry_spoils_all(plain, a
         assert "list of walk" in plain.error()[1]
         assert_nan(found)
     assert form(plain, assorted).code == 0
-
-
-# ---- from Python ------------------------------------------------------------------------------
 
 
 def call(grape, job, **changed):

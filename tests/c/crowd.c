@@ -86,8 +86,6 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- trees ---- */
-
 static double (*x)[3], (*v)[3], *mass, h2[BODIES];
 static long long start[BODIES + 1];
 static struct results {

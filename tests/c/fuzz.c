@@ -86,8 +86,6 @@ void *tail_of(int slot, size_t bytes)
     return piece[slot] + CAPACITY - bytes;
 }
 
-/* ---- values --------------------------------------------------------------------------- */
-
 static double uniform(void) { return (double)(any_bits() >> 11) * 0x1p-52 - 1.0; }
 
 static double extreme(void)
@@ -130,8 +128,6 @@ int any_index(void)
     if (chance(20)) return chance(2) ? -1 : chance(2) ? 2147483647 : -2147483647 - 1;
     return chance(3) ? below(5) : below(40);
 }
-
-/* ---- sequences ------------------------------------------------------------------------- */
 
 static int last_was_first;
 

@@ -40,8 +40,6 @@ void lacked(int code)
     end_call();
 }
 
-/* ---- clusters ------------------------------------------------------------------------- */
-
 void try_open(void)
 {
     const int64_t id = begin_call();
@@ -154,8 +152,6 @@ void try_idle(void)
     model_returned(c, c ? good : refusal, code);
     end_call();
 }
-
-/* ---- texts and options ---------------------------------------------------------------- */
 
 static void check_text(const char *buffer, int length, int filled)
 {

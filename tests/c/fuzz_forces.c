@@ -1,8 +1,6 @@
 /* fuzz_forces.c - random first and last halves. */
 #include "fuzz_calls.h"
 
-/* ---- first half -------------------------------------------------------------------------- */
-
 struct started started;
 
 void forget_first(void) { memset(&started, 0, sizeof started); }
@@ -135,8 +133,6 @@ void try_first(void)
         model_returned(c, CODE(invalid ? G6X_E_I_NAN : 0), code);
     }
 }
-
-/* ---- last half --------------------------------------------------------------------------- */
 
 static int last_of(int which, int64_t id, vector *acc, vector *jerk, double *pot, int *near,
                    float *distance)

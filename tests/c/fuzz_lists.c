@@ -1,8 +1,6 @@
 /* fuzz_lists.c - random calls about neighbour lists, pipes and partial sums. */
 #include "fuzz_calls.h"
 
-/* ---- lists --------------------------------------------------------------------------------- */
-
 static void check_list(struct cluster *c, int pipe, int most, int code, int length, const int *list)
 {
     struct list_model m;
@@ -137,8 +135,6 @@ void try_lists(void)
         REQUIRE(list[k] == NEAR_BEFORE);
 }
 
-/* ---- the group that halves are made of ------------------------------------------------------- */
-
 static void get_force(int64_t id)
 {
     const struct cluster *known = model_find(id == ID_NULL ? 0 : id);
@@ -247,9 +243,6 @@ void try_pipes(void)
     }
     model_returned(c, all, code);
 }
-
-/* ---- partial sums -----------------------------------------------------------------------------
- */
 
 static void check_from_partial(struct cluster *c, int ni, words *w, int code_of_get)
 {

@@ -3,8 +3,6 @@
 
 struct model model;
 
-/* ---- clusters ------------------------------------------------------------------------- */
-
 struct cluster *model_find(int64_t id)
 {
     for (int k = 0; k < model.nclusters; k++)
@@ -103,8 +101,6 @@ void model_returned_again(struct cluster *c, codes allowed, int code)
     model.fault |= CODE(code);
 }
 
-/* ---- j particles ---------------------------------------------------------------------- */
-
 static int all_finite(const double *d, int n)
 {
     for (int k = 0; k < n; k++)
@@ -195,8 +191,6 @@ int model_predict(const struct cluster *c, int64_t address, int snap, double tim
         if (s->x[k] != 0 && fabs(s->x[k]) < 0x1p-1000) s->ex += 0x1p-1000;
     return 1;
 }
-
-/* ---- forces --------------------------------------------------------------------------- */
 
 void model_first(struct cluster *c, int nj, int ni)
 {

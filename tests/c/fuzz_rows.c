@@ -34,8 +34,6 @@ void make_outputs(int ni)
     }
 }
 
-/* ---- what must have come out ------------------------------------------------------------ */
-
 int is_nan3(const double *d) { return isnan(d[0]) && isnan(d[1]) && isnan(d[2]); }
 int is_bad(const double *d) { return !isfinite(d[0]) || !isfinite(d[1]) || !isfinite(d[2]); }
 void check_nan(long long rows, int jerk)

@@ -12,8 +12,6 @@ static struct planted {
 } tree[TREES];
 static int closed; /* a number that was a tree's once */
 
-/* ---- what is made up ------------------------------------------------------------------------ */
-
 /* Denormals count as zero. */
 static double seen(double a) { return fabs(a) < 0x1p-1022 ? 0.0 : a; }
 
@@ -79,8 +77,6 @@ static int self_of(const struct aim *aim, int i)
 
 static void returned(codes allowed, int code) { model_returned(NULL, allowed, code); }
 
-/* ---- opening, closing, options -------------------------------------------------------------- */
-
 static void close_tree(struct planted *t)
 {
     calling = "g6x_tree_close";
@@ -140,8 +136,6 @@ static void try_tree_option(void)
     returned(allowed, g6x_tree_set_int(handle, key, value));
 }
 
-/* ---- forces --------------------------------------------------------------------------------- */
-
 /* Forces, given their code; the code that there must be. */
 static codes check_forces(const struct planted *t, const struct aim *aim, int jerk, int code)
 {
@@ -199,8 +193,6 @@ static void try_forces(void)
     }
     returned(check_forces(t, &aim, jerk && t->moving, code), code);
 }
-
-/* ---- searches ------------------------------------------------------------------------------- */
 
 static void try_within(void)
 {

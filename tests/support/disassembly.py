@@ -49,9 +49,6 @@ def disassemble(cubin):
     return done.stdout
 
 
-# ---- looking ---------------------------------------------------------------------------
-
-
 @dataclass
 class Kernel:
     """The instructions of a kernel."""
@@ -130,9 +127,6 @@ def machine_code(mode, architecture):
     options = (*compiler.options(mode), compiler.FLUSH, f"-arch={architecture}")
     cubin, _ = compile_cubin(compiler.read(), options)
     return read_kernels(disassemble(cubin))
-
-
-# ---- the table -------------------------------------------------------------------------
 
 
 def limit(instructions, in_double):

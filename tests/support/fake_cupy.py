@@ -36,6 +36,8 @@ class CUDARuntimeError(RuntimeError):
 
 
 class CUDADriverError(CUDARuntimeError):
+    """CuPy's of that name."""
+
 
 class NVRTCError(RuntimeError):
     """CuPy's of that name."""

@@ -37,8 +37,6 @@ KILLED = 3.0  # seconds after which an input that goes on is the end of its proc
 MEMORY = 512 << 20  # bytes more than the process has at its beginning
 HDF5 = ("gadget-hdf5", "amuse")
 
-# ---- valid files -----------------------------------------------------------------------
-
 
 def _written(name, n, **more):
     file = io.BytesIO()
@@ -118,8 +116,6 @@ def seeds(name):
     ]
     return ours + _BY_HAND[name]()
 
-
-# ---- changes ---------------------------------------------------------------------------
 
 _WORDS = [0, 1, 2, 3, 7, 8, 255, 256, 257, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE,
           0x7F800000, 0x7FC00000, 0xFF800000, 0x00010000, 0x10000000, 0x40000000]  # fmt: skip
@@ -251,9 +247,6 @@ def made(name, seed, index, valid=None):
     return data, rng.choice([-1, -1, 0, 1, 5])
 
 
-# ---- one input -------------------------------------------------------------------------
-
-
 def _unsound(found):
     """What is wrong with a snapshot, or None."""
     n, ids = len(found.mass), found.ids
@@ -284,9 +277,6 @@ def attempt(data, which, name=None):
     if wrong is None and took > SLOW:
         wrong = f"{took:.1f} s of the processor"
     return wrong
-
-
-# ---- many ------------------------------------------------------------------------------
 
 
 def limit_memory():
