@@ -74,7 +74,6 @@ static inline int board_last2(Board *b, int id, int ni)
                             b->nn);
 }
 
-/* The number of bad codes. */
 static inline int board_force(Board *b, int id, double eps2)
 {
     int bad = g6_set_ti(id, 0.0078125) != 0;

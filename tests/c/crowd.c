@@ -20,7 +20,6 @@ static uint64_t sum(Board *b, int id, int mode, int *wrong)
     return board_hash(b);
 }
 
-/* Bits of what walks gave, by offsets (tag 0) or by pointers. */
 static uint64_t walks(Board *b, int id, int tag, int *wrong)
 {
     memset(b->jerk, 0, sizeof b->jerk);

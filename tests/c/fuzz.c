@@ -115,7 +115,6 @@ double any_time(void)
     return chance(3) ? 0.0 : below(17) * 0.0625;
 }
 
-/* eps2 or h2 */
 double any_square(void)
 {
     if (wild && chance(25)) return extreme();

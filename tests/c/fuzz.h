@@ -128,9 +128,7 @@ int model_predict(const struct cluster *c, int64_t address, int snap, double tim
 /* fuzz_scale.c: the exponents that a call with nj takes; whether it is done in double. */
 int model_scale(const struct cluster *c, int nj, int scale[3]);
 
-/* Starts a force call whose targets are in c->call. */
 void model_first(struct cluster *c, int nj, int ni);
-/* What the force on target i must be. */
 struct row_model {
     double acc[3], jerk[3], pot;
     double tolerance[3]; /* of acc, jerk and pot */

@@ -80,7 +80,6 @@ void try_close(void)
     end_call();
 }
 
-/* Legal at any time. */
 void try_nothing(void)
 {
     (void)begin_call();
@@ -116,7 +115,6 @@ void try_nothing(void)
     end_call();
 }
 
-/* What does nothing, but only on an open cluster. */
 void try_idle(void)
 {
     int64_t id = begin_call();
@@ -231,7 +229,6 @@ static int is_option(int key, int value)
 
 static int is_tree_option(int key) { return key == G6X_TREE_METHOD || key == G6X_TREE_ORDER; }
 
-/* Where the model keeps an option that is a double. */
 static double *value_of(struct cluster *c, int key)
 {
     if (key == G6X_THETA) return c ? &c->theta : &model.theta;

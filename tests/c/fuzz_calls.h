@@ -59,7 +59,6 @@ extern struct copy {
     vector x[MAX_NI], v[MAX_NI];
     double eps2[MAX_NI], h2[MAX_NI];
 } copy;
-/* What it writes. */
 extern struct outputs {
     vector *acc, *jerk;
     double *pot;

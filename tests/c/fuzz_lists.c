@@ -27,7 +27,6 @@ static codes code_of_sum(struct cluster *c, int code)
     return c->call.code;
 }
 
-/* All at once. */
 static void all_lists(void)
 {
     enum { MOST = 4096 };

@@ -136,7 +136,6 @@ static void try_tree_option(void)
     returned(allowed, g6x_tree_set_int(handle, key, value));
 }
 
-/* Forces, given their code; the code that there must be. */
 static codes check_forces(const struct planted *t, const struct aim *aim, int jerk, int code)
 {
     int bad = 0, unfit = 0;
@@ -276,7 +275,6 @@ static void try_nearest(void)
     returned(CODE(bad ? G6X_E_I_NAN : 0), code);
 }
 
-/* Some calls in a row. */
 void try_tree(void)
 {
     static void (*const TRIES[])(void) = {try_plant,  try_plant,  try_tree_option, try_forces,

@@ -63,7 +63,6 @@ static void forces(int id, uint64_t *hash)
     free(b);
 }
 
-/* NaN and numbers too large among them. */
 static void grape5(uint64_t *hash)
 {
     static const double m[FEW] = {0.5, 1, 2}, eps2[FEW] = {0.25, 0, 1};

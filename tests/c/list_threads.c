@@ -32,7 +32,6 @@ static void *writer(void *id)
     return NULL;
 }
 
-/* Looks at the list: a part of this round, the rest of the round before. */
 static void look(int id)
 {
     static __thread double x[N][3], v[N][3];

@@ -32,7 +32,6 @@ static void *load(const char *path)
     return handle;
 }
 
-/* A force of 3000 particles on 64, large enough for several threads. */
 static int use(void)
 {
     static double x[3000][3], zero[64][3], h2[64], acc[64][3], jerk[64][3], pot[64];

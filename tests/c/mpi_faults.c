@@ -10,7 +10,6 @@ enum { BLOCK = 1024, NI = 2, ID = 7 };
 
 static int is(const char *fault, const char *name) { return strcmp(fault, name) == 0; }
 
-/* Body k of all stands at a place of its own. */
 static void put(int nj, int first)
 {
     double zero[3] = {0.0};

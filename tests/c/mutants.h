@@ -13,7 +13,6 @@ struct jmemory;
 struct direct_job;
 /* Keeps a particle just written at its position until the next g6_set_ti. */
 void mutants_hold(struct jmemory *j, int64_t address, double time);
-/* Releases all particles held by mutants_hold. */
 void mutants_let_go(struct jmemory *j);
 /* Replace the index of each i particle by that of the j particle at the same position, or at the
  * address equal to the index, so that only this j particle is left out. */

@@ -31,7 +31,6 @@ static void clear(Board *b)
     memset(b->pot, 0, sizeof b->pot);
 }
 
-/* Of a call that writes ni rows. */
 static void note_rows(const char *what, const Board *b, int ni, int code)
 {
     note(what, code);
@@ -98,7 +97,6 @@ static void grape5_forces(Board *b, int cluster, int ni)
     note_rows("get_force", b, ni, g5_get_forceMC(cluster, ni, b->acc, b->pot));
 }
 
-/* j particles whole and by halves, softenings, forces on all i particles and on some. */
 static void grape5(Board *b, int cluster)
 {
     double eps[NI];

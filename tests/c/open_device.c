@@ -144,7 +144,6 @@ static int forked(void)
     return plain();
 }
 
-/* Prints what each call returned, and its text. */
 static int codes(void)
 {
     struct error fault = {0};

@@ -45,7 +45,6 @@ static void print(const struct sums *s)
     }
 }
 
-/* The forces on particles i to i + ni - 1. */
 static int rows(struct sums *s, int i, int ni)
 {
     static long long start[MOST + 1];
@@ -57,7 +56,6 @@ static int rows(struct sums *s, int i, int ni)
     return bad != 0;
 }
 
-/* Whether a partial sum tells which instruction set it is from. */
 static int maker_is_told(int mode)
 {
     static long long words[MOST][G6X_PARTIAL_WORDS];

@@ -29,7 +29,6 @@ static void sizes(Board *b, int id)
     }
 }
 
-/* Growth, long lists, shares, and results of a sum after a write. */
 static void others(Board *b, int id)
 {
     double snap[3] = {1, 1, 1};
@@ -53,7 +52,6 @@ static void others(Board *b, int id)
     CHECK(g6_get_force_etc(id, b->acc, b->jerk, b->pot, b->nn, flag) == 0 && flag[1] == 0);
 }
 
-/* Many walks: right ones, and lists that are none. */
 static void walks(Board *b, int id)
 {
     long long i[2] = {0, NI}, j[2] = {0, N};
