@@ -107,7 +107,9 @@ def test_words_of_no_sum_or_of_another_precision_scale_or_origin_are_not_added(w
     bad[2] = 777
     for other in (*others, bad):
         assert capi.call("g6x_add_partial", len(good), good.copy(), other) == -11
+        assert capi.call("g6x_add_partial", -1, good, other) == -11
     assert_nan(forces(bad, code=-11))
+    assert capi.call("g6x_from_partial", -1, good, *np.zeros((3, 9))) == -11
 
 
 @pytest.mark.backends("cpu")

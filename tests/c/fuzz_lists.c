@@ -332,13 +332,4 @@ void try_partial(void)
     model_returned_again(NULL, CODE(0) | CODE(G6X_E_ARGUMENT) | CODE(G6X_E_RANGE), code);
     if (code == G6X_E_ARGUMENT) check_failed(ni, 0, 0);
     check_untouched(ni);
-    if (!chance(4)) return;
-    code = g6x_from_partial(-1, sum[0], NULL, NULL, NULL);
-    model_returned_again(NULL, CODE(G6X_E_ARGUMENT), code);
-    if (ni < 1) return;
-    code = g6x_from_partial(ni, NULL, out.acc, out.jerk, out.pot);
-    model_returned_again(NULL, CODE(G6X_E_NULL), code);
-    check_failed(ni, 0, 0);
-    code = g6x_add_partial(ni, sum[0], NULL);
-    model_returned_again(NULL, CODE(G6X_E_NULL), code);
 }

@@ -25,9 +25,6 @@ def flat(rows):
     return [number for row in rows for number in row]
 
 
-# ---- NEMO ------------------------------------------------------------------------------
-
-
 def nemo_item(order, kind, tag="", values=(), dims=()):
     """An item of filestruct: magic, type, tag, dimensions, data."""
     made = struct.pack(order + "H", 0x0B92 if dims else 0x0992) + kind.encode() + b"\0"
@@ -83,9 +80,6 @@ def nemo_of_two(order="<"):
     return nemo(order) + only_energy + second
 
 
-# ---- Starlab ---------------------------------------------------------------------------
-
-
 # A single star and a binary; the root lies at (10, 0, 0) and moves with (0, 1, 0), the centre of
 # mass of the binary is at (0, 4, 0) in the root, its stars at -1 and +1 of x in that.
 def _node(head, dynamics, *inner, log="", star=""):
@@ -136,9 +130,6 @@ def dyn(time="  system_time  =  0.5\n", scales=NO_SCALES):
     return DYN.format(time=time, scales=scales).encode()
 
 
-# ---- Tipsy -----------------------------------------------------------------------------
-
-
 def tipsy(order=">", header=32):
     """A gas, a dark and a star particle."""
     made = struct.pack(order + "d5i", TIME, 3, 3, 1, 1, 1) + bytes(header - 28)
@@ -155,9 +146,6 @@ def bonsai(version=2, ids=(3 * 10**18 + 5, 7, 2 * 10**18 + 1), order="<", gas=0)
         row = [MASS[k], *POS[k], *VEL[k], *[0.0] * (2 * (k > 0) + 3 * (k == 0 and gas))]
         made += struct.pack(f"{order}{len(row)}f", *row) + struct.pack("<Q", number)
     return made
-
-
-# ---- Gadget binary ---------------------------------------------------------------------
 
 
 def numbers_of(bodies, types=6):
@@ -211,9 +199,6 @@ def gadget(
         mark = struct.pack(order + "i", len(data))
         made += mark + data + mark
     return made
-
-
-# ---- HDF5 ------------------------------------------------------------------------------
 
 
 def hdf5(fill, **options):
@@ -305,8 +290,6 @@ def amuse(version=2, states=1, change=lambda file: None, texts=None, timestamp=T
     return hdf5(fill, libver="latest" if version == 2 else "earliest")
 
 
-# ---- NBODY6 ----------------------------------------------------------------------------
-
 # Five stars of which the first four are two pairs, and then the two centres of mass.
 NBODY = (
     [0.5, 0.25, 0.125, 0.0625, 2.0, 0.75, 0.1875],
@@ -343,8 +326,6 @@ def nbody6(layout="nbody6", order="<", time=TIME, pairs=2, rbar=2.0, vstar=1.5, 
         made += mark + record + mark
     return made
 
-
-# ---- PeTar -----------------------------------------------------------------------------
 
 # What stellar evolution puts behind binary_state: radius, dm, time_record, time_interrupt, and with
 # BSE ten numbers more, of which the first is an integer.
@@ -383,9 +364,6 @@ def petar_binary(columns=20, external=False, copies=1):
     for row in petar_rows(columns, external, copies):
         made += b"".join(struct.pack("<q" if isinstance(x, int) else "<d", x) for x in row)
     return made
-
-
-# ---- text ------------------------------------------------------------------------------
 
 
 def lines(separator=" "):
