@@ -1,6 +1,6 @@
 """Misuse of the calls for many walks: the code is minus the row, and no number is a stale one.
 
-Traps: test_faults_host.py."""
+Null pointers, and in any order, on the CPU: test_fuzz.py. Traps: test_faults_host.py."""
 
 import numpy as np
 import pytest
@@ -44,23 +44,6 @@ def test_row11_row13_what_cannot_be(plain, job):
     args = [start, job.x, start, None, 0, job.xj, job.mj, 0.0, found.acc, found.pot]
     assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
     assert capi.call("g6x_walks", plain.cluster, -1, *args) == -11
-    args[3:5] = job.chosen, -1
-    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
-
-
-def test_row26_null_pointers_give_nan_where_there_is_an_output(plain, job):
-    found = Found.blank(len(job.x))
-    args = [job.i_start, job.x, job.j_start, job.chosen, 4000, job.xj, job.mj, 0.0, found.acc,
-            found.pot]  # fmt: skip
-    for null in (0, 1, 2, 5, 6, 8, 9):
-        found.acc[:] = found.pot[:] = 0
-        given = [None if k == null else arg for k, arg in enumerate(args)]
-        assert capi.call("g6x_walks", plain.cluster, len(job), *given) == -26
-        for k, output in (8, found.acc), (9, found.pot):
-            assert null in (0, k) or np.isnan(output).all()
-    for name in "g6x_walks_dispatch", "g6x_walks_retrieve":
-        given = [{"i": 1, "d": 0.0, "p": None}[letter] for letter in capi.SIGNATURES[name]]
-        assert capi.call(name, plain.cluster, *given[1:]) == -26
 
 
 def test_row11_row18_row20_of_tags(plain, job):

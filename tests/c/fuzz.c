@@ -134,10 +134,11 @@ static void make_call(void)
 {
     static void (*const COMMON[])(void) = {try_write, try_write_many, try_time, try_first,
                                            try_first, try_last,       try_last, try_lists};
-    static void (*const RARE[])(void) = {
-        try_open,    try_close, try_nothing, try_idle,  try_predicted, try_texts, try_options,
-        try_options, try_scale, try_pipes,   try_pipes, try_partial,   try_tree};
-    void (*call)(void) = chance(3) ? RARE[below(13)] : COMMON[below(8)];
+    static void (*const RARE[])(void) = {try_open,      try_close, try_nothing, try_idle,
+                                         try_predicted, try_texts, try_options, try_options,
+                                         try_scale,     try_pipes, try_pipes,   try_partial,
+                                         try_block,     try_tree,  try_walks};
+    void (*call)(void) = chance(3) ? RARE[below(15)] : COMMON[below(8)];
     if (last_was_first && !chance(3))
         call = chance(6) ? try_partial : try_last;
     else if (last_was_first && chance(3))

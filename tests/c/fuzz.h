@@ -1,7 +1,8 @@
 /* fuzz.h - random call sequences against a model of the contract. fuzz.c runs sequences and
  * reports; the calls of fuzz_calls.h, valid and not, are made in fuzz_board.c, fuzz_particles.c,
- * fuzz_forces.c, fuzz_lists.c and fuzz_tree.c; fuzz_model.c, with fuzz_scale.c, says what must come
- * of them, and fuzz_rows.c compares. The model knows g6lib.h and docs/, none of csrc/. */
+ * fuzz_forces.c, fuzz_lists.c, fuzz_block.c, fuzz_tree.c and fuzz_walks.c; fuzz_model.c, with
+ * fuzz_scale.c, says what must come of them, and fuzz_rows.c compares. The model knows g6lib.h and
+ * docs/, none of csrc/. */
 #pragma once
 
 #include "g6lib.h"

@@ -31,7 +31,7 @@ void try_open(void), try_close(void), try_nothing(void), try_idle(void), try_tim
 void try_write(void), try_write_many(void), try_predicted(void);
 void try_texts(void), try_options(void), try_scale(void);
 void try_first(void), try_last(void), try_lists(void), try_pipes(void), try_partial(void);
-void try_tree(void);
+void try_block(void), try_tree(void), try_walks(void);
 
 extern int listing;
 void close_trees(void);  /* a sequence ends */

@@ -66,30 +66,6 @@ static void walks(Board *b, int id)
     CHECK(isnan(b->acc[NI - 1][2]) && isnan(b->pot[0]));
 }
 
-static void *copy_of(const void *from, size_t bytes)
-{
-    void *made = malloc(bytes);
-    return made && bytes ? memcpy(made, from, bytes) : made;
-}
-
-/* Sizes around those of vectors and tiles; arrays end where their allocations do. */
-static void walks_at_the_ends(const Board *b, int id)
-{
-    static const int sizes[] = {0, 1, 15, 16, 17, 65};
-    for (int k = 0; k < 72; k++) {
-        const size_t ni = (size_t)sizes[k % 6], nj = (size_t)sizes[k / 6 % 6];
-        const long long ends[4] = {0, (long long)ni, 0, (long long)nj};
-        double (*x)[3] = copy_of(b->x, ni * sizeof *x), (*xj)[3] = copy_of(b->x, nj * sizeof *xj);
-        double (*acc)[3] = malloc(ni * sizeof *acc), *pot = malloc(ni * sizeof *pot);
-        double *mj = copy_of(b->mass, nj * sizeof *mj);
-        int *list = copy_of(b->index, nj * sizeof *list);
-        CHECK(g6x_walks(id, 1, ends, (const double (*)[3])x, ends + 2, k < 36 ? NULL : list,
-                        (int)nj, (const double (*)[3])xj, mj, 1e-4, acc, pot) == 0);
-        CHECK(!ni || pot[ni - 1] <= 0);
-        free(x), free(xj), free(acc), free(pot), free(mj), free(list);
-    }
-}
-
 /* usage: walk [threads of half of the calls [the only instruction set]] */
 int main(int argc, char **argv)
 {
@@ -109,7 +85,6 @@ int main(int argc, char **argv)
             sizes(b, isa);
             others(b, isa);
             walks(b, isa);
-            walks_at_the_ends(b, isa);
         }
         CHECK(g6x_last_error(isa, text, sizeof text) < 0 && text[0]);
         CHECK(g6_close(isa) == 0 && g6_close(isa) == 0);

@@ -30,10 +30,10 @@ PROGRAMS = [
     ("tree_memory", ["parts"], {}),
     ("mutated_row", [], {"GRAPE6_VERIFY": "1"}),
 ]  # fmt: skip
-TESTS = """api/test_accuracy api/test_block_calls api/test_configuration api/test_contract_g6x
+TESTS = """api/test_accuracy api/test_configuration api/test_contract_g6x
     api/test_contract_neighbours api/test_contract_pointers api/test_faults_codes
     api/test_faults_host api/test_g5_clusters api/test_g5_faults api/test_g5_forces
-    api/test_g5_names api/test_g5_sums api/test_log api/test_walks_faults cli/test_cli
+    api/test_g5_names api/test_g5_sums api/test_log cli/test_cli
     tree/test_tree_faults tree/test_tree_share""".split()
 # Of the CPU, in the instruction set that all machines have: the programs take the others.
 CHOSEN = "not avx2 and not avx512 and not neon and not cuda and not tree] and not allocation"

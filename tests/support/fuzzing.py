@@ -4,7 +4,8 @@ As a program, `make fuzz`: builds the library with sanitizers and runs many sequ
 
     python tests/support/fuzzing.py [sequences [seed]]
 
-prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong.
+prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong. Before
+that, libFuzzer tries the two readers of snapshots for a minute each.
 """
 
 import os
@@ -21,7 +22,7 @@ from variants import Variants
 SEED = 20261121
 PARTS = [
     capi.TESTS / "c" / f"fuzz_{part}.c"
-    for part in "model scale board particles rows forces lists tree".split()
+    for part in "model scale board particles rows forces lists block tree walks".split()
 ]
 CHUNK = 5000  # sequences that a process runs
 
@@ -78,11 +79,27 @@ def snapshot_program(folder):
     return out
 
 
+def run_snapshots(seconds, seed):
+    """Both readers for so long; what went wrong, or None."""
+    for reader in ("python", "c"):
+        with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as name:
+            folder = Path(name)
+            python = [sys.executable, capi.SUPPORT / "fuzz_snapshot.py"]
+            command = python if reader == "python" else [snapshot_program(folder)]
+            options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
+            done = subprocess.run([*command, *options, snapshot_corpus(folder)], check=False,
+                                  capture_output=True, text=True, errors="replace")  # fmt: skip
+        if done.returncode:
+            return done.stderr[-5000:]
+        print(f"snapshots, {reader}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+    return None
+
+
 # ---- make fuzz ------------------------------------------------------------------------
 
 
 def main(sequences=10_000_000, seed=SEED):
-    shown = 0.0
+    start = shown = time.monotonic()
 
     def progress(done):
         nonlocal shown
@@ -95,8 +112,9 @@ def main(sequences=10_000_000, seed=SEED):
     print(f"seed {seed}, {sequences} sequences, {os.cpu_count()} processes", flush=True)
     with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as folder:
         fuzz = program(Variants(Path(folder)))
+        wrong = run_snapshots(60, seed)
         start = time.monotonic()
-        wrong = run(fuzz, seed, sequences, progress)
+        wrong = wrong or run(fuzz, seed, sequences, progress)
     print(wrong or f"all well after {(time.monotonic() - start) / 60:.1f} minutes")
     return 1 if wrong else 0
 
