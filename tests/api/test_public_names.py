@@ -1,6 +1,7 @@
 """Names of GRAPE's calls in public programs and libraries: the library has each, or a reason.
 
-public_names.json says in which programs names were found: called, declared or defined, in November 2026.
+public_names.json says in which programs names were found (called, declared or defined), in November
+2026.
 Those of "nbody-archive" are also the calls of the hardware's own library, which lies there.
 """
 

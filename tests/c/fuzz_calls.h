@@ -74,9 +74,13 @@ void make_inputs(int capacity);
 void make_outputs(int ni);
 int is_nan3(const double *d);
 int is_bad(const double *d); /* NaN or Inf among three */
+int is_tame(double a);       /* forces of such numbers are in range of both precisions */
+int are_tame(long long n, const double *a); /* ... but for NaN and Inf; a may be NULL */
 void check_nan(long long rows, int jerk);
 /* Outputs that a call did not get are NaN, as those of a call that failed. */
 void without(const void *acc, const void *jerk, const void *pot, size_t rows);
+void check_numbers(const char *what, long long i, const double *found, const long double *right,
+                   int n, long double error);
 void check_untouched(int from);
 void check_failed(int rows, int near, int distance);
 /* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code

@@ -36,6 +36,15 @@ void make_outputs(int ni)
 
 int is_nan3(const double *d) { return isnan(d[0]) && isnan(d[1]) && isnan(d[2]); }
 int is_bad(const double *d) { return !isfinite(d[0]) || !isfinite(d[1]) || !isfinite(d[2]); }
+int is_tame(double a) { return a == 0 || (fabs(a) > 1e-12 && fabs(a) < 3); }
+
+int are_tame(long long n, const double *a)
+{
+    for (long long k = 0; a && k < n; k++)
+        if (isfinite(a[k]) && !is_tame(a[k])) return 0;
+    return 1;
+}
+
 void check_nan(long long rows, int jerk)
 {
     for (long long i = 0; i < rows; i++)
@@ -47,6 +56,15 @@ void without(const void *acc, const void *jerk, const void *pot, size_t rows)
     if (!acc) memset(out.acc, 0xff, rows * sizeof *out.acc);
     if (!jerk) memset(out.jerk, 0xff, rows * sizeof *out.jerk);
     if (!pot) memset(out.pot, 0xff, rows * sizeof *out.pot);
+}
+
+void check_numbers(const char *what, long long i, const double *found, const long double *right,
+                   int n, long double error)
+{
+    for (int k = 0; k < n; k++)
+        if (!(fabsl(found[k] - right[k]) <= error + 1e-30L))
+            broken("%s[%d] of target %lld is %.17g, not %.17Lg (+- %.3Lg)", what, k, i, found[k],
+                   right[k], error);
 }
 
 static int is_before3(const double *d)

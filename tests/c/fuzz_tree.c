@@ -1,5 +1,5 @@
-/* fuzz_tree.c - random calls of trees: codes, NaN where nothing else is right, lists of the nearest
- * and of those within a radius in their order. How right they are: tests/tree. */
+/* fuzz_tree.c - random calls of trees: codes, forces within what single precision gives, searches
+ * exactly, NaN where nothing else is right. */
 #include "fuzz_calls.h"
 
 enum { TREES = 4, MOST = 40, NEAREST = 6, CAPACITY = 5 };
@@ -11,6 +11,8 @@ static struct planted {
     vector x[MOST], v[MOST];
 } tree[TREES];
 static int closed; /* a number that was a tree's once */
+
+/* ---- what is made up ------------------------------------------------------------------------ */
 
 /* Denormals count as zero. */
 static double seen(double a) { return fabs(a) < 0x1p-1022 ? 0.0 : a; }
@@ -77,6 +79,8 @@ static int self_of(const struct aim *aim, int i)
 
 static void returned(codes allowed, int code) { model_returned(NULL, allowed, code); }
 
+/* ---- opening, closing, options -------------------------------------------------------------- */
+
 static void close_tree(struct planted *t)
 {
     calling = "g6x_tree_close";
@@ -136,21 +140,93 @@ static void try_tree_option(void)
     returned(allowed, g6x_tree_set_int(handle, key, value));
 }
 
-static codes check_forces(const struct planted *t, const struct aim *aim, int jerk, int code)
+/* ---- forces --------------------------------------------------------------------------------- */
+
+/* The corners of the box are less than this apart, if all is tame: nothing is then as fast, or as
+ * heavy. */
+enum { WIDEST = 7 };
+
+static int is_tame_call(const struct planted *t, const struct aim *aim, double eps2)
 {
-    int bad = 0, unfit = 0;
+    return is_tame(eps2) && are_tame(t->n, t->mass) && are_tame(3 * t->n, t->x[0]) &&
+           are_tame(3 * t->n, t->moving ? t->v[0] : NULL) &&
+           are_tame(3 * aim->ni, aim->x ? aim->x[0] : NULL) &&
+           are_tame(3 * aim->ni, aim->x && aim->v ? aim->v[0] : NULL);
+}
+
+/* What a target feels, and how wrong a sum in single precision of places of 48 bits may be. */
+struct felt {
+    long double acc[3], jerk[3], pot, error[3];
+    int unresolved, zero_distances;
+};
+
+/* docs/accuracy.md: places are single relative to the group of targets, and pairs are summed so
+ * down to a 64th of its radius; target and source, three coordinates, and the square of the
+ * distance. */
+static const long double NEAR = 2 * 1.74L * 64 * 0x1p-24L;
+
+static void add_pair(const struct planted *t, int j, const double *x, const double *v, double eps2,
+                     struct felt *f)
+{
+    const long double m = t->mass[j], place = 0x1p-48L * WIDEST;
+    long double d[3], u[3] = {0}, s2 = eps2, rv = 0;
+    for (int k = 0; k < 3; k++) {
+        d[k] = (long double)t->x[j][k] - x[k];
+        if (t->moving) u[k] = (long double)t->v[j][k] - (v ? v[k] : 0.0);
+        s2 += d[k] * d[k];
+        rv += d[k] * u[k];
+    }
+    f->zero_distances += s2 == 0;
+    if (s2 == 0) return;
+    const long double y = 1 / sqrtl(s2), y3 = y * y * y, error = fabsl(m) * (NEAR + 8 * place * y);
+    if (place * y > 0.01L) f->unresolved = 1;
+    for (int k = 0; k < 3; k++) {
+        f->acc[k] += m * d[k] * y3;
+        f->jerk[k] += m * (u[k] - 3 * rv * d[k] * y * y) * y3;
+    }
+    f->pot -= m * y;
+    f->error[0] += error * y * y;
+    f->error[1] += 8 * error * y3 * WIDEST;
+    f->error[2] += error * y;
+}
+
+static struct felt felt_by(const struct planted *t, const struct aim *aim, int i, double eps2)
+{
+    const double *v = !t->moving ? NULL : !aim->x ? t->v[i] : aim->v ? aim->v[i] : NULL;
+    struct felt f = {0};
+    for (int j = 0; j < t->n; j++)
+        if (j != self_of(aim, i)) add_pair(t, j, place_of(t, aim, i), v, eps2, &f);
+    return f;
+}
+
+/* Forces, given their code; the code that there must be. `direct`: theta is next to nothing. */
+static codes check_forces(const struct planted *t, const struct aim *aim, double eps2, int direct,
+                          int jerk, int code)
+{
+    const int tame = is_tame_call(t, aim, eps2);
+    const long double far = direct ? 1 : 3e4L; /* of theta <= 0.5: a third of the terms */
+    int bad = 0, unfit = 0, unresolved = !tame, zero_distances = 0;
     for (int i = 0; i < aim->ni; i++) {
         const int nan = is_nan3(out.acc[i]) || isnan(out.pot[i]) || (jerk && is_nan3(out.jerk[i]));
         if (!jerk && !is_nan3(out.jerk[i])) broken("a jerk of target %d without velocities", i);
         if (is_bad(place_of(t, aim, i)) || (aim->x && aim->v && is_bad(aim->v[i]))) {
             REQUIRE(is_nan3(out.acc[i]) && isnan(out.pot[i]) && is_nan3(out.jerk[i]));
             bad = 1;
-        } else {
-            REQUIRE(!nan || wild);
-            unfit |= nan;
+            continue;
         }
+        unfit |= nan;
+        if (!tame) continue;
+        const struct felt f = felt_by(t, aim, i, eps2);
+        unresolved |= f.unresolved;
+        zero_distances += f.zero_distances;
+        if (f.unresolved) continue;
+        REQUIRE(!nan);
+        check_numbers("acc", i, out.acc[i], f.acc, 3, far * f.error[0]);
+        check_numbers("pot", i, &out.pot[i], &f.pot, 1, far * f.error[2]);
+        if (jerk) check_numbers("jerk", i, out.jerk[i], f.jerk, 3, far * f.error[1]);
     }
-    model.warnings_most += !code; /* of pairs at one place */
+    model.warnings_least += !unresolved && zero_distances && !code;
+    model.warnings_most += (unresolved || zero_distances) && !code;
     return CODE(bad ? G6X_E_I_NAN : unfit ? G6X_E_RANGE : 0);
 }
 
@@ -190,7 +266,20 @@ static void try_forces(void)
         check_nan(rows, 1);
         return;
     }
-    returned(check_forces(t, &aim, jerk && t->moving, code), code);
+    returned(check_forces(t, &aim, seen(eps2), theta < 0.1, jerk && t->moving, code), code);
+}
+
+/* ---- searches ------------------------------------------------------------------------------- */
+
+/* As g6lib.h has it: in double precision, numbers below the least normal one being zero. */
+static double distance2(const double *a, const double *b)
+{
+    double square[3];
+    for (int k = 0; k < 3; k++) {
+        const double d = seen(seen(a[k]) - seen(b[k]));
+        square[k] = seen(d * d);
+    }
+    return square[0] + square[1] + square[2];
 }
 
 static void try_within(void)
@@ -226,18 +315,22 @@ static void try_within(void)
         return;
     }
     for (int i = 0; i < rows; i++) {
+        const double *x = place_of(t, &aim, i);
         const int capacity = listed ? (int)(start[i + 1] - start[i]) : 0;
-        if (is_bad(place_of(t, &aim, i))) {
+        int n = 0;
+        if (is_bad(x)) {
             REQUIRE(count[i] == -1);
             bad = 1;
             continue;
         }
-        REQUIRE(count[i] >= 0 && count[i] <= t->n);
-        for (int k = 0; k < capacity; k++) {
-            const int j = found[start[i] + k], last = k ? found[start[i] + k - 1] : -1;
-            REQUIRE(k < count[i] ? j > last && j < t->n && j != self_of(&aim, i) : j == -7);
+        for (int j = 0; j < t->n; j++) {
+            if (j == self_of(&aim, i) || !(distance2(t->x[j], x) <= seen(h2[i]))) continue;
+            if (n < capacity) REQUIRE(found[start[i] + n] == j);
+            n++;
         }
-        cut |= listed && count[i] > capacity;
+        REQUIRE(count[i] == n);
+        for (int k = n; k < capacity; k++) REQUIRE(found[start[i] + k] == -7);
+        cut |= listed && n > capacity;
     }
     returned(bad ? CODE(G6X_E_I_NAN) : CODE(cut), code);
 }
@@ -263,18 +356,25 @@ static void try_nearest(void)
         return;
     }
     for (int i = 0; i < rows; i++) {
-        const int nowhere = is_bad(place_of(t, &aim, i));
-        bad |= nowhere;
+        const double *x = place_of(t, &aim, i);
+        int taken[MOST] = {0};
+        bad |= is_bad(x);
         for (int q = 0; q < k; q++) {
-            const int j = number[i * k + q];
-            const double r = r2[i * k + q];
-            REQUIRE(j >= -1 && j < t->n && (j < 0 || (!nowhere && j != self_of(&aim, i))));
-            REQUIRE(nowhere ? isnan(r) : j < 0 ? r == INFINITY : r >= (q ? r2[i * k + q - 1] : 0));
+            int best = -1;
+            for (int j = 0; j < t->n && !is_bad(x); j++)
+                if (!taken[j] && j != self_of(&aim, i) &&
+                    (best < 0 || distance2(t->x[j], x) < distance2(t->x[best], x)))
+                    best = j;
+            const double right = best < 0 ? INFINITY : distance2(t->x[best], x);
+            REQUIRE(number[i * k + q] == best);
+            REQUIRE(is_bad(x) ? isnan(r2[i * k + q]) : r2[i * k + q] == right);
+            if (best >= 0) taken[best] = 1;
         }
     }
     returned(CODE(bad ? G6X_E_I_NAN : 0), code);
 }
 
+/* Some calls in a row. */
 void try_tree(void)
 {
     static void (*const TRIES[])(void) = {try_plant,  try_plant,  try_tree_option, try_forces,
