@@ -148,7 +148,7 @@ def test_3_15_the_by_value_names_of_ph4_style_are_its_own(build):
     assert used == {name + "_" for name in own}
 
 
-# What the C programs say of a file, whose reader is snapshot.h; test_fuzz_snapshots.py fuzzes it.
+# What the C programs say of a file, whose reader is snapshot.h; test_fuzz_formats.py fuzzes it.
 REASONS = {
     b"1 0 0 0 0 0 0\n\n1 1 \0 0 0 0 0\n": "line 3: y = '?' is not a finite number",
     b"1 2 3\n": "line 1: 3 of the 7 numbers m x y z vx vy vz",
