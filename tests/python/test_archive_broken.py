@@ -45,24 +45,10 @@ def test_no_file_and_no_folder_are_named(path, tmp_path):
         Hermite.load(tmp_path)
 
 
-def no_link(file):
-    del file["000001"]
-
-
-def no_table(file):
-    del file["index/history"]
-
-
-def one_row_less(file):
-    file["index/history"].resize(2, 0)
-
-
-def not_a_time(file):
-    file["index/history"][1, 0] = np.nan
-
-
 @pytest.mark.parametrize("damage", [
-    0.0, 0.01, 0.5, 0.999, no_link, no_table, one_row_less, not_a_time
+    0.0, 0.01, 0.5, 0.999, lambda file: file.__delitem__("000001"),
+    lambda file: file.__delitem__("index/history"), lambda file: file["index/history"].resize(2, 0),
+    lambda file: file["index/history"].__setitem__((1, 0), np.nan),
 ])  # fmt: skip
 def test_a_damaged_index_is_read_from_its_outputs(path, damage):
     """Cut, or with a right seal and a wrong structure; it is whole after the next save."""
@@ -175,21 +161,15 @@ def put(name, value):
     return change
 
 
-def test_outputs_with_something_missing_or_wrong_are_refused_by_name(path):
+def test_files_with_something_missing_or_wrong_are_refused_by_name(path):
     written(path)
-    output = path.parent / "run" / "000002.hdf5"
-    content = output.read_bytes()
-    for name, value in WRONG:
-        output.write_bytes(content)
-        edited(output, put(name, value))
-        assert refused(output), name
-
-
-@pytest.mark.parametrize("name", ["eps", "passes", "run", "format", "precision"])
-def test_an_index_with_something_missing_is_refused_by_name(path, name):
-    written(path)
-    edited(path, put(name, None))
-    assert refused(path)
+    of_index = [(name, None) for name in ("eps", "passes", "run", "format", "precision")]
+    for file, wrong in (path.parent / "run" / "000002.hdf5", WRONG), (path, of_index):
+        content = file.read_bytes()
+        for name, value in wrong:
+            edited(file, put(name, value))
+            assert refused(file), name
+            file.write_bytes(content)
 
 
 def test_parts_of_a_first_output_that_was_never_named_whole_are_kept(tmp_path):

@@ -113,40 +113,6 @@ def test_the_total_less_what_changes_have_added_is_conserved(kind, options):
     assert abs(h.energy_change) > 0.1
 
 
-@pytest.mark.parametrize(("kind", "options", "error", "count", "every"), [
-    *((Hermite, {"dt_max": 1 / 8, "eta": 0.003}, 2e-7, 40, every) for every in (1 / 512, 0.0017)),
-    (Hermite, {"dt": 1 / 512}, 2e-7, 15, 0.0017),
-    (Leapfrog, {"dt": 1 / 512, "backend": "cpu"}, 2e-5, 15, 1 / 512),
-    (Leapfrog, {"dt_max": 1 / 16, "eta": 0.0005, "backend": "cpu"}, 5e-5, 15, 0.0017),
-])  # fmt: skip
-def test_many_changes_are_those_of_runs_that_begin_anew(kind, options, error, count, every):
-    rng = np.random.default_rng(5)
-    h, anew = make(kind, n=8, **options), make(kind, n=8, **options)
-    for k in range(count):
-        h.evolve((k + 1) * every)
-        anew.evolve((k + 1) * every - k * every)
-        mass, pos, vel = anew.particles()
-        who, kick = int(rng.integers(len(mass))), rng.normal(size=3) * 0.01
-        if k % 10 == 0:
-            place = rng.normal(size=3)
-            added = 0.01 if k % 20 else 0.0
-            h.add(added, place, kick, ids=[100 + k])
-            mass, pos, vel = np.r_[mass, added], np.vstack([pos, place]), np.vstack([vel, kick])
-        elif k % 10 == 5:
-            h.remove(h.ids[who])
-            mass, pos, vel = (np.delete(a, who, axis=0) for a in (mass, pos, vel))
-        elif k % 10 == 7:
-            h.set_mass(h.ids[who], 0.1)
-            mass[who] = 0.1
-        else:
-            h.kick(h.ids[who], kick)
-            vel[who] += kick
-        anew = make(kind, particles=(mass, pos, vel), **options)
-    assert np.array_equal(h.mass, mass)
-    assert np.abs(h.pos - pos).max() < error
-    assert np.abs(h.vel - vel).max() < 10 * error
-
-
 @each(DIRECT + TREES)
 def test_changes_in_callbacks_are_those_between_calls(kind, options):
     one, two = make(kind, **options), make(kind, **options)

@@ -1,4 +1,5 @@
-"""Copies of integrations and trees, arrays of other libraries, accelerations, units."""
+"""Copies of integrations and trees; arrays of other libraries, accelerations, units; numbers of
+bodies of 64 bits through changes, events, files and copies."""
 
 import copy
 import multiprocessing
@@ -15,13 +16,16 @@ from grape6py import (
     Leapfrog,
     Tree,
     accelerations,
-    kroupa,
     plummer,
+    read_snapshot,
     reference,
     uniform,
+    write_snapshot,
 )
 from grape6py.errors import ArgumentError, NotOpenError
+from grape6py.events import Encounter, Escape
 from integrations import assert_same, evolve
+from runs import run
 
 make = partial(integrations.made, n=48)
 WAYS = {
@@ -98,13 +102,10 @@ def test_copies_of_trees_give_the_same_bits(way, n, with_vel):
             assert np.array_equal(one, two)
     tree.close()
     assert np.isfinite(again.forces().acc).all()
+    of_one_mass = Tree(pos, 0.25)
+    assert np.array_equal(WAYS[way](of_one_mass).forces().pot, of_one_mass.forces().pot)
     with pytest.raises(NotOpenError, match="closed"):
         WAYS[way](tree)
-
-
-def test_trees_that_came_from_one_mass_can_be_copied():
-    tree = Tree(plummer(50, 1).pos, 0.25)
-    assert np.array_equal(tree.copy().forces().pot, tree.forces().pot)
 
 
 def everything(mass, pos, vel, index):
@@ -147,10 +148,9 @@ def test_accelerations_are_the_plain_sum(precision, error, G):
     acc, jerk = accelerations(mass, pos, 0.05, jerk=True, **options)
     assert np.array_equal(jerk, found[1])
     acc, pot = accelerations(mass, pos, 0.05, potential=True, **options)
+    for one in acc, accelerations(mass, pos, 0.05, **options):
+        assert np.abs(one - wanted[0]).max() < error * np.abs(wanted[0]).max()
     assert np.abs(pot - wanted[2]).max() < error * np.abs(wanted[2]).max()
-    acc = accelerations(mass, pos, 0.05, **options)
-    assert acc.shape == (100, 3)
-    assert np.abs(acc - wanted[0]).max() < error * np.abs(wanted[0]).max()
 
 
 def test_accelerations_take_one_mass_and_few_bodies_and_none_of_the_velocities():
@@ -165,34 +165,26 @@ def test_accelerations_take_one_mass_and_few_bodies_and_none_of_the_velocities()
         assert not pot.any()
 
 
-@pytest.mark.parametrize(("arguments", "options", "words"), [
-    ((np.ones((4, 3)), np.ones(4)), {}, r"accelerations\(mass, pos\)"),
-    ((np.ones(4), np.ones((3, 3))), {}, "mass|pos"),
-    ((np.ones(4), np.ones((4, 2))), {}, "pos"),
-    ((np.ones(2), np.eye(3)[:2]), {"G": 0}, "G"), ((np.ones(2), np.eye(3)[:2]), {"G": -1}, "G"),
-    ((np.ones(2), np.eye(3)[:2], -1.0), {}, "eps"),
-    ((np.ones(2), np.eye(3)[:2]), {"vel": np.ones((3, 3))}, "vel"),
-    ((np.ones(2), np.eye(3)[:2]), {"precision": "half"}, "precision"),
-    ((np.ones(2), [[0, 0, 0], [np.nan, 0, 0]]), {}, r"\[1\]"),
-])  # fmt: skip
-def test_wrong_arguments_of_accelerations_are_refused_in_words(arguments, options, words):
-    with pytest.raises(ArgumentError, match=words):
-        accelerations(*arguments, **options)
-
-
 @pytest.mark.parametrize(("call", "words"), [
     (lambda m, x, v: Hermite(x, m, v), r"Hermite\(mass, pos, vel\)"),
     (lambda m, x, v: Hermite(x.tolist(), m.tolist(), v), r"Hermite\(mass, pos, vel\)"),
     (lambda m, x, v: Leapfrog(x, m, v, dt=0.1), r"Leapfrog\(mass, pos, vel\)"),
-    (lambda m, x, v: accelerations(x, m), r"accelerations\(mass, pos\)"),
     (lambda m, x, v: Hermite(x, v, m), r"Hermite\(mass, pos, vel\)|mass has shape"),
     (lambda m, x, v: Tree(x, v, m), "mass has shape"),
     *((lambda m, x, v, n=n: plummer(n), r"n = .* not an integer")
       for n in (10.5, "ten", None, True + 0.5)),
     (lambda m, x, v: uniform(10.0, 1), r"n = .* not an integer"),
-    (lambda m, x, v: kroupa(3.5), r"n = .* not an integer"),
+    (lambda m, x, v: accelerations(x, m), r"accelerations\(mass, pos\)"),
+    (lambda m, x, v: accelerations(m, x[:3]), "mass|pos"),
+    (lambda m, x, v: accelerations(m, x[:, :2]), "pos"),
+    (lambda m, x, v: accelerations(m, np.where(x == x[1], np.nan, x)), r"\[1\]"),
+    *((lambda m, x, v, given=given: accelerations(m, x, **given), next(iter(given)))
+      for given in ({"G": 0}, {"G": -1}, {"eps": -1.0}, {"vel": np.ones((3, 3))},
+                    {"precision": "half"})),
+    *((lambda m, x, v, G=G, of=of: of(m, x, v, dt=0.1, backend="cpu", G=G), "G = ")
+      for of in (Hermite, Leapfrog) for G in (0, -1, np.nan, "one")),
 ])  # fmt: skip
-def test_arguments_in_another_order_and_numbers_that_are_none_are_told(call, words):
+def test_arguments_in_another_order_and_wrong_ones_are_told(call, words):
     with pytest.raises(ArgumentError, match=words):
         call(*plummer(np.int64(8), 1))
 
@@ -208,13 +200,6 @@ def test_accelerations_and_jerks_of_an_integration_are_those_of_its_bodies(kind,
         assert np.abs(h.jerk - jerk).max() < 20 * scheme * np.abs(jerk).max()
         assert np.abs(h.potential() - pot).max() < scheme * np.abs(pot).max()
         assert not h.acc.flags.writeable
-
-
-@pytest.mark.parametrize("G", [0, -1, np.nan, "one"])
-def test_wrong_constants_of_gravity_are_refused_in_words(G):
-    for call in (lambda: make(G=G), lambda: make(Leapfrog, dt=0.1, backend="cpu", G=G)):
-        with pytest.raises(ArgumentError, match="G = "):
-            call()
 
 
 @kinds
@@ -242,3 +227,120 @@ def test_bodies_beyond_the_boundary_do_not_act_at_the_start():
     assert h.n < 48
     acc = direct(h.mass, h.pos, eps=1 / 16)[0]
     assert np.abs(h.acc - acc).max() < 1e-10
+
+
+HERMITE = Hermite, {"eps": 0.01, "backend": "cpu"}
+LEAPFROG = Leapfrog, {"eps": 0.05, "dt_max": 1 / 16, "backend": "cpu"}
+BOTH = pytest.mark.parametrize(
+    ("kind", "options"), [HERMITE, LEAPFROG], ids=["Hermite", "Leapfrog"]
+)
+# Beyond 32 bits, beyond what a double holds, and beyond int64, as half of AMUSE's keys are.
+STARTS = pytest.mark.parametrize("start", [2**40, 2**53 + 1, 2**63 - 20, 2**64 - 80])
+
+
+def numbered(start, n):
+    return np.array([start + k for k in range(n)], np.uint64 if start + n > 2**63 else np.int64)
+
+
+@BOTH
+@STARTS
+def test_large_ids_stay_with_their_bodies(kind, options, start, tmp_path):
+    ids = numbered(start, 40)
+    c = kind(*plummer(40, seed=1), ids=ids, **options)
+    assert c.ids.dtype == ids.dtype
+    masses = {start + k: 1 / 40 for k in range(40)}
+    c.remove([start + 3, start + 39])
+    kept = c.merge([start + 4, start + 5])
+    assert kept in (start + 4, start + 5)
+    c.set_mass(start + 7, 0.5)
+    added = c.add([0.1, 0.2], np.eye(3)[:2], np.zeros((2, 3)))
+    assert added.tolist() == [start + 40, start + 41]
+    gone = start + 3, start + 39, 2 * start + 9 - kept
+    masses = {k: m for k, m in masses.items() if k not in gone}
+    masses |= {kept: 1 / 20, start + 7: 0.5, start + 40: 0.1, start + 41: 0.2}
+    c.evolve(0.125)
+    c.save(tmp_path / "a.h5")
+    for again in c, c.copy(), kind.load(tmp_path / "a.h5"):
+        assert dict(zip(again.ids.tolist(), again.mass.tolist(), strict=True)) == masses
+    found = read_snapshot(tmp_path / "a.h5")
+    assert found.ids.tolist() == c.ids.tolist()
+    next_one = kind.load(tmp_path / "a.h5")
+    next_one.remove(start + 41)
+    next_one.save(tmp_path / "b.h5")  # the largest that there was is remembered
+    assert kind.load(tmp_path / "b.h5").add(0.0, [9, 0, 0], [0, 0, 0]) == [start + 42]
+
+
+@STARTS
+def test_events_name_large_ids(start):
+    mass, pos, vel = plummer(64, seed=2)
+    pos[5], vel[5] = [2.9, 0, 0], [2, 0, 0]
+    pos[6], vel[6] = pos[7] + [0.05, 0, 0], vel[7] - [1, 0, 0]
+    for kind, options in HERMITE, LEAPFROG:
+        watched = [Escape(3.0)] + [Encounter(0.02, "merge")] * (kind is Hermite)
+        large, small = (kind(mass, pos, vel, ids=ids, **options)
+                        for ids in (numbered(start, 64), None))  # fmt: skip
+        for c in large, small:
+            c.evolve(0.125, events=watched)
+            c = c.copy()  # with what is known
+        names = [tuple(start + k for k in event.ids) for event in small.events]
+        assert (start + 5,) in names
+        assert [event.ids for event in large.events] == names
+        assert [event.time for event in large.events] == [event.time for event in small.events]
+        assert large.state()["pos"].tobytes() == small.state()["pos"].tobytes()
+
+
+def test_what_is_known_of_pairs_of_large_ids_is_restored(tmp_path):
+    pair = np.array([1.0, 1.0]), np.array([[0, 0, 0], [0.1, 0, 0.0]]), np.zeros((2, 3))
+    c = Hermite(*pair, eps=1.0, ids=[2**53, 2**53 + 1])
+    seen = []
+    events = [Encounter(0.5, lambda _, event: seen.append(event.ids)), Escape(0.05, "stop")]
+    c.evolve(0.25, events=events[0])
+    c.save(tmp_path / "a.h5")
+    for again in c.copy(), Hermite.load(tmp_path / "a.h5"):
+        again.evolve(0.5, events=events[0])
+    assert seen == [(2**53, 2**53 + 1)]
+
+
+@BOTH
+@pytest.mark.parametrize(("ids", "words"), [
+    ([5, 6, 5], "5 is the number of two"), ([5, -6, 7], r"ids\[1\] = -6"),
+    ([1, 2, 2**64], "18446744073709551616"), ([1.0, 2.0, 3.5], "float64, not integers"),
+    ([1, 2], "shape"), (["1", "2", "3"], "not integers"),
+])  # fmt: skip
+def test_what_is_no_number_of_a_body_is_refused(kind, options, ids, words):
+    with pytest.raises(ArgumentError, match=words):
+        kind(*plummer(3, seed=1), ids=ids, **options)
+
+
+@BOTH
+def test_after_the_last_number_there_is_none(kind, options):
+    c = kind(*plummer(3, seed=1), ids=[2**63 - 1, 1, 2], **options)
+    assert c.add(0.0, [9, 0, 0], [0, 0, 0]).tolist() == [2**63]
+    c = kind(*plummer(3, seed=1), ids=[2**64 - 1, 1, 2], **options)
+    with pytest.raises(ArgumentError, match="give ids="):
+        c.add(0.0, [9, 0, 0], [0, 0, 0])
+    assert c.add(0.0, [9, 0, 0], [0, 0, 0], ids=[3]).tolist() == [3]
+
+
+@pytest.mark.parametrize(("ids", "words"), [
+    (numbered(2**40, 50), None), (numbered(2**64 - 50, 50), None),
+    (np.arange(50)[::-1] - 1, r"ids[49] = -1"), (np.arange(50) // 2, "0 is the number of two"),
+])  # fmt: skip
+@pytest.mark.parametrize("more", [[], ["--integrator", "leapfrog", "--dt", 0.0625]])
+def test_grape6_run_keeps_ids_or_says_why_not(here, capsys, ids, words, more):
+    write_snapshot("a.hdf5", plummer(50, seed=1), ids=ids)
+    end = [*more, "--eps", 0.1, "--backend", "cpu", "--t-end", 0.0625, "--dt-out", 0.0625]
+    status = run("a.hdf5", *end, "--out", "b.h5", "--out", "b.csv")
+    if words is not None:
+        assert status == 1
+        error = capsys.readouterr().err
+        assert words in error
+        assert "--renumber" in error
+        assert run("a.hdf5", *end, "--out", "b.h5", "--renumber") == 0
+        assert read_snapshot("b.h5").ids.tolist() == list(range(50))
+        return
+    assert status == 0
+    assert run("b.h5", "--restart", "--t-end", 0.125) == 0
+    assert run("b.h5", *end, "--out", "c.h5") == 0  # its last output, as a new run
+    for name in ["b.h5", "c.h5", *["b.csv"] * (ids.dtype == np.int64)]:
+        assert read_snapshot(name).ids.tolist() == ids.tolist()

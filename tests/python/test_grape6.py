@@ -221,12 +221,6 @@ def test_row_9_a_pair_at_one_place_adds_nothing_and_warns_once():
             grape.forces()
 
 
-def test_row_13_a_negative_address_is_an_indexerror(grape):
-    with pytest.raises(IndexError, match=r"address\[1\] = -3 is negative"):
-        grape.set_particles(1, POS[:2], address=[5, -3])
-    assert grape.n == 300
-
-
 def test_row_17_nobody_and_no_targets():
     with Grape6() as grape:
         empty = grape.forces(nn=True, h=1)
@@ -250,12 +244,6 @@ def test_row_21_a_closed_session_is_a_runtimeerror(grape):
         with pytest.raises(RuntimeError, match="closed"):
             call()
     assert repr(grape) == "<Grape6, closed>"
-
-
-def test_row_27_numbers_beyond_32_bits_are_an_overflowerror(grape):
-    for wrong in ({"index": [2**31, 0]}, {"address": [2**31, 0]}, {"index": [2**70, 0]}):
-        with pytest.raises(OverflowError, match="beyond 32 bits"):
-            grape.set_particles(1, POS[:2], **wrong)
 
 
 def test_row_28_ten_million_bodies_are_announced_with_an_estimate(grape, monkeypatch):
@@ -310,6 +298,10 @@ def test_row_35_threads_may_share_a_session_and_the_interpreter(grape):
         ({"pos": [["a", "b", "c"]]}, "pos is not an array of real numbers"),
         ({"pos": POS * 1j}, "pos is not an array of real numbers: it is complex"),
         ({"pos": [[1, 2, 3], [1, 2]]}, "pos is not an array of real numbers"))),
+    ("set_particles", {"mass": 1, "pos": POS[:2], "address": [5, -3]},
+     r"address\[1\] = -3 is negative"),  # row 13
+    *(("set_particles", {"mass": 1, "pos": POS[:2]} | wrong, "beyond 32 bits")  # row 27
+      for wrong in ({"index": [2**31, 0]}, {"address": [2**31, 0]}, {"index": [2**70, 0]})),
     ("forces", {"vel": VEL}, "give their pos too"), ("forces", {"index": [1]}, "give their pos to"),
     ("forces", {"h": [1, 2]}, r"h has shape \(2,\), not \(300,\)"),
     ("forces", {"pos": SPOILT}, r"pos\[3\] is not finite"),  # row 7
@@ -318,10 +310,15 @@ def test_row_35_threads_may_share_a_session_and_the_interpreter(grape):
         {"eps": -1}, {"eps": np.nan}, {"eps": np.inf}, {"eps": 1e200}, {"time": np.nan},
         {"time": "now"})),
 ])  # fmt: skip
-def test_rows_7_and_11_wrong_shapes_kinds_and_numbers_are_named(grape, call, wrong, complaint):
-    with pytest.raises(ValueError, match=complaint) as caught:
+def test_rows_7_11_13_and_27_wrong_shapes_kinds_and_numbers_are_named(
+    grape, call, wrong, complaint
+):
+    kinds = {"is negative": IndexError, "beyond 32": OverflowError}
+    kind = next((kinds[words] for words in kinds if words in complaint), ValueError)
+    with pytest.raises(kind, match=complaint) as caught:
         getattr(grape, call)(**wrong)
     assert isinstance(caught.value, Grape6Error)
+    assert grape.n == 300
     assert np.isfinite(grape.forces().pot).all()
 
 

@@ -121,15 +121,6 @@ def test_steps_are_what_the_criterion_wants():
         galaxy.evolve(0.6)
 
 
-def test_bodies_between_their_times_are_brought_together():
-    galaxy = sphere(dt_max=1 / 4, eta=0.01)
-    galaxy.evolve(0.2501)
-    before = galaxy.pos, galaxy.energy().total
-    galaxy.evolve(0.2502)
-    assert 0 < np.abs(galaxy.pos - before[0]).max() < 1e-3
-    assert galaxy.energy().total == pytest.approx(before[1], rel=1e-5)
-
-
 STEPS = [{"dt": 1 / 100}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "boundary": 2.0},
          {"dt": 1 / 64, "method": "bh", "theta": 0.7},
          {"dt_max": 1 / 8, "eta": 0.01, **DIRECT}]  # fmt: skip

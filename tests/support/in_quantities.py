@@ -75,11 +75,6 @@ def made(kind="hermite", how=as_given, n=30, **more):
     return cls(**how(stars(n) | options | more))
 
 
-def both(kind="hermite", **more):
-    """The same bodies in quantities and in plain numbers."""
-    return made(kind, **more), made(kind, by_hand, **more)
-
-
 def is_close(found, wanted, error=1e-9):
     found, wanted = np.asarray(found), np.asarray(wanted)
     return found.shape == wanted.shape and bool(
