@@ -15,6 +15,7 @@ from grape6py import (
     diagnostics,
     fractal,
     galaxy,
+    galaxy_merger,
     kroupa,
     limepy,
     maschberger,
@@ -55,6 +56,7 @@ def test_the_same_seed_gives_the_same_bits_on_every_machine(name, digest):
 
 @pytest.mark.parametrize("model", [
     *SPHERES.values(), pairs, lambda n, seed=None: galaxy(n, n, n, seed=seed).particles,
+    lambda n, seed=None: galaxy_merger(n, n, seed).particles,
     *(lambda n, seed=None, f=f: (f(n, seed),) for f in (kroupa, salpeter, maschberger)),
 ])  # fmt: skip
 def test_a_seed_says_what_comes(model):

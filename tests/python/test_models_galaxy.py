@@ -232,9 +232,5 @@ def test_galaxies_meet_on_a_parabola_and_differ():
     assert distance == pytest.approx(25)
     assert energy == pytest.approx(0, abs=1e-12)
     assert moment[2] == pytest.approx(math.sqrt(4 * total))
-    again, other = (galaxy_merger(500, 100, seed=seed, pericentre=2.0, separation=25.0)
-                    for seed in (2, 3))  # fmt: skip
-    assert np.array_equal(pair.particles.vel, again.particles.vel)
-    assert not np.array_equal(pair.particles.vel, other.particles.vel)
     same = galaxy_merger(50, 10, seed=1, mass_ratio=1).particles.pos
     assert not np.allclose(same[:60] - same[60], same[61:121] - same[121])
