@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grape6py
-from grape6py import Grape6, Grape6Error, Grape6Warning, errors, plummer
+from grape6py import Grape6, Grape6Error, Grape6Warning, errors, partial, plummer
 from grape6py._lib import cluster
 from grape6py._lib.codes import from_code
 from grape6py._lib.declarations import constants
 from grape6py._lib.neighbours import Neighbours
+from grape6py.errors import ArgumentError, NotFiniteError
 from grape6py.forces import grape6 as session
 from grape6py.reference import direct_sum, predict
 
@@ -373,3 +374,84 @@ def test_importing_the_package_does_not_open_the_library():
     assert printed.stdout == "[]\n"
     assert set(grape6py.__all__) <= set(dir(grape6py))
     assert all(getattr(grape6py, name) is not None for name in grape6py.__all__)
+
+
+N = 5000
+MASSES, PLACES, SPEEDS = plummer(N, seed=3)
+PLACES = PLACES + np.array([1000, 0, -3])  # so that the origin counts
+TARGETS, SPEED = PLACES[::7] + 0.01, SPEEDS[::7]
+BLOCKS = [slice(0, 1024), slice(1024, 4096), slice(4096, None)]
+
+
+def bits(forces):
+    return [array.tobytes() for array in (forces.acc, forces.jerk, forces.pot)]
+
+
+def whole(**options):
+    session = Grape6(backend="cpu", **options)
+    session.set_particles(MASSES, PLACES, SPEEDS)
+    return session
+
+
+def rows_of(shares, scale, **options):
+    found = []
+    for share in shares:
+        with Grape6(backend="cpu", **options) as part:
+            part.set_particles(MASSES[share], PLACES[share], SPEEDS[share])
+            part.scale = scale
+            assert part.scale == scale
+            found.append(part.partial(TARGETS, SPEED, eps=0.01, time=0.125))
+    return found
+
+
+@pytest.mark.parametrize("precision", ["grape", "double", "single"])
+def test_shares_have_the_bits_of_all(precision):
+    with whole(precision=precision) as all_:
+        rows = rows_of(BLOCKS, all_.scale, precision=precision)
+        right = bits(all_.forces(TARGETS, SPEED, eps=0.01, time=0.125))
+    assert bits(partial.forces(partial.merged(rows))) == right
+    assert bits(partial.forces(partial.merged(rows[::-1]))) == right
+    assert bits(partial.forces(partial.merged([partial.merged(rows[1:]), rows[0]]))) == right
+
+
+def test_index_and_jerk():
+    with whole(jerk=False) as session:
+        number = np.arange(50)
+        rows = session.partial(PLACES[:50], SPEEDS[:50], number, eps=0.0)
+        right = session.forces(PLACES[:50], SPEEDS[:50], number)
+        found = partial.forces(rows)
+        assert found.jerk is None
+        assert np.array_equal(found.acc, right.acc)
+        assert np.array_equal(found.pot, right.pot)
+        assert partial.forces(rows[:0]).acc.shape == (0, 3)
+        assert session.partial(PLACES[:0]).shape == (0, 32)
+
+
+def test_a_scale_is_kept_until_it_is_given_up():
+    with whole() as session:
+        own = session.scale
+        session.scale = own._replace(length=own.length + 3)
+        session.set_particles(MASSES, 2 * PLACES)
+        assert session.scale.length == own.length + 3
+        session.scale = None
+        assert session.scale.length != own.length + 3
+        with pytest.raises(ArgumentError, match="mass = 100000"):
+            session.scale = own._replace(mass=100000)
+
+
+def test_what_does_not_fit_together_is_refused():
+    with whole() as session:
+        rows, scale = session.partial(TARGETS), session.scale
+        session.scale = scale._replace(length=scale.length + 1)
+        other = session.partial(TARGETS)
+        with pytest.raises(NotFiniteError, match=r"pos\[2\]"):
+            session.partial(np.where(np.arange(9).reshape(3, 3) == 6, np.nan, 1.0))
+    with pytest.raises(ArgumentError, match="scale"):
+        partial.merged([rows, other])
+    with pytest.raises(ArgumentError, match="rows of 715 and of 5 targets"):
+        partial.merged([rows, rows[:5]])
+    with pytest.raises(ArgumentError, match="of no parts"):
+        partial.merged([])
+    for wrong in (rows[:, :5], rows.astype(float), [1, 2]):
+        with pytest.raises(ArgumentError, match="partial rows are int64"):
+            partial.forces(wrong)
