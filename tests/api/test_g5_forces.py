@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape5 import EPS, Board, assert_force, blank, direct, stars
+from grape5 import EPS, assert_force, blank, direct, stars
 
 ANYWHERE = pytest.mark.backends("cpu cuda cuda-tree")
 ON_A_DEVICE_TOO = pytest.mark.backends("cpu cuda")
