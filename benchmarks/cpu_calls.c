@@ -7,7 +7,7 @@
  *   cpu_calls tiny                             firsthalf + lasthalf with ni = nj = 1
  *
  * MODE: grape, double, single. ISA: best, base, avx2, avx512, neon. Prints one line of JSON. One
- * thread is timed by CPU time, several by the clock; each figure is the median of 15.
+ * thread is timed by CPU time, several by wall time; each figure is the median of 15.
  */
 #include "bodies.h"
 

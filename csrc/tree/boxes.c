@@ -37,8 +37,9 @@ int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct t
  * hold; -1: none. */
 static int64_t too_soft(const struct tree *t, const struct tree_targets *targets)
 {
+    const double most = ldexp(FLT_MAX, 2 * t->box.length);
     for (int64_t i = 0; i < targets->n && t->points.n > 1; i++)
-        if (ldexp(targets->eps2[i], -2 * t->box.length) > FLT_MAX) return i;
+        if (targets->eps2[i] > most) return i;
     return -1;
 }
 

@@ -163,7 +163,7 @@ def test_threads_in_the_middle_of_a_list():
 
 @pytest.mark.backends("cpu")
 def test_row30_a_fork_in_the_middle_of_a_list():
-    """Of the forking thread or of another: parent and child go on with it alike."""
+    """Of the forking thread or of another: parent and child both go on with it."""
     capi.run_python("""
 import threading
 s = Session(0)

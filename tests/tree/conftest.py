@@ -33,7 +33,7 @@ class Host:
     def leapfrog(self, *bodies, **options):
         return Leapfrog(*bodies, backend="cpu-tree", **options)
 
-    alike = tree  # wherever it is, with just these arguments
+    of = tree  # wherever it is, with just these arguments
 
     def never_few(self, monkeypatch):
         """Has an accuracy be had by the tree for any number of particles of `n` and more."""
@@ -55,7 +55,7 @@ class Device(Host):
     def leapfrog(self, *bodies, **options):
         return Leapfrog(*map(self._put, bodies), **options)
 
-    def alike(self, **given):
+    def of(self, **given):
         return Moved(Tree(**{key: self._put(value) for key, value in given.items()}), self._put)
 
     def never_few(self, monkeypatch):
@@ -98,7 +98,7 @@ class Ranks(Device):
         given = {"mass": np.broadcast_to(mass, n), "pos": np.asarray(pos), "vel": vel}
         return Shared(self.crew, self._puts, given, [0, n // 4, n, n], options)
 
-    def alike(self, **given):
+    def of(self, **given):
         return Shared(self.crew, self._puts, given, None, {})
 
 

@@ -84,12 +84,12 @@ USING = [
 def test_what_cannot_be_a_tree_is_refused(where):
     for wrong, error, text in MAKING:
         with pytest.raises(error, match=re.escape(text)):
-            where.alike(**{"pos": POS, "mass": MASS, **wrong})
+            where.of(**{"pos": POS, "mass": MASS, **wrong})
 
 
 @pytest.mark.backends("cpu gpu")
 def test_wrong_calls_are_refused_and_change_nothing(where):
-    tree = where.alike(pos=POS, mass=MASS)
+    tree = where.of(pos=POS, mass=MASS)
     before = tree.forces(theta=0.6)
     for call, wrong, error, text in USING:
         with pytest.raises(error, match=re.escape(text)):
