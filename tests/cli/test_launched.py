@@ -109,6 +109,7 @@ def test_what_fails_is_told_once(here, words, told):
     assert sorted(path.name for path in here.iterdir()) == ["full"]
 
 
+@pytest.mark.full
 def test_profile_has_the_stages_of_a_tree_of_all_ranks(here):
     words = ("plummer --n 300 --integrator leapfrog --dt 0.01 --eps 0.05 --t-end 0.02 --profile "
              "--backend cpu-tree")  # fmt: skip

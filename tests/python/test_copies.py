@@ -322,11 +322,11 @@ def test_after_the_last_number_there_is_none(kind, options):
     assert c.add(0.0, [9, 0, 0], [0, 0, 0], ids=[3]).tolist() == [3]
 
 
-@pytest.mark.parametrize(("ids", "words"), [
-    (numbered(2**40, 50), None), (numbered(2**64 - 50, 50), None),
-    (np.arange(50)[::-1] - 1, r"ids[49] = -1"), (np.arange(50) // 2, "0 is the number of two"),
+@pytest.mark.parametrize(("ids", "words", "more"), [
+    (numbered(2**40, 50), None, []), (np.arange(50) // 2, "0 is the number of two", []),
+    (numbered(2**64 - 50, 50), None, ["--integrator", "leapfrog", "--dt", 0.0625]),
+    (np.arange(50)[::-1] - 1, r"ids[49] = -1", ["--integrator", "leapfrog", "--dt", 0.0625]),
 ])  # fmt: skip
-@pytest.mark.parametrize("more", [[], ["--integrator", "leapfrog", "--dt", 0.0625]])
 def test_grape6_run_keeps_ids_or_says_why_not(here, capsys, ids, words, more):
     write_snapshot("a.hdf5", plummer(50, seed=1), ids=ids)
     end = [*more, "--eps", 0.1, "--backend", "cpu", "--t-end", 0.0625, "--dt-out", 0.0625]

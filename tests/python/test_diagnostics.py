@@ -243,12 +243,11 @@ LIGHT = {
 }
 
 
-@pytest.mark.parametrize("kind", [Leapfrog, Hermite])
-@pytest.mark.parametrize("case", LIGHT)
+@pytest.mark.parametrize(("case", "kind"), [*zip(LIGHT, (Hermite, Leapfrog, Hermite), strict=True)])
 def test_bodies_without_mass_are_judged_by_their_specific_energies(case, kind):
     bodies, options = LIGHT[case]
     good = kind(*bodies, eps=0.05, **options, dt=2**-10)
-    assert warned(good, 1.0, 3.0) == []
+    assert warned(good, 1.0) == []
     assert 0 < good._specific_error() < 1e-3
     bad = kind(*bodies, eps=0.05, **options, dt=1 / 8)
     (words,) = warned(bad, 1.0, 3.0)

@@ -155,7 +155,7 @@ SETTINGS = {
 }  # fmt: skip
 CASES = [
     *[(case, "frame", "file") for case in MIXED[1:]], *[(MIXED[0], "frame", way) for way in WAYS],
-    *[(case, setting, "pickle") for case in MIXED[::3] for setting in ("function", "spin")],
+    (MIXED[3], "spin", "pickle"),
     *[(MIXED[0], setting, "file") for setting in SETTINGS if setting != "frame"],
 ]  # fmt: skip
 

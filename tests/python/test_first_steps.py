@@ -22,7 +22,7 @@ def with_massless(mass, pos, vel, n=50):
             np.r_[vel, rng.normal(size=(n, 3))])  # fmt: skip
 
 
-@pytest.mark.parametrize("eccentricity", [0, 0.5, 0.9, 0.99, 0.9999])
+@pytest.mark.parametrize("eccentricity", [0, 0.5, 0.9999])
 @pytest.mark.parametrize("apocentre", [True, False])
 def test_the_phase_of_two_bodies_does_not_change_the_largest_step(eccentricity, apocentre):
     bodies = two_body(eccentricity, apocentre=apocentre)
@@ -126,14 +126,12 @@ CASES = {
     "planet": (([1.0, 1e-6], [[0, 0, 0], [1, 0.3, 0.2]], [[0, 0, 0], [0, 0.9, 0.1]]), {}, 3.0),
     "three": (plummer(3, seed=1), {}, 1.0),
     "64": (plummer(64, seed=1), {}, 1 / 8),
-    "512": (plummer(512, seed=1), {}, 1 / 64),
     "soft": (plummer(64, seed=1), {"eps": 0.1}, 1 / 8),
     "half without mass": (half_massless(64), {}, 1 / 8),
     "centre": (with_centre(64), {}, 1 / 8),
     "tight pair": (tight_pair(64), {}, 1 / 32),
     "field": (plummer(64, seed=1), {"field": fields.plummer(30.0, 3.0)}, 1 / 16),
     "strong field": (two_body(0.3), {"field": fields.logarithmic(1e4, 1e3)}, 1 / 8),
-    "large": (scaled(plummer(64, seed=1), 3e11), {}, 3e11**1.5 / 8),
 }
 
 
@@ -147,8 +145,9 @@ def evolved(case, eta, precision, most=None):
     return cluster, abs(cluster.energy().total / start - 1)
 
 
-@pytest.mark.parametrize("eta", [1e-3, 1e-4])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "eta"), [
+    (case, (1e-3, 1e-4)[k % 2]) for k, case in enumerate(CASES)
+])  # fmt: skip
 def test_small_eta_takes_the_steps_of_mode_double(case, eta):
     exact, error = evolved(case, eta, "double")
     for precision in "grape", "single":
@@ -158,8 +157,9 @@ def test_small_eta_takes_the_steps_of_mode_double(case, eta):
         assert drift < 2 * error + noise, precision
 
 
-@pytest.mark.parametrize("precision", ["grape", "single", "double"])
-@pytest.mark.parametrize("eccentricity", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize(("precision", "eccentricity"), [
+    ("grape", 0.0), ("grape", 0.99), ("single", 0.99), ("double", 0.5),
+])  # fmt: skip
 def test_an_orbit_comes_back_however_small_eta_is(eccentricity, precision):
     mass, pos, vel = two_body(eccentricity)
     pair = Hermite(mass, pos, vel, eta=1e-4, precision=precision)
@@ -171,8 +171,9 @@ def test_an_orbit_comes_back_however_small_eta_is(eccentricity, precision):
     assert np.abs(pair.energy().total / (-0.125) - 1) < noise
 
 
-@pytest.mark.parametrize("length", [1e-24, 1e-28, 1e-36, 1e30])
-@pytest.mark.parametrize("eccentricity", [0.0, 0.9])
+@pytest.mark.parametrize(("length", "eccentricity"), [
+    (1e-24, 0.0), (1e-36, 0.9), (1e-36, 0.0), (1e30, 0.9),
+])  # fmt: skip
 def test_lengths_of_any_size_end(length, eccentricity):
     """Their steps are those of lengths near 1, though squares of derivatives would overflow."""
     steps = []

@@ -11,7 +11,7 @@ import pytest
 import hand_made
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.files.formats import FORMATS
+from grape6py.files.formats import FORMATS, bodies, nemo, source, table, tipsy
 
 NAMES = list(FORMATS)
 SINGLE = [name for name in NAMES if FORMATS[name].digits == "single"]
@@ -118,8 +118,10 @@ def test_few_bodies_are_written_alike_to_paths_and_files_without_a_warning(tmp_p
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_many_bodies_cross_the_pieces_in_which_files_are_written(name):
-    n = (1 << 16) + 77
+def test_many_bodies_cross_the_pieces_in_which_files_are_written(name, monkeypatch):
+    for module in bodies, nemo, source, table, tipsy:
+        monkeypatch.setattr(module, "_PIECE", 1 << 9)
+    n = (1 << 12) + 77
     rng = np.random.default_rng(3)
     mass, pos, vel = rng.random(n), rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
     ids = 1 + rng.permutation(n)

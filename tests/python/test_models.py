@@ -27,7 +27,6 @@ from grape6py import (
 from grape6py.models import king, merger, plummer, two_body, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
-RATIOS = 0, 0.1, 0.5, 0.9
 
 
 def some_stars(n, seed=None, **options):
@@ -55,8 +54,7 @@ def test_the_same_seed_gives_the_same_bits_on_every_machine(name, digest):
 
 
 @pytest.mark.parametrize("model", [
-    *SPHERES.values(), pairs, lambda n, seed=None: galaxy(n, n, n, seed=seed).particles,
-    lambda n, seed=None: galaxy_merger(n, n, seed).particles,
+    *SPHERES.values(), pairs, lambda n, seed=None: galaxy_merger(n, n, seed).particles,
     *(lambda n, seed=None, f=f: (f(n, seed),) for f in (kroupa, salpeter, maschberger)),
 ])  # fmt: skip
 def test_a_seed_says_what_comes(model):
@@ -80,9 +78,9 @@ def test_spheres_rest_in_the_origin_with_mass_one(name, n):
 
 @pytest.mark.parametrize(("model", "n", "ratio", "error", "of_total"), [
     (plummer, 16000, 0.5, 0.02, 0.02),
-    *((partial(king, w0=w0), 6000, 0.5, 0.04, 0.04) for w0 in (1, 3, 5.5, 7, 9, 12)),
+    *((partial(king, w0=w0), 6000, 0.5, 0.04, 0.04) for w0 in (1, 5.5, 12)),
     *((partial(uniform, virial_ratio=ratio), 6000, ratio, 0.02, 0.02 / (1 - ratio))
-      for ratio in RATIOS),
+      for ratio in (0, 0.9)),
 ])  # fmt: skip
 def test_spheres_are_bound_and_in_henon_units_and_rescaled_exactly(
     model, n, ratio, error, of_total
@@ -134,7 +132,7 @@ def test_directions_are_isotropic():
         assert np.allclose(units.T @ units / len(units), np.eye(3) / 3, atol=0.01)
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("ratio", [0, 0.1, 0.9])
 def test_bodies_fill_the_sphere_evenly(ratio):
     model = uniform(20000, 2, ratio)
     size = 2.4 * (1 - ratio)
