@@ -217,15 +217,6 @@ def test_bench_reports_pairs_a_second_and_the_share_of_the_issue_slots(
     assert result["slot_share"] == pytest.approx(share * 512 / result["vector_bits"])
 
 
-@pytest.mark.full
-def test_bench_alone_measures_each_mode_and_says_what_more_there_is(capsys):
-    *lines, more, _ = output(capsys, "bench").splitlines()
-    assert [re.search(r"mode (\w+), n 16384, .* G pairs/s", line)[1] for line in lines] == [
-        "grape", "double", "single"
-    ]  # fmt: skip
-    assert more.startswith("More: grape6 bench direct --help")
-
-
 def test_the_second_error_of_a_kind_is_printed_as_the_first(capfd, monkeypatch):
     monkeypatch.setattr(machine, "describe", lambda: Grape6(backend="cpu", threads=-5))
     for _ in range(2):

@@ -1,6 +1,5 @@
 """``grape6 convert``, and ``grape6 run`` from and to files of the field's formats."""
 
-import io
 
 import numpy as np
 import pytest
@@ -158,22 +157,3 @@ def test_units_convert_what_has_units(cluster, capsys):
     assert "units" in first
     assert "units" not in last
     assert np.allclose(read_snapshot("out.txt").pos, 1.2 * model.pos, rtol=1e-12)
-
-
-# ---- grape6 run ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["gadget-hdf5", "nbody6", "petar"])
-def test_a_run_begins_and_ends_with_a_file_of_any_format(here, name):
-    write_snapshot("start", plummer(30, seed=1), format=name)
-    words = ["--t-end", 0.0625, "--eps", 0.1]
-    target = "b.hdf5" if name == "gadget-hdf5" else f"b{FORMATS[name].endings[0]}"
-    assert run("start", *words, "--out", "a.h5", "--out", target) == 0
-    begun = read_snapshot(io.BytesIO((here / "start").read_bytes()), format=name)
-    assert bits(read_snapshot("a.h5", 0)) == bits(begun)
-    found, arrays = read_snapshot(target), last_group("a.h5")[1]
-    rtol = 0 if FORMATS[name].digits == "double" else 1e-7
-    for array, key in zip(found, ("mass", "pos", "vel"), strict=True):
-        assert np.allclose(array, arrays[key], rtol=rtol, atol=0)
-    if "time" in FORMATS[name].keeps.split():
-        assert found.time == 0.0625

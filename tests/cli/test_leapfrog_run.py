@@ -35,12 +35,3 @@ def test_a_run_is_the_class(here, capsys):
     assert (here / "a.png").stat().st_size > 20000
     with h5py.File("a.h5") as file:
         assert file.attrs["integrator"] == "leapfrog"
-
-
-def test_a_restart_takes_its_settings_from_the_file(here, capsys):
-    assert run(*SHARED, "--t-end", "0.125", "--out", "a.h5") == 0
-    for option in (["--integrator", "leapfrog"], ["--theta", "0.5"]):
-        assert run("a.h5", "--restart", "--t-end", "0.25", *option) == 2
-        assert option[0] in capsys.readouterr().err
-    assert run("a.h5", "--restart", "--t-end", "0.25", "--backend", "cpu") == 1
-    assert "a tree" in capsys.readouterr().err

@@ -65,6 +65,10 @@ def test_files_and_runs_that_are_there_are_kept(here, capsys):
     assert sorted(p.name for p in here.glob("r*")) == ["r", "r.h5", "r.h5.~1~", "r.~1~"]
     assert run("r.h5.~1~", "--restart", "--t-end", 0.5, "--out", "on.h5") == 0
     assert times("on.h5")[-1] == 0.5
+    there, words = sorted(here.rglob("*")), ["--out", "r.h5", "--out", "a.txt", "--plot", "a.png"]
+    assert run("--n", 8, "--t-end", 0.25, *words, "--overwrite") == 0
+    assert sorted(here.rglob("*")) == there
+    assert "was there" not in capsys.readouterr().err
 
 
 def test_the_picture_is_a_picture_of_any_kind(here):
@@ -135,12 +139,3 @@ def test_odd_clusters_get_through(here, capsys, text):
     assert len(rows(printed.out)) == 9
     assert len(printed.err.splitlines()) <= 1  # of coincident ones, once
     assert times("a.h5")[-1] == 1
-
-
-def test_a_collision_prints_each_warning_once(here, capsys):
-    (here / "fall.dat").write_text(".5 -.5 0 0 0 0 0\n.5 .5 0 0 0 0 0\n")
-    assert run("fall.dat", "--t-end", 1.2, "--precision", "double") == 0
-    err = capsys.readouterr().err
-    step, energy = err.splitlines()
-    assert step.startswith("grape6: at time 1.11")
-    assert energy.startswith("grape6: at time 1.125 the relative energy error is ")

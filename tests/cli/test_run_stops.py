@@ -120,17 +120,3 @@ def test_a_run_that_cannot_save_when_it_is_stopped_says_so_in_one_line(tmp_path)
     assert line.startswith("grape6: stopped at time ")
     assert f" by SIGTERM, and that is not saved: {tmp_path}/grape6-restart: the outputs of" in line
     assert line.endswith("; what was written before is whole")
-
-
-def test_a_restart_takes_its_settings_from_the_file(tmp_path, capsys):
-    old, new = tmp_path / "old.h5", tmp_path / "new.h5"
-    settings = ["--n", "60", "--eps", "0.05", "--eta", "0.01", "--dt-out", "0.2", "--seed", "9",
-                "--precision", "double", "--dt-max", "0.03125"]  # fmt: skip
-    assert run(*settings, "--t-end", "0.5", "--out", old) == 0
-    first, before = capsys.readouterr().out, old.read_bytes()
-    assert run(old, "--restart", "--t-end", "0.7", "--out", new) == 0
-    assert first.splitlines()[:3] == capsys.readouterr().out.splitlines()[:3]
-    assert times(new) == pytest.approx([0.5, 0.6, 0.7])
-    assert old.read_bytes() == before
-    assert run(old, "--restart", "--t-end", "0.7", "--eps", "0.1", "--n", "60") == 2
-    assert "--eps" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """HDF5 files of a run: their layout, labels of bodies, other versions. Restarts have the same bits:
 test_archive_read_back.py."""
 
-import shutil
 import warnings
 from unittest import mock
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import runs
-from grape6py import Hermite, Leapfrog, archive, galaxy, plummer, snapshot
+from grape6py import Hermite, Leapfrog, archive, plummer, snapshot
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.files.storage import output_file
 from runs import cluster_of, edited, outputs, run, times
@@ -75,25 +74,6 @@ def test_one_output_is_a_file_of_its_own(path, tmp_path):
         early.save(one)
     early.save(tmp_path / "other.h5")
     assert Hermite.load(tmp_path / "other.h5").run_id == cluster.run_id
-
-
-DISK = galaxy(30, 10, 40, seed=1, black_hole=0.01)
-
-
-def test_labels_given_once_are_in_every_output(path):
-    cluster = Leapfrog(*DISK.particles, eps=0.1, dt=1 / 16, backend="cpu")
-    archive.save(path, cluster, component=DISK.component)
-    cluster.evolve(0.25)
-    cluster.save(path)
-    again = Leapfrog.load(path)
-    again.evolve(0.5)
-    again.save(path)
-    for which in 0, 1, 2:
-        particles, component = archive.read_labelled(path, which)
-        assert component.dtype == np.int8
-        assert np.array_equal(component, DISK.component)
-        assert np.array_equal(particles.mass, DISK.particles.mass)
-    assert np.array_equal(archive.read_component(path).component, DISK.component)
 
 
 def test_labels_follow_their_bodies_when_others_leave(path):
@@ -292,18 +272,6 @@ def test_other_files_in_the_folder_are_left_and_named(here):
         cluster_of(30).save("a.h5", overwrite=True)
     assert (here / "a.~1~" / "notes.txt").read_text() == "mine"
     assert "a.h5.~1~" not in names(here)
-
-
-def test_the_command_replaces_all_that_it_writes(here, capfd):
-    given = "plummer", "--n", 16, "--t-end", 0.25, "--out", "a.h5", "--out", "b.dat"
-    for more in ([], ["--overwrite"]):
-        assert run(*given, "--plot", "c.png", *more) == 0
-    assert not [name for name in names(here) if "~" in name]
-    assert "was there" not in capfd.readouterr().err
-    shutil.rmtree("a")
-    assert run(*given) == 0  # without it all are kept
-    kept = {"a.h5.~1~", "b.dat.~1~"}
-    assert kept <= set(names(here))
 
 
 def test_a_restart_into_another_file_can_be_repeated(here):

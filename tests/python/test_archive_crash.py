@@ -1,7 +1,6 @@
 """Whatever was saved is there after a crash at any moment, a full disk, or another writer; what is
 written is private until it is whole, under a name of its own."""
 
-import concurrent.futures
 import contextlib
 import errno
 import itertools
@@ -63,32 +62,6 @@ def test_a_crash_at_any_call_leaves_every_output(tmp_path, monkeypatch):
             break
     assert reported == 2
     assert calls > 12
-
-
-SAVING = """
-from grape6py import Hermite, plummer
-cluster = Hermite(*plummer(300, 1), eps=1/16, dt=1/64)
-for number in range(10000):
-    cluster.evolve(number / 64)
-    cluster.save("run.h5")
-    print(number + 1, flush=True)
-"""
-
-
-@pytest.mark.full
-def test_a_kill_at_any_moment_leaves_every_output(tmp_path):
-    pick = random.Random(2)
-    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
-    for number in range(int(os.environ.get("GRAPE6_TEST_KILLS", "3"))):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        saving = subprocess.Popen([sys.executable, "-c", SAVING], cwd=folder, env=env,
-                                  stdout=subprocess.PIPE, text=True)  # fmt: skip
-        saving.stdout.readline()
-        time.sleep(pick.uniform(0, 0.3))
-        saving.kill()
-        check_saved(folder / "run.h5", 1 + len(saving.communicate()[0].split()), 1 / 64)
-        assert not [p for p in folder.rglob(".*") if p.name != ".lock"]
 
 
 def test_no_changed_byte_is_taken_for_a_number(tmp_path):
@@ -198,18 +171,6 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
 
 
 MODELS = [plummer(200 + k, seed=k) for k in range(4)]
-
-
-def test_threads_that_write_one_name_leave_one_of_their_files(tmp_path):
-    path = tmp_path / "a.nemo"
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        writing = [pool.submit(write_snapshot, path, MODELS[k % 2]) for k in range(40)]
-        while not all(one.done() for one in writing):
-            if path.exists():
-                found = read_snapshot(path)
-                assert found.pos.tobytes() == MODELS[len(found.mass) - 200].pos.tobytes()
-    assert [one.result() for one in writing] == [None] * 40
-    assert os.listdir(tmp_path) == ["a.nemo"]
 
 
 def _convert(k, begin):

@@ -9,19 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+import grape6py as g6
 import integrations
-from grape6py import (
-    Grape6,
-    Hermite,
-    Leapfrog,
-    Tree,
-    accelerations,
-    plummer,
-    read_snapshot,
-    reference,
-    uniform,
-    write_snapshot,
-)
+from grape6py import Hermite, Leapfrog, Tree, plummer, read_snapshot
 from grape6py.errors import ArgumentError, NotOpenError
 from grape6py.events import Encounter, Escape
 from integrations import assert_same, evolve
@@ -46,7 +36,7 @@ kinds = pytest.mark.parametrize(("kind", "options"), KINDS)
 def direct(mass, pos, vel=None, eps=0.0, G=1.0):
     """Acceleration, jerk and potential by the oracle."""
     vel = 0 * pos if vel is None else vel
-    sums = reference.direct_sum(np.broadcast_to(mass, len(pos)), pos, vel, eps2=eps * eps)
+    sums = g6.reference.direct_sum(np.broadcast_to(mass, len(pos)), pos, vel, eps2=eps * eps)
     return [G * array for array in (sums.acc, sums.jerk, sums.pot)]
 
 
@@ -109,8 +99,8 @@ def test_copies_of_trees_give_the_same_bits(way, n, with_vel):
 
 
 def everything(mass, pos, vel, index):
-    yield from accelerations(mass, pos, 0.1, vel=vel, jerk=True, potential=True)
-    with Grape6() as grape:
+    yield from g6.accelerations(mass, pos, 0.1, vel=vel, jerk=True, potential=True)
+    with g6.Grape6() as grape:
         grape.set_particles(mass, pos, vel)
         found = grape.forces(eps=0.1)
         yield from (found.acc, found.jerk, found.pot)
@@ -142,24 +132,24 @@ def test_accelerations_are_the_plain_sum(precision, error, G):
     mass, pos, vel = plummer(100, 1)
     wanted = direct(mass, pos, vel, 0.05, G)
     options = {"G": G, "precision": precision, "vel": vel}
-    found = accelerations(mass, pos, 0.05, jerk=True, potential=True, **options)
+    found = g6.accelerations(mass, pos, 0.05, jerk=True, potential=True, **options)
     for one, two in zip(found, wanted, strict=True):
         assert np.abs(one - two).max() < error * np.abs(two).max()
-    acc, jerk = accelerations(mass, pos, 0.05, jerk=True, **options)
+    acc, jerk = g6.accelerations(mass, pos, 0.05, jerk=True, **options)
     assert np.array_equal(jerk, found[1])
-    acc, pot = accelerations(mass, pos, 0.05, potential=True, **options)
-    for one in acc, accelerations(mass, pos, 0.05, **options):
+    acc, pot = g6.accelerations(mass, pos, 0.05, potential=True, **options)
+    for one in acc, g6.accelerations(mass, pos, 0.05, **options):
         assert np.abs(one - wanted[0]).max() < error * np.abs(wanted[0]).max()
     assert np.abs(pot - wanted[2]).max() < error * np.abs(wanted[2]).max()
 
 
 def test_accelerations_take_one_mass_and_few_bodies_and_none_of_the_velocities():
     _, pos, _ = plummer(30, 1)
-    acc, jerk = accelerations(0.5, pos, 0.1, jerk=True, precision="double")
+    acc, jerk = g6.accelerations(0.5, pos, 0.1, jerk=True, precision="double")
     assert np.allclose(acc, direct(0.5, pos, eps=0.1)[0], rtol=1e-12)
     assert not jerk.any()
     for n in (0, 1):
-        acc, pot = accelerations(np.ones(n), np.ones((n, 3)), potential=True)
+        acc, pot = g6.accelerations(np.ones(n), np.ones((n, 3)), potential=True)
         assert acc.shape == (n, 3)
         assert not acc.any()
         assert not pot.any()
@@ -173,12 +163,12 @@ def test_accelerations_take_one_mass_and_few_bodies_and_none_of_the_velocities()
     (lambda m, x, v: Tree(x, v, m), "mass has shape"),
     *((lambda m, x, v, n=n: plummer(n), r"n = .* not an integer")
       for n in (10.5, "ten", None, True + 0.5)),
-    (lambda m, x, v: uniform(10.0, 1), r"n = .* not an integer"),
-    (lambda m, x, v: accelerations(x, m), r"accelerations\(mass, pos\)"),
-    (lambda m, x, v: accelerations(m, x[:3]), "mass|pos"),
-    (lambda m, x, v: accelerations(m, x[:, :2]), "pos"),
-    (lambda m, x, v: accelerations(m, np.where(x == x[1], np.nan, x)), r"\[1\]"),
-    *((lambda m, x, v, given=given: accelerations(m, x, **given), next(iter(given)))
+    (lambda m, x, v: g6.uniform(10.0, 1), r"n = .* not an integer"),
+    (lambda m, x, v: g6.accelerations(x, m), r"accelerations\(mass, pos\)"),
+    (lambda m, x, v: g6.accelerations(m, x[:3]), "mass|pos"),
+    (lambda m, x, v: g6.accelerations(m, x[:, :2]), "pos"),
+    (lambda m, x, v: g6.accelerations(m, np.where(x == x[1], np.nan, x)), r"\[1\]"),
+    *((lambda m, x, v, given=given: g6.accelerations(m, x, **given), next(iter(given)))
       for given in ({"G": 0}, {"G": -1}, {"eps": -1.0}, {"vel": np.ones((3, 3))},
                     {"precision": "half"})),
     *((lambda m, x, v, G=G, of=of: of(m, x, v, dt=0.1, backend="cpu", G=G), "G = ")
@@ -328,7 +318,7 @@ def test_after_the_last_number_there_is_none(kind, options):
     (np.arange(50)[::-1] - 1, r"ids[49] = -1", ["--integrator", "leapfrog", "--dt", 0.0625]),
 ])  # fmt: skip
 def test_grape6_run_keeps_ids_or_says_why_not(here, capsys, ids, words, more):
-    write_snapshot("a.hdf5", plummer(50, seed=1), ids=ids)
+    g6.write_snapshot("a.hdf5", plummer(50, seed=1), ids=ids)
     end = [*more, "--eps", 0.1, "--backend", "cpu", "--t-end", 0.0625, "--dt-out", 0.0625]
     status = run("a.hdf5", *end, "--out", "b.h5", "--out", "b.csv")
     if words is not None:

@@ -8,16 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from grape6py import (
-    Hermite,
-    Leapfrog,
-    diagnostics,
-    fields,
-    plummer,
-    reference,
-    two_body,
-    write_snapshot,
-)
+import grape6py as g6
+from grape6py import Hermite, Leapfrog, diagnostics, fields, plummer, reference, two_body
 from grape6py.errors import AccuracyWarning, ArgumentError, Grape6Warning
 from grape6py.events import EnergyError
 from runs import run
@@ -222,7 +214,7 @@ def test_the_command_line_prints_one_line_and_says_which_error_it_is(here, capsy
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("grape6: at time 4 the relative energy error is ")
     assert "take a smaller eta than 0.02" in line
-    write_snapshot("ring.txt", *ring())
+    g6.write_snapshot("ring.txt", *ring())
     words = "ring.txt --integrator leapfrog --dt 0.001 --eps 0.05 --t-end 0.5".split()
     assert run(*words) == 0
     assert "of the specific energies of bodies without mass" in capsys.readouterr().out
@@ -254,12 +246,3 @@ def test_bodies_without_mass_are_judged_by_their_specific_energies(case, kind):
     assert "take a smaller dt than 0.125" in words
     stopped = kind(*bodies, eps=0.05, **options, dt=1 / 8)
     assert stopped.evolve(4.0, events=EnergyError(1e-2)).kind == "energy"
-
-
-def test_who_comes_goes_or_is_kicked_is_no_error():
-    cluster = Leapfrog(*ring(), eps=0.05, dt=2**-10)
-    cluster.energy()
-    cluster.evolve(0.25)
-    cluster.kick([1, 2], vel=[0.1, 0, 0])
-    cluster.remove([3, 5])
-    assert warned(cluster, 0.5) == []

@@ -79,22 +79,6 @@ def test_one_without_mass_merges_with_any(masses, place):
     assert h.pos == pytest.approx(np.array([[-place * 1.0, 2, 0]]), abs=0.06)
 
 
-def test_a_pair_that_comes_again_is_another_event():
-    h, seen = kepler(0.8, eta=0.001), []
-    h.evolve(20.0, events=[Encounter(0.4, lambda c, event: seen.append(event))])
-    wanted = [inbound(0.8, 0.4) + k * 2 * math.pi for k in range(3)]
-    assert [e.time for e in seen] == pytest.approx(wanted, abs=1e-5)
-    assert seen == h.events
-
-
-def test_a_pair_that_stays_close_is_one_event():
-    h, seen = kepler(0.3), []
-    for end in (30.0, 40.0):
-        h.evolve(end, events=[Encounter(2.0, lambda c, event: seen.append(event))])
-        assert len(seen) == 1
-    assert seen[0].time < 1
-
-
 @pytest.mark.parametrize(("kind", "options", "event", "error"), [
     (Hermite, {"eta": 0.005}, Encounter(0.06, "merge"), 1e-6),
     (Hermite, {"eta": 0.005}, Escape(1.5), 3e-5),

@@ -298,7 +298,6 @@ def like_agama():
 
 @pytest.mark.parametrize(("make", "name"), [
     (of_galpy, "galaxy"), (galpy_s("MiyamotoNagaiPotential", amp=1.7, a=0.9, b=0.2), "disk"),
-    (galpy_s("NFWPotential", amp=5.0, a=1.6), "nfw"),
     (galpy_s("LogarithmicHaloPotential", amp=1.3**2, core=0.4, q=0.7), "flattened"),
     (gala_s("PlummerPotential", m=3.0, b=0.7), "plummer"),
     (gala_s("MiyamotoNagaiPotential", m=1.7, a=0.9, b=0.2), "disk"),

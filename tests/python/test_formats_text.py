@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from as_read import assert_bodies, read
-from grape6py import Grape6Error, Grape6Warning, Units, read_snapshot, write_snapshot
+from grape6py import Grape6Error, Units, read_snapshot, write_snapshot
 from grape6py.errors import SnapshotError
 from hand_made import IDS, MASS, POS, VEL
 
@@ -148,13 +148,6 @@ def test_of_several_columns_that_may_be_ids_the_surest_is_taken():
 def test_exponents_of_fortran_are_read(word):
     assert read(f"1-100 2.5+100 .5-200 {word} 0 0 1D-300".encode()).vel.tolist() == [[0, 0, 1e-300]]
     assert read(f"1 2 {word} 4 5 6 7".encode()).pos.tolist() == [[2, 15, 4]]
-
-
-def test_masses_below_zero_are_said():
-    """Columns in another order, as x y z vx vy vz m, mostly show by these."""
-    rows = [row[1:] + row[:1] for row in ROWS]
-    with pytest.warns(Grape6Warning, match=r"1 masses are below zero; of body 1 it is -4"):
-        read_snapshot(io.BytesIO(text(None, rows)))
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

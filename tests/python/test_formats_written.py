@@ -272,21 +272,6 @@ def test_a_file_of_no_format_is_refused_with_those_that_there_are(tmp_path, cont
         assert all(end in message for end in format_.endings)
 
 
-def test_an_unknown_ending_or_format_is_refused_with_those_that_there_are(tmp_path):
-    endings = [end for format_ in FORMATS.values() for end in format_.endings]
-    for file_name in "a.txtt", "a.nemo.bak", "a.", "a.~1~":
-        with pytest.raises(ArgumentError) as caught:
-            write_snapshot(tmp_path / file_name, hand_made.MASS, hand_made.POS)
-        assert all(each in str(caught.value) for each in [str(tmp_path / file_name), *endings])
-    for name, meant in (("nemoo", "nemo"), ("gadget-hdf", "gadget-hdf5"), ("Tipsy", "tipsy")):
-        for call in (lambda name: written([1.0], [[0, 0, 0]], format=name),
-                     lambda name: read_snapshot(io.BytesIO(b"1 0 0"), format=name)):  # fmt: skip
-            with pytest.raises(ArgumentError, match=f"did you mean {meant}\\?") as caught:
-                call(name)
-            assert all(known in str(caught.value) for known in NAMES)
-    assert list(tmp_path.iterdir()) == []
-
-
 def shortened(name, data):
     """Beginnings of a file, none of which is whole."""
     places = {len(data) // 10, len(data) // 3, len(data) // 2, len(data) - 40}

@@ -11,7 +11,7 @@ import pytest
 import capi
 import grape6py
 from grape6py import Hermite, Leapfrog, Units, plummer
-from grape6py.errors import ArgumentError, NotFiniteError, NotOpenError
+from grape6py.errors import ArgumentError, NotOpenError
 from integrations import BOTH, TREES, assert_same, each, evolve, same
 from integrations import made as make
 
@@ -156,17 +156,6 @@ def test_wrong_arguments_are_refused_by_name(kind, wrong, words):
         given |= {"dt": 0.1, "eps": 0.05, "backend": "cpu-tree"}
     with pytest.raises(ArgumentError, match=words):
         kind(**given | wrong)
-
-
-@pytest.mark.parametrize("name", ["mass", "pos", "vel"])
-@pytest.mark.parametrize(("kind", "bad"), [
-    (Hermite, np.nan), (Hermite, np.inf), (Leapfrog, np.nan)
-])  # fmt: skip
-def test_values_that_are_not_finite_are_refused(kind, name, bad):
-    given = plummer(10, 1)._asdict()
-    given[name][4] = bad
-    with pytest.raises(NotFiniteError, match=rf"{name}\[4\]"):
-        kind(**given, dt=0.1)
 
 
 # Every integrator, backend of the host and kind of event; a frame, whose path is looked ahead; a

@@ -163,19 +163,13 @@ def test_a_call_in_quantities_gives_what_it_gives_of_numbers(name):
 MASS, POS, VEL = plummer(12, seed=1)
 ROWS = np.arange(12, dtype=np.int32)
 ARRAYS = {"mass": MASS, "pos": POS, "vel": VEL, "acc": VEL, "jerk": VEL, "snap": VEL, "h": MASS,
-          "t": 0 * MASS, "dt": MASS, "time": MASS, "pot": -MASS, "index": ROWS,
-          "address": ROWS}  # fmt: skip
+          "time": MASS, "pot": -MASS, "index": ROWS, "address": ROWS}  # fmt: skip
 
 
 def forces(pos, vel, index, h):
     with Grape6(backend="cpu") as grape:
         grape.set_particles(MASS, POS)
         grape.forces(pos, vel, index=index, h=h)
-
-
-def restored(mass, t, dt, pos, vel, acc, jerk):
-    state = {"t": t, "dt": dt, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk}
-    Hermite.restored(Hermite(MASS, POS, VEL).settings, mass, state, time=0.0).close()
 
 
 def written(mass, pos, vel):
@@ -190,7 +184,7 @@ def energy_of(mass, vel, pot):
 OF_NUMBERS = {function: {} for function in (
     diagnostics.potential, energy_of, diagnostics.momentum, g6.reference.energy,
     diagnostics.angular_momentum, diagnostics.centre_of_mass, diagnostics.density_centre,
-    diagnostics.lagrangian_radii, g6.binaries, forces, restored, written,
+    diagnostics.lagrangian_radii, g6.binaries, forces, written,
     Grape6(backend="cpu").set_particles)}  # fmt: skip
 OF_NUMBERS |= {
     g6.reference.direct_sum: {"target_pos": np.eye(3)}, g6.reference.predict: {"dt": 0.1},
@@ -308,23 +302,6 @@ def test_quantities_have_the_bits_of_plain_numbers_in_their_units(kind, options)
         cluster.evolve(0.125 * u.pc / KMS)
         for name in ("pos", "vel"):
             assert np.array_equal(getattr(cluster, name).value, getattr(plain, name))
-
-
-@pytest.mark.parametrize(("kind", "mass", "length", "speed", "time"), [
-    (Hermite, u.kg, u.m, u.m / u.s, u.s), (Leapfrog, u.earthMass, u.AU, u.AU / u.yr, u.yr),
-    (Hermite, u.imperial.lb, u.lyr, u.km / u.hr, u.Myr),
-])  # fmt: skip
-def test_bodies_come_out_with_the_bits_with_which_they_went_in(kind, mass, length, speed, time):
-    rng = np.random.default_rng(3)
-    given = g6.Particles(rng.random(20) * mass, rng.normal(size=(20, 3)) * length,
-                      rng.normal(size=(20, 3)) * 1e-3 * speed)  # fmt: skip
-    cluster = kind(*given, **({"dt": 1 * u.s} if kind is Leapfrog else {}))
-    for name, wanted in given._asdict().items():
-        for found in (getattr(cluster, name), getattr(cluster.particles(), name)):
-            assert in_quantities.is_in(found, wanted.unit)
-            assert np.array_equal(found.value, wanted.value)
-    assert in_quantities.is_in(cluster.time, time)
-    assert in_quantities.is_in(cluster.step_sizes, time)
 
 
 def test_sums_of_fields_have_the_units_of_the_first():

@@ -5,16 +5,12 @@ import math
 import numpy as np
 
 
-def departure(values, inside):
-    """Kolmogorov's distance in units of 1 / sqrt(n): below 1.63 at 1 %. `inside` gives the share
-    that should be below a value."""
+def follow(values, inside, limit=1.63):
+    """Whether Kolmogorov's distance is below a limit in units of 1 / sqrt(n), by default that at
+    1 %. `inside` gives the share that should be below a value."""
     n = len(values)
     steps = (np.arange(n) + 0.5) / n
-    return np.abs(inside(np.sort(values)) - steps).max() * math.sqrt(n)
-
-
-def follow(values, inside, limit=1.63):
-    return departure(values, inside) < limit
+    return np.abs(inside(np.sort(values)) - steps).max() * math.sqrt(n) < limit
 
 
 def radii(model):
