@@ -40,10 +40,11 @@ run: $(VENV)/installed
 # tests/support/tiers.py says which cases these are. Counts of lines begin anew with all but the rest.
 test: TIER := test
 test-quick: TIER := quick
+test-quick: FOLDERS := tests/api tests/python
 test-all: TIER := rest
 test test-quick test-all: $(VENV)/tested
 	@[ $(TIER) = rest ] || find build -name '*.gcda' -delete
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) --tier $(TIER) $(PYTEST_ARGS)
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) --tier $(TIER) $(FOLDERS) $(PYTEST_ARGS)
 
 coverage: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/covered.py

@@ -1,6 +1,7 @@
 """Which cases of a test are run when: `--tier` of pytest, one for each target of the Makefile.
 
-quick   make test-quick: the first case of each test of some folders, without those marked `full`
+quick   make test-quick, of some folders: the first case of each test, without those marked `full`
+        or `slow`
 test    make test: of each test as many cases as show every pair of its parameters' values
 rest    make test-all: the other cases, and all of those marked `full`
 all     a plain pytest: every case
@@ -10,7 +11,6 @@ from collections import defaultdict
 from itertools import combinations
 
 TIERS = "quick", "test", "rest", "all"
-QUICK = "api", "python", "tree"  # folders
 
 
 def parameters(item):
@@ -56,6 +56,6 @@ def select(items, tier):
             continue
         if tier != "quick":
             chosen.update(pairwise(cases))
-        elif cases[0].path.parent.name in QUICK:
-            chosen.update(case for case in cases[:1] if _backend(case) == "cpu")
+        elif _backend(cases[0]) == "cpu" and not cases[0].get_closest_marker("slow"):
+            chosen.add(cases[0])
     return [item for item in items if (item in chosen) != (tier == "rest")]
