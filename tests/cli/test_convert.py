@@ -1,6 +1,5 @@
 """``grape6 convert``, and ``grape6 run`` from and to files of the field's formats."""
 
-
 import numpy as np
 import pytest
 

@@ -109,6 +109,7 @@ def test_wrong_labels_are_refused(path, component, words):
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_grape6_run_saves_labels_and_goes_on_with_them(here):
     end = ["--t-end", 0.125, "--dt-out", 0.0625, "--backend", "cpu"]
     assert run("merger", "--n", 120, *end, "--out", "a.h5") == 0

@@ -45,6 +45,7 @@ def check_saved(path, reported, step=1 / 8):
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.slow
 def test_a_crash_at_any_call_leaves_every_output(tmp_path, monkeypatch):
     for calls in itertools.count(1):
         ending, reported = Ending(Killed, calls), 0
@@ -89,6 +90,7 @@ def test_no_changed_byte_is_taken_for_a_number(tmp_path):
         path.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_file_size_ends_a_run_with_one_line(tmp_path):
     limits = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (%d, %d)); "
     main = "from grape6py.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
@@ -141,6 +143,7 @@ def test_a_reader_never_disturbs_the_writer(tmp_path):
     assert len(archive.history(path)[1]) == 2
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused_at_its_start(here, capsys):
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
     command = [*COMMAND, "--n", "200", "--t-end", "1000", "--dt-out", "0.25", "--out", "a.h5"]

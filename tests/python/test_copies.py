@@ -67,6 +67,7 @@ def _energy_of(h):
     return h.pos, h.energy().total
 
 
+@pytest.mark.slow
 def test_integrations_go_to_other_processes():
     runs = [make(n=16), make(n=24)]
     with multiprocessing.get_context("spawn").Pool(1) as pool:

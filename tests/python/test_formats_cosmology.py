@@ -141,7 +141,7 @@ def test_a_run_refuses_comoving_bodies_and_takes_what_convert_makes(tmp_path, ca
     assert read_snapshot("again.hdf5").units == OURS
 
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # yt and pynbody are
 NAMES = {"tipsy": "a.std", "gadget": "a.gadget", "gadget2": "a.gadget2", "gadget-hdf5": "a.hdf5"}
 N = 100
 

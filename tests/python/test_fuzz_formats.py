@@ -14,6 +14,7 @@ from fuzzing import SEED, snapshot_corpus, snapshot_program
 COUNT = int(os.environ.get("GRAPE6_TEST_INPUTS", "250"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), [
     ("gadget-hdf5", 60), ("text", 60),
     *(pytest.param(name, COUNT, marks=pytest.mark.full) for name in fuzz_formats.FORMATS),
@@ -27,6 +28,7 @@ def test_damaged_files_of_a_run_are_sound_bodies_or_typed_errors():
     assert fuzz_run_files.run(COUNT // 3) == []
 
 
+@pytest.mark.slow
 def test_any_bytes_are_bodies_or_a_reason_in_the_example_programs(tmp_path):
     """By libFuzzer, which finds nothing, and reaches more of the reader than the corpus does."""
     tools.need("clang")

@@ -199,6 +199,7 @@ with Grape6() as grape:
 """
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_changes_no_bit(variants):
     env = {"GRAPE6_TEST_LIBRARY": str(variants["counted"].library)}
     plain = capi.run_python(SCRIPT, **env).stdout

@@ -262,6 +262,7 @@ def extent(figure):
     return figure.axes[0].get_xlim()[1], figure.axes[2].collections[0].get_offsets()
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_movie_are_in_the_units_of_the_run(here, figures):
     t, out = 0.25, ("--units", "5e4 Msun 1.2 pc", "--out", "a.h5", "--plot", "a.png")
     np.savetxt("a.dat", np.column_stack(plummer(20, seed=1)), "%.17g")  # a model's have G = 1
