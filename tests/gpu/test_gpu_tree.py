@@ -7,8 +7,8 @@ import pytest
 
 from fake_gpu import assert_equal_bits, relative
 from grape6py import Leapfrog, Tree, models, reference
+from integrations import same
 from samples import SAMPLES
-from test_hermite_use import same
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
