@@ -31,13 +31,9 @@ except ArgumentError:
 
 
 def test_the_command_and_an_integration_run_under_oo(tmp_path):
-    program = [
-        sys.executable,
-        "-OO",
-        "-c",
-        PROGRAM.format(commands=[name for name in _EXAMPLES if name]),
-    ]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    program = PROGRAM.format(commands=[name for name in _EXAMPLES if name])
+    done = subprocess.run([sys.executable, "-OO", "-c", program], cwd=tmp_path, check=False,
+                          capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
 

@@ -4,7 +4,7 @@ import json
 import os
 import pty
 import re
-import subprocess
+import sys
 import termios
 import warnings
 
@@ -13,9 +13,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-import capi
-from grape6py import plummer, reference
-from runs import COMMAND, assert_same_end, last_group, outputs, rows, run, times
+from grape6py import Leapfrog, plummer, reference
+from grape6py.cli import main
+from runs import assert_same_end, last_group, outputs, rows, run, times
 
 QUICK = ["--n", "40", "--t-end", "0.25"]
 
@@ -106,18 +106,44 @@ def test_profile_adds_up_to_the_time_it_took(here, capsys):
     assert re.search(r"^profile[^-\n]* forces [^-\n]*$", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_a_run_of_leapfrog_is_the_class(here, capsys):
+    end = ["--t-end", "0.5", "--dt-out", "0.25"]
+    leapfrog = ["--integrator", "leapfrog", "--backend", "cpu-tree", "--n", "300", "--eps", "0.05",
+                "--dt", "0.015625", "--theta", "0.6"]  # fmt: skip
+    assert run(*leapfrog, *end, "--boundary", "9", "--json", "--out", "b.h5") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["settings"] == {"integrator": "leapfrog", "eps": 0.05, "dt": 1 / 64,
+                                  "method": "fmm", "theta": 0.6, "order": 5,
+                                  "boundary": 9.0}  # fmt: skip
+    assert report["backend"].startswith("cpu-tree")
+    assert run(*leapfrog, *end, "--out", "a.h5", "--out", "a.txt", "--plot", "a.png") == 0
+    out = capsys.readouterr().out
+    galaxy = Leapfrog(*plummer(300, 1), eps=0.05, dt=1 / 64, theta=0.6, backend="cpu-tree")
+    start = galaxy.energy().total
+    galaxy.evolve(0.5)
+    assert np.array_equal(last_group("a.h5")[1]["pos"], galaxy.pos)
+    log = rows(out)
+    assert [row[0] for row in log] == times("a.h5") == [0, 0.25, 0.5]
+    assert log[-1][1] == pytest.approx((galaxy.energy().total - start) / -start, rel=0.01)
+    assert log[-1][6:8] == [300 * 32, 32]
+    assert "leapfrog, eps 0.05, dt 0.015625, fmm, theta 0.6, order 5" in out
+    assert (here / "a.png").stat().st_size > 20000
+    with h5py.File("a.h5") as file:
+        assert file.attrs["integrator"] == "leapfrog"
+
+
 # ---- bar ----------------------------------------------------------------------
 
 
-def test_a_terminal_shows_a_bar_with_the_time_left(here):
-    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "TERM": "xterm"})
+def test_a_terminal_shows_a_bar_with_the_time_left(here, monkeypatch):
     for words in "run --n 100 --t-end 0.25 --out a.h5", "movie a.h5 --size 3":
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (24, 80))
-        subprocess.run([*COMMAND[:-1], *words.split()], env=env, check=True, timeout=60,
-                       stderr=theirs, stdout=subprocess.PIPE)  # fmt: skip
-        os.close(theirs)
-        shown = os.read(ours, 1 << 16)
+        with monkeypatch.context() as patch, os.fdopen(theirs, "w") as terminal:
+            patch.setattr(sys, "stderr", terminal)
+            assert main(words.split()) == 0
+            terminal.flush()
+            shown = os.read(ours, 1 << 16)
         assert b"%" in shown
         assert b"left" in shown
         os.close(ours)

@@ -104,11 +104,6 @@ def tight_pair(n):
     return mass, np.vstack([where + pos[0], pos[1:]]), np.vstack([how + vel[0], vel[1:]])
 
 
-def with_centre(n):
-    mass, pos, vel = plummer(n, seed=4)
-    return np.r_[0.01, mass], np.vstack([[0, 0, 0], pos]), np.vstack([[0, 0, 0], 1.3 * vel])
-
-
 def half_massless(n):
     mass, pos, vel = plummer(n, seed=5)
     return np.where(np.arange(n) < n // 2, 2 * mass, 0.0), pos, vel
@@ -128,7 +123,6 @@ CASES = {
     "64": (plummer(64, seed=1), {}, 1 / 8),
     "soft": (plummer(64, seed=1), {"eps": 0.1}, 1 / 8),
     "half without mass": (half_massless(64), {}, 1 / 8),
-    "centre": (with_centre(64), {}, 1 / 8),
     "tight pair": (tight_pair(64), {}, 1 / 32),
     "field": (plummer(64, seed=1), {"field": fields.plummer(30.0, 3.0)}, 1 / 16),
     "strong field": (two_body(0.3), {"field": fields.logarithmic(1e4, 1e3)}, 1 / 8),

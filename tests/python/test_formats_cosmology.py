@@ -151,11 +151,6 @@ def pynbody():
     return pytest.importorskip("pynbody", reason="SKIP: pynbody")
 
 
-@pytest.fixture
-def ids():
-    return np.random.default_rng(1).permutation(10 * N)[:N]
-
-
 def near(array, other, name):
     rtol = 0 if name == "gadget-hdf5" else 1e-7
     return np.allclose(np.asarray(array), other, rtol=rtol, atol=0)
@@ -164,9 +159,10 @@ def near(array, other, name):
 @pytest.mark.parametrize(("name", "files"), [
     *((name, 1) for name in NAMES), *((name, 3) for name in NAMES if name != "tipsy"),
 ])  # fmt: skip
-def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, files, ids):
+def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, files):
     """Also a snapshot in numbered files, one of which has an id beyond 32 bits."""
     model, path = plummer(N, seed=1), tmp_path / NAMES[name]
+    ids = np.random.default_rng(1).permutation(10 * N)[:N]
     if files > 1:
         ids[70], path = 2**40, tmp_path / f"a{'.hdf5' * (name == 'gadget-hdf5')}"
     given = {} if name == "tipsy" else {"ids": ids}

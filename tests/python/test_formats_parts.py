@@ -211,7 +211,15 @@ def test_files_that_are_replaced_while_they_are_read_or_renamed_are_refused(here
         (here / new).rename(part(name, 2))
 
 
-def check_endings(here, model, monkeypatch, error, old, new, kept):
+@pytest.mark.parametrize(("error", "old", "new", "kept"), [  # old and new numbers of files
+    (OSError, 4, 2, False), (Killed, 3, 1, True),
+    *(pytest.param(*way, marks=pytest.mark.full) for way in (
+        (OSError, 1, 3, False), (OSError, 4, 2, True), (Killed, 4, 2, False), (Killed, 2, 4, False)
+    )),
+])  # fmt: skip
+def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
+    here, model, monkeypatch, error, old, new, kept
+):
     write_snapshot("new.nemo", Snapshot(*model, time=1.5))
     for times in itertools.count(1):
         for name in here.glob("*s.*"):
@@ -241,22 +249,6 @@ def check_endings(here, model, monkeypatch, error, old, new, kept):
         if ending.left > 0:
             break
     assert times > 4
-
-
-WAYS = [  # numbers of files before and now, and whether what was there is kept
-    (4, 2, False), (1, 3, False), (3, 1, True), (2, 4, False), (3, 1, False), (4, 2, True),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("error", "way"), [
-    (OSError, WAYS[0]), (Killed, WAYS[2]),
-    *(pytest.param(error, WAYS[k], marks=pytest.mark.full)
-      for error, k in ((OSError, 1), (OSError, 5), (Killed, 0), (Killed, 3))),
-])  # fmt: skip
-def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
-    here, model, monkeypatch, error, way
-):
-    check_endings(here, model, monkeypatch, error, *way)
 
 
 @pytest.mark.parametrize("name", NAMES)

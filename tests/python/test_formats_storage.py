@@ -168,20 +168,6 @@ def test_what_does_not_lie_in_the_file_is_refused_by_its_name(case):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("make", [virtual, external, unwritten((3,))])
-def test_amuse_refuses_it_too(make):
-    name = "data/0000000001/attributes/x"
-
-    def change(file):
-        units = file[name].attrs["units"]
-        put(name, make)(file)
-        file[name].attrs["units"] = units
-
-    with pytest.raises(SnapshotError, match="attributes/x"):
-        read(hand_made.amuse(change=change))
-
-
 def test_links_inside_the_file_are_followed():
     def change(file):
         file.move("PartType1", "dark")

@@ -73,14 +73,6 @@ def test_units_of_a_header_are_those_of_the_bodies(header, separator, units):
     assert found.units == units
 
 
-def test_mcluster_is_read_with_what_it_adds():
-    header = ("#Mass_[Msun]\tx_[pc]\ty_[pc]\tz_[pc]\tvx_[km/s]\tvy_[km/s]\tvz_[km/s]\t"
-              "Mass(t=0)_[Msun]\tkw\tepoch1_[Myr]")  # fmt: skip
-    found = read(text(header, [[*row, 9.5, 1, 0.0] for row in ROWS], "\t"))
-    assert_bodies(found)
-    assert found.units == GALACTIC
-
-
 @pytest.mark.parametrize(("data", "complaint"), [
     (text(None, before(IDS)), "8 columns instead of 7 .*first line, as '# id m x y z vx vy vz'"),
     (text("# x y z vx vy vz mu", [row[1:] + row[:1] for row in ROWS]), "no column of m: write"),

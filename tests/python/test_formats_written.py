@@ -191,11 +191,8 @@ NO_CONTENT = [
     {"vel": [[np.inf] * 3] * 3}, {"vel": np.ones((2, 3))}, {"pos": np.ones((3, 2))},
     {"pos": np.ones((1, 3))}, {"pos": [[1, np.nan, 3]] * 3}, {"mass": [1, 2, np.inf]},
 ]  # fmt: skip
-TOO_LARGE = [
-    {"mass": [1, 2, 1e39]},
-    {"pos": np.full((3, 3), 1e39)},
-    {"vel": np.full((3, 3), -1e39)},
-]
+FULL = np.full((3, 3), 1e39)
+TOO_LARGE = {"mass": [1, 2, 1e39]}, {"pos": FULL}, {"vel": -FULL}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Hermite, Leapfrog, archive, errors, plummer, reference
+from grape6py import Leapfrog, plummer, reference
 from grape6py.errors import ArgumentError
 from integrations import assert_same, evolve
 from particles import relative
@@ -170,18 +170,6 @@ def test_the_last_body_may_leave():
     alone.evolve(100.0)
     assert (alone.n, alone.time) == (0, 100.0)
     assert alone.pos.shape == (0, 3)
-
-
-def test_files_of_the_two_integrators_are_not_mixed(tmp_path):
-    bodies = plummer(50, 1)
-    galaxy, cluster = Leapfrog(*bodies, dt=0.01, backend="cpu"), Hermite(*bodies, dt=0.01)
-    galaxy.save(tmp_path / "a.h5")
-    cluster.save(tmp_path / "b.h5")
-    for mine, path in ((cluster, "a.h5"), (galaxy, "b.h5")):
-        mine._run_id = archive.history(tmp_path / path)[0]["run"]
-        with pytest.raises(errors.SnapshotError, match="other settings"):
-            mine.save(tmp_path / path)
-    assert isinstance(Leapfrog.load(tmp_path / "b.h5"), Hermite)
 
 
 def test_a_file_of_a_tree_needs_a_tree(tmp_path):

@@ -9,21 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grape6py as g6
 from distributions import follow, radii, rests, same_bodies
-from grape6py import (
-    Particles,
-    diagnostics,
-    fractal,
-    galaxy,
-    galaxy_merger,
-    kroupa,
-    limepy,
-    maschberger,
-    reference,
-    salpeter,
-    stars,
-    with_binaries,
-)
+from grape6py import fractal, galaxy, kroupa, limepy, maschberger, salpeter, stars, with_binaries
 from grape6py.models import king, merger, plummer, two_body, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
@@ -54,7 +42,7 @@ def test_the_same_seed_gives_the_same_bits_on_every_machine(name, digest):
 
 
 @pytest.mark.parametrize("model", [
-    *SPHERES.values(), pairs, lambda n, seed=None: galaxy_merger(n, n, seed).particles,
+    *SPHERES.values(), pairs, lambda n, seed=None: g6.galaxy_merger(n, n, seed).particles,
     *(lambda n, seed=None, f=f: (f(n, seed),) for f in (kroupa, salpeter, maschberger)),
 ])  # fmt: skip
 def test_a_seed_says_what_comes(model):
@@ -86,12 +74,12 @@ def test_spheres_are_bound_and_in_henon_units_and_rescaled_exactly(
     model, n, ratio, error, of_total
 ):
     large = model(n, seed=4)
-    pot = diagnostics.potential(large.mass, large.pos)
-    energy = diagnostics.energy(*large, pot=pot)
+    pot = g6.diagnostics.potential(large.mass, large.pos)
+    energy = g6.diagnostics.energy(*large, pot=pot)
     assert energy.virial_ratio == pytest.approx(ratio, rel=error)
     assert energy.total == pytest.approx(-0.25, rel=of_total)
     assert ((large.vel**2).sum(axis=1) / 2 + pot < 0).all()
-    exact = reference.energy(*model(200, seed=5, rescale=True))
+    exact = g6.reference.energy(*model(200, seed=5, rescale=True))
     assert exact.total == pytest.approx(-0.25, rel=1e-13)
     assert exact.kinetic == pytest.approx(-ratio * exact.potential, rel=1e-13)
 
@@ -102,7 +90,7 @@ def test_spheres_are_bound_and_in_henon_units_and_rescaled_exactly(
     *(lambda r, s=s: stars(kroupa(300, 1), plummer, 1, s, virial_ratio=r) for s in (0, 1)),
 ])  # fmt: skip
 def test_energies_of_fractals_and_stars_are_exact_if_asked_for(model, virial_ratio):
-    energy = reference.energy(*model(virial_ratio))
+    energy = g6.reference.energy(*model(virial_ratio))
     assert energy.total == pytest.approx(-0.25, rel=1e-12)
     assert energy.kinetic == pytest.approx(-virial_ratio * energy.potential, rel=1e-12)
 
@@ -190,7 +178,7 @@ WRONG = [
         {"pericentre": 0}, {"pericentre": math.nan}, {"separation": 0.5}, {"separation": math.inf},
         {"separation": math.nan}, {"eccentricity": -1}, {"eccentricity": 0.5, "separation": 3.1},
         {"mass_ratio": 0}, {"tilt": (0, math.nan)})),
-    (merged, {"first": Particles(np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)))}, "mass"),
+    (merged, {"first": g6.Particles(np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)))}, "mass"),
     *((two_body, wrong, None) for wrong in (
         {"eccentricity": 1}, {"eccentricity": -0.1}, {"eccentricity": math.nan},
         {"mass_ratio": 0}, {"mass_ratio": -1}, {"semi_major_axis": 0})),
@@ -227,9 +215,9 @@ WRONG = [
     (with_binaries, {"mass_ratio": (0.5, 2)}, "the ratio is at most 1"),
     (with_binaries, {"eccentricity": 1}, "eccentricity = 1 is neither 'thermal' nor in"),
     (with_binaries, {"eccentricity": "hot"}, "eccentricity = 'hot' is not a number"),
-    (with_binaries, {"particles": Particles([-1.0], ONE, ONE)}, "is negative"),
-    (with_binaries, {"particles": Particles([0.0], ONE, ONE)}, "1 binaries of 0 bodies with mass"),
-    (with_binaries, {"particles": Particles([1.0], [[0, 0]], ONE)}, "particles.pos has shape"),
+    (with_binaries, {"particles": g6.Particles([-1.0], ONE, ONE)}, "is negative"),
+    (with_binaries, {"particles": g6.Particles([0.0], ONE, ONE)}, "1 binaries of 0 bodies with m"),
+    (with_binaries, {"particles": g6.Particles([1.0], [[0, 0]], ONE)}, "particles.pos has shape"),
 ]  # fmt: skip
 
 

@@ -7,19 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+import grape6py as g6
 from distributions import follow, radii, rests, same_bodies
-from grape6py import (
-    Tree,
-    diagnostics,
-    fractal,
-    king,
-    kroupa,
-    maschberger,
-    plummer,
-    salpeter,
-    stars,
-    uniform,
-)
+from grape6py import fractal, king, kroupa, maschberger, plummer, salpeter, stars, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
 N = 10000
@@ -56,7 +46,7 @@ def test_the_mass_density_stays_that_of_the_model(sphere):
 
 def test_the_energy_and_the_virial_ratio_stay_those_of_the_model(sphere):
     segregation, _, model = sphere
-    energy = diagnostics.energy(*model, backend="cpu")
+    energy = g6.diagnostics.energy(*model, backend="cpu")
     # Without segregation as few equal masses as above would have such errors.
     error = 0.01 if segregation else 1.5 * math.sqrt((model.mass**2).sum())
     assert energy.virial_ratio == pytest.approx(0.5, abs=error)
@@ -133,7 +123,7 @@ def test_a_homogeneous_sphere_has_dimension_three():
 def test_sub_structure_moves_together():
     dispersion = []
     for model in (fractal(1000, 1.6, 3), fractal(1000, 3, 3), plummer(1000, 3)):
-        near = Tree(model.pos, model.mass).nearest(1).index[:, 0]
+        near = g6.Tree(model.pos, model.mass).nearest(1).index[:, 0]
         apart = ((model.vel[near] - model.vel) ** 2).sum(axis=1).mean()
         dispersion.append(apart / (2 * (model.vel**2).sum(axis=1).mean()))  # 1: independent
     assert max(dispersion[:2]) < 0.4 < 0.8 < dispersion[2]

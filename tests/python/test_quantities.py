@@ -34,9 +34,9 @@ FIELDS = {
 ORBIT = [8.0, 0, 0.1] * u.kpc, [10.0, 220, 5] * KMS
 
 
-def field(how, *names, units=HENON):
-    options = {} if how is by_hand else {"units": units}
-    first, *more = (getattr(fields, name)(**how(FIELDS[name]), **options) for name in names)
+def field(how, *names):
+    units = None if how is by_hand else HENON
+    first, *more = (getattr(fields, name)(**how(FIELDS[name]), units=units) for name in names)
     return sum(more, first)
 
 
@@ -46,7 +46,7 @@ def attraction(t, pos, vel):
 
 
 def session(how, **more):
-    grape = Grape6(precision="double", **in_quantities.in_henon(how))
+    grape = Grape6(precision="double", units=None if how is by_hand else HENON)
     grape.set_particles(**how(BODIES | more))
     return grape
 
@@ -217,21 +217,21 @@ def hiding(values):
 def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name):
     """Temperatures; and, for arrays of numbers, dates and masks, but not one that hides nothing."""
     how, make, given = REFUSING[name]
-    given = how(given)
-    for parameter in inspect.signature(make(how)).parameters.values():
+    call, given = make(how), how(given)
+    for parameter in inspect.signature(call).parameters.values():
         key, value = parameter.name, given.get(parameter.name)
         wrong = []
         if key not in NOT_NUMBERS and not isinstance(parameter.default, bool):
             wrong = [1 * u.K, np.eye(3) * u.K, *LISTS[: 4 if getattr(value, "ndim", 0) == 2 else 1]]
         wrong = [(one, rf"\b{key}\b") for one in wrong]
         if how is by_hand and isinstance(value, np.ndarray) and value.ndim:
-            make(how)(**given | {key: np.ma.array(value)})
+            call(**given | {key: np.ma.array(value)})
             wrong.append((hiding(value), f"^{key} is a masked array that hides values"))
             wrong += [(np.asarray(value).astype(int).astype(f"{kind}8[s]"), f"^{key} .*{word}64")
                       for kind, word in (("M", "datetime"), ("m", "timedelta"))]  # fmt: skip
         for one, words in wrong:
             with pytest.raises(ArgumentError, match=words):
-                make(how)(**given | {key: one})
+                call(**given | {key: one})
 
 
 def test_no_public_function_of_units_is_missing_in_the_table():

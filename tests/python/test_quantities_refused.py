@@ -238,10 +238,6 @@ def test_attributes_that_would_do_nothing_are_refused(make):
 
 
 def test_what_can_be_set_is_set(here):
-    for options in ({}, {"units": HENON}):
-        with Grape6(threads=1, **options) as grape:
-            grape.threads = 2
-            assert grape.threads == 2
     g6.write_snapshot("a.csv", BODIES)
     snapshot = g6.read_snapshot("a.csv")
     snapshot.time = 3.0

@@ -59,10 +59,6 @@ def by_hand(value):
     return value.decompose(bases=[MASS, LENGTH, TIME]).value
 
 
-def in_henon(how):
-    return {} if how is by_hand else {"units": HENON}
-
-
 @functools.cache
 def stars(n=30):
     """Neither at rest nor in the origin."""
