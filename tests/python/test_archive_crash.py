@@ -181,6 +181,7 @@ def _convert(k, begin):
     raise SystemExit(main(["convert", f"{k}.nemo", "a.hdf5", *["--files", "2"] * (k % 2)]))
 
 
+@pytest.mark.slow
 def test_conversions_to_one_name_at_a_time_lose_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for k, model in enumerate(MODELS):

@@ -217,6 +217,7 @@ def test_files_that_are_replaced_while_they_are_read_or_renamed_are_refused(here
         (OSError, 1, 3, False), (OSError, 4, 2, True), (Killed, 4, 2, False), (Killed, 2, 4, False)
     )),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_what_ends_midway_leaves_the_old_snapshot_or_the_new_one(
     here, model, monkeypatch, error, old, new, kept
 ):

@@ -50,6 +50,7 @@ def test_shared_steps_in_double_keep_the_momentum_to_rounding():
     assert np.abs(cluster.momentum() - before).max() <= 1e-13 * total
 
 
+@pytest.mark.slow
 def test_the_error_of_shared_steps_falls_with_their_fourth_power():
     worst = [
         error_of(made(n=128, seed=5, eps=1 / 8, dt=2.0**-level), *np.linspace(0, 1, 17)[1:])

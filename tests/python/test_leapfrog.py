@@ -76,6 +76,7 @@ def test_shared_steps_can_be_reversed_and_keep_the_momenta(options):
 @pytest.mark.parametrize(("method", "step"), [
     ("bh", {"dt": 1 / 64}), ("fmm", {"dt_max": 1 / 32, "eta": 0.01}),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, method):
     mass, pos, vel = plummer(4200, seed=8)  # more than are summed directly
     pos[:, 2] *= 0.01
@@ -98,6 +99,7 @@ def test_block_steps_are_shared_ones_where_all_want_the_largest():
     assert_same(shared, block, ("pos", "vel", "acc"))
 
 
+@pytest.mark.slow
 def test_block_steps_keep_the_energy_in_fewer_steps():
     few, many = sphere(dt_max=1 / 8, eta=0.01), sphere(dt=1 / 64)
     assert drift_of_energy(few, 1.0) < 5e-4
@@ -179,6 +181,7 @@ def test_a_file_of_a_tree_needs_a_tree(tmp_path):
             Leapfrog.load(tmp_path / path, backend=other)
 
 
+@pytest.mark.slow
 def test_auto_is_what_the_environment_says():
     """Here a tree, for a restart too."""
     capi.run_python("""

@@ -214,6 +214,7 @@ def test_tilted_disks_turn_about_the_x_axis():
         )
 
 
+@pytest.mark.slow
 def test_the_merger_of_bonsai_has_its_bodies():
     (mass, pos, _), component = galaxy_merger(seed=1)
     assert len(mass) == len(pos) == 240_002
