@@ -16,7 +16,7 @@ namespace
 {
 
 enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
-enum { STACK = 1 << 17, MOST = 32 * 32 };
+enum { STACK = 1 << 17, MOST = 32 * 32, STAGGER = 9 * 64 };
 
 /* Changes over by gcc's own long jumps: swapcontext would call the kernel each time, for the signal
  * mask, and those of libc look for what they jump over. */
@@ -24,27 +24,28 @@ typedef void *place[5];
 
 struct fibre {
     ucontext_t start;
-    place here;
     std::vector<char> stack;
-    state at;
-    bool begun;
 };
 
+/* What each change reads lies together. */
 fibre fibres[MOST];
-place scheduler;
+place scheduler, here[MOST];
+unsigned char states[MOST];
 unsigned current, last_of_warp;
 void (*kernel)(const void *);
 const void *kernel_job;
 
 void run_fibre(void);
 
-[[noreturn]] void begin(fibre &f)
+/* A stack begins elsewhere in its page than the others of the warp, which would else take the same
+ * lines of the cache. */
+void begin()
 {
-    f.begun = true;
+    fibre &f = fibres[current];
     getcontext(&f.start);
     f.stack.resize(STACK);
     f.start.uc_stack.ss_sp = f.stack.data();
-    f.start.uc_stack.ss_size = f.stack.size();
+    f.start.uc_stack.ss_size = f.stack.size() - current % 32 * STAGGER;
     f.start.uc_link = nullptr;
     makecontext(&f.start, run_fibre, 0);
     setcontext(&f.start);
@@ -52,23 +53,21 @@ void run_fibre(void);
 }
 
 /* The next thread of the warp that can run does, or the scheduler after the last. */
-[[noreturn, gnu::noinline]] void run_next()
+[[noreturn, gnu::noinline, gnu::hot]] void run_next()
 {
     while (++current < last_of_warp) {
-        fibre &f = fibres[current];
-        if (f.at != RUNNABLE) continue;
+        if (states[current] != RUNNABLE) continue;
         threadIdx.x = current;
-        if (!f.begun) begin(f);
-        __builtin_longjmp(f.here, 1);
+        if (!here[current][1]) begin();
+        __builtin_longjmp(here[current], 1);
     }
     __builtin_longjmp(scheduler, 1);
 }
 
 [[gnu::noinline]] void change_over(state why)
 {
-    fibre &self = fibres[current];
-    self.at = why;
-    if (!__builtin_setjmp(self.here)) run_next();
+    states[current] = why;
+    if (!__builtin_setjmp(here[current])) run_next();
 }
 
 /* A fibre runs one thread after another. */
@@ -83,14 +82,14 @@ void run_fibre()
 /* Lets those go on who wait in [first, last) for each other, if all there do or have ended. */
 bool release(unsigned first, unsigned last, state at)
 {
-    bool any = false;
+    unsigned waiting = 0, ended = 0;
     for (unsigned t = first; t < last; t++) {
-        if (fibres[t].at != at && fibres[t].at != ENDED) return false;
-        any |= fibres[t].at == at;
+        waiting += states[t] == at;
+        ended += states[t] == ENDED;
     }
-    for (unsigned t = first; any && t < last; t++)
-        if (fibres[t].at == at) fibres[t].at = RUNNABLE;
-    return any;
+    if (!waiting || waiting + ended < last - first) return false;
+    for (unsigned t = first; t < last; t++) states[t] = states[t] == at ? RUNNABLE : states[t];
+    return true;
 }
 
 [[gnu::noinline]] void run_each(unsigned first, unsigned last)
@@ -111,12 +110,12 @@ void run_warp(unsigned first, unsigned last)
 
 void run_block(unsigned threads)
 {
-    for (unsigned t = 0; t < threads; t++) fibres[t].at = RUNNABLE;
+    for (unsigned t = 0; t < threads; t++) states[t] = RUNNABLE;
     do
         for (unsigned w = 0; w < threads; w += 32) run_warp(w, w + 32 < threads ? w + 32 : threads);
     while (release(0, threads, AT_BLOCK));
     for (unsigned t = 0; t < threads; t++)
-        if (fibres[t].at != ENDED) abort(); /* a barrier that not all reach */
+        if (states[t] != ENDED) abort(); /* a barrier that not all reach */
 }
 
 /* Driver calls from now on until one fails, and with what; 0 is never. */

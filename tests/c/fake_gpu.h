@@ -25,6 +25,7 @@
     static type shared_by_launch;                                                                  \
     type *const name = &shared_by_launch
 
+#pragma GCC visibility push(hidden)
 struct fake_gpu_dim {
     unsigned x, y, z;
 };
@@ -34,6 +35,7 @@ void fake_gpu_wait_for_block(void);
 void fake_gpu_wait_for_warp(void);
 extern uint64_t fake_gpu_exchange[2][32 * 32]; /* a word per thread, in two turns */
 extern unsigned fake_gpu_turn;
+#pragma GCC visibility pop
 
 struct alignas(16) float4 {
     float x, y, z, w;

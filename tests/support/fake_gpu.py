@@ -39,7 +39,7 @@ def build(folder):
     def add(source, out, *defines):
         jobs.append([compiler, "-x", "c++", *FLAGS, *defines, "-c", source, "-o", folder / out])
 
-    add(capi.TESTS / "c/fake_gpu.cc", "fake_gpu.o")
+    add(capi.TESTS / "c/fake_gpu.cc", "fake_gpu.o", "-O3")
     for mode, number in capi.MODES.items():
         source = KERNELS / "direct/direct.cu"
         add(source, f"{mode}.o", f"-DMODE={number}", f"-DFAKE_GPU_MODE={mode}")
