@@ -3,6 +3,8 @@
 What is promised stands in docs/accuracy.md, the sets and the oracle in support/dominated.py.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,11 +97,11 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_sets_that_were_wrong_once(case, method):
+def test_sets_that_were_wrong_once(case):
     given = bodies(*CASES[case], seed=1)
     judge = Judge(given)
     with Tree(pos=given.pos, mass=given.mass) as tree:
-        for accuracy in ACCURACIES:
+        for accuracy, method in itertools.product(ACCURACIES, ("fmm", "bh")):
             check(judge.errors(acc_of(tree, given, accuracy=accuracy, method=method)), accuracy)
 
 
@@ -121,13 +123,14 @@ def test_others_do_as_well(where, case, method, monkeypatch):
             check(judge.errors(found), accuracy)
 
 
-@pytest.mark.parametrize("accuracy", [1e-3, 1e-5])
-@pytest.mark.parametrize("name", ["plummer", "clustered", "disk", "fractal", "apart", "far_off"])
-def test_an_error_is_not_far_less_than_was_asked_for(name, accuracy, method):
+@pytest.mark.parametrize("name", ["plummer", "disk", "fractal"])
+def test_an_error_is_not_far_less_than_was_asked_for(name):
     """Which would cost time."""
     mass, pos, _ = samples.bodies(name, 10000)
-    found = Tree(mass, pos, backend="cpu").forces(accuracy=accuracy, method=method)
-    assert accuracy / 50 < np.median(samples.truth(mass, pos).errors(found)) < 1.5 * accuracy
+    true, tree = samples.truth(mass, pos), Tree(mass, pos, backend="cpu")
+    for accuracy, method in itertools.product((1e-3, 1e-5), ("fmm", "bh")):
+        found = tree.forces(accuracy=accuracy, method=method)
+        assert accuracy / 50 < np.median(true.errors(found)) < 1.5 * accuracy
 
 
 def test_the_best_and_the_worst_accuracy_are_kept_and_had_where_forces_cancel(method):
@@ -160,7 +163,8 @@ def test_few_particles_have_the_errors_of_rounding(where, name):
             tree = where.tree(mass, pos, vel if moving else None)
             bound = {"bound": tree.bound(1e-2, eps=1e-3)} | last
             targets = {"targets": pos, "vel": vel if moving else None} | everybody
-            for options in ({}, {"accuracy": 1e-2}, bound, {"momentum": True}, targets):
+            given_more = ({"accuracy": 1e-2}, bound, {"momentum": True}) if moving else ()
+            for options in ({}, *given_more, targets):
                 found = tree.forces(eps=1e-3, **options)
                 assert (found.jerk is None) == (not moving)
                 for of in ("acc", "jerk")[: 1 + moving]:

@@ -1,6 +1,7 @@
 """``Tree``: forces within what is promised of each setting, wherever the tree is and whatever it is
 made of. Errors of an accuracy that is asked for: test_error_asked.py."""
 
+import itertools
 import time
 import warnings
 
@@ -13,9 +14,6 @@ from particles import relative
 from samples import ODD, SAMPLES, SHAPES, bodies, length, truth
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pairs of a tree at one place")
-EVERYWHERE = pytest.mark.parametrize(
-    "where", ["host", "device", "blocks", "ranks", "mixed"], indirect=True
-)
 METHODS = "fmm", "bh"
 # Of the largest error as a share of the sum of the absolute values of the terms.
 ROUNDING = {"acc": 4e-6, "pot": 1e-5, "jerk": 4e-6}
@@ -34,12 +32,12 @@ def bits(forces):
 # ---- errors -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["host", "device", "mixed"], indirect=True)
+@pytest.mark.parametrize("where", ["host", "device"], indirect=True)
 @pytest.mark.parametrize("name", [*SHAPES, *ODD])
 def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
     """With and without softening, whatever the set; and near it with a usual angle. What moves in
     common has no jerk."""
-    mass, pos, vel = given = bodies(name, 300)
+    mass, pos, vel = given = bodies(name, 300 if where.name == "host" else 200)
     tree = where.tree(*given)
     for method, eps in (("bh", 0.0), ("fmm", 0.0), ("fmm", 10.0)):
         true = truth(*given, eps, count=60)
@@ -72,8 +70,10 @@ LIMITS = {
 MORE = {("coincident", "fmm", 1728): 2}  # by n too
 
 
-@EVERYWHERE
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(("where", "name"), [
+    *itertools.product(["host", "device", "ranks"], SAMPLES),
+    *itertools.product(["blocks", "mixed"], ["plummer", "clustered"]),
+], indirect=["where"])  # fmt: skip
 def test_errors_are_within_stated_percentiles(where, name, method):
     """And the net force is small."""
     given = bodies(name, where.n)
@@ -138,7 +138,7 @@ def test_cells_and_groups_without_extent_close_to_each_other(isa):
 
 
 @pytest.mark.parametrize("where", ["host", "device", "ranks", "mixed"], indirect=True)
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 32, 33, 513, 1025])
+@pytest.mark.parametrize("n", [0, 1, 2, 33, 1025])
 def test_any_number_of_particles(where, n):
     mass, pos, _ = given = plummer(n, seed=n + 1) if n > 1 else (np.ones(n), *np.ones((2, n, 3)))
     at = np.array([[100.0, 0, 0], [1.0, 1.0, 1.0]])

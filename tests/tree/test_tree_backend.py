@@ -8,20 +8,26 @@ import pytest
 
 import capi
 from capi import CONSTANTS, call
-from octrees import EPS2, N, filled, force_of, new_id, opened, sample, set_double, tree_of
+from octrees import EPS2, filled, force_of, new_id, opened, sample, set_double, tree_of
 from particles import relative
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")
 
 
-SAMPLES = ["lattice", "clustered", "disk", "far_off", "unequal"]
+SAMPLES = ["lattice", "clustered", "far_off", "unequal"]
 ROWS = slice(0, 1500)  # as many targets as a tree is built for
 
 
+@pytest.fixture
+def n(on_backend):
+    """More than the 4096 that are summed directly; for tests of a device any number gets a tree."""
+    return 5000 if on_backend == "cpu" else 1500
+
+
 @pytest.mark.parametrize("name", SAMPLES)
-def test_errors_of_the_preset(tree, oracle, name):
+def test_errors_of_the_preset(tree, oracle, name, n):
     """Of the terms' size: in a lattice the force itself all but vanishes."""
-    source = filled(name, tree, oracle)
+    source = filled(name, tree, oracle, n=n)
     rows = slice(0, len(source), 2)
     found, expected = (force_of(session, source, rows, eps2=EPS2) for session in (tree, oracle))
     assert found.code == expected.code == 0
@@ -35,8 +41,8 @@ def test_errors_of_the_preset(tree, oracle, name):
         assert np.quantile(error, 0.99) <= high, (field, np.quantile(error, 0.99))
 
 
-def test_errors_fall_with_theta_and_with_the_order(tree, oracle, board):
-    source, rows = filled("plummer", tree, oracle, board), ROWS
+def test_errors_fall_with_theta_and_with_the_order(tree, oracle, board, n):
+    source, rows = filled("plummer", tree, oracle, board, n=n), ROWS
     expected = force_of(oracle, source, rows, eps2=EPS2)
 
     def median(theta, method=0, order=5):
@@ -44,11 +50,10 @@ def test_errors_fall_with_theta_and_with_the_order(tree, oracle, board):
         tree.set_int("G6X_TREE_METHOD", method), tree.set_int("G6X_TREE_ORDER", order)
         return np.median(relative(force_of(tree, source, rows, eps2=EPS2).acc, expected.acc))
 
-    by_order = [median(0.5, order=order) for order in (2, 3, 5)]
-    assert by_order[0] > by_order[1] > by_order[2]
+    by_order = [median(0.5, order=order) for order in (2, 5)]
     assert by_order[-1] < by_order[0] / 8
     for method in 0, 1:
-        medians = [median(theta, method) for theta in (1.0, 0.7, 0.4, 1e-3)]
+        medians = [median(theta, method) for theta in (1.0, 0.6, 1e-3)]
         assert (np.diff(medians) < 0).all()
         assert medians[1] < 2e-3
         assert medians[-1] < 1e-6
@@ -74,14 +79,14 @@ def test_few_particles_few_pairs_and_few_targets_are_summed_directly(tree, board
     assert force_of(tree, source, calls[0]).bits() == force_of(board, source, calls[0]).bits()
 
 
-def test_each_target_has_its_own_softening_of_any_size(tree, oracle):
+def test_each_target_has_its_own_softening_of_any_size(tree, oracle, n):
     """firsthalf0: as if each had been computed with its own."""
-    source = filled("plummer", tree, oracle)
-    eps2 = np.array([0.0, 1e-60, 1e-30, 0.01, 1.0, 1e8])[np.arange(N) % 6]
-    zero3, zero, out = np.zeros((N, 3)), np.zeros(N), capi.Force.blank(N)
-    assert call("g6calc_firsthalf0", tree.cluster, N, N, source.index, source.x, source.v, zero3,
+    source = filled("plummer", tree, oracle, n=n)
+    eps2 = np.array([0.0, 1e-60, 1e-30, 0.01, 1.0, 1e8])[np.arange(n) % 6]
+    zero3, zero, out = np.zeros((n, 3)), np.zeros(n), capi.Force.blank(n)
+    assert call("g6calc_firsthalf0", tree.cluster, n, n, source.index, source.x, source.v, zero3,
                 zero3, zero, eps2, zero, 0) == 0  # fmt: skip
-    assert call("g6calc_lasthalf0", tree.cluster, N, N, source.index, source.x, source.v, eps2,
+    assert call("g6calc_lasthalf0", tree.cluster, n, n, source.index, source.x, source.v, eps2,
                 zero, out.acc, out.jerk, out.pot, 0) == 0  # fmt: skip
     for e in np.unique(eps2):
         rows = eps2 == e
@@ -90,8 +95,8 @@ def test_each_target_has_its_own_softening_of_any_size(tree, oracle):
         assert relative(out.pot[rows], one.pot).max() < 1e-2
 
 
-def test_an_outlier_does_not_raise_the_errors_of_others(tree, oracle):
-    source, errors = sample("plummer"), []
+def test_an_outlier_does_not_raise_the_errors_of_others(tree, oracle, n):
+    source, errors = sample("plummer", n), []
     for where in source.x[77].copy(), (1e12, -1e12, 1e12):
         source.x[77] = where
         tree.put_cloud(source), oracle.put_cloud(source)
@@ -104,8 +109,8 @@ def test_an_outlier_does_not_raise_the_errors_of_others(tree, oracle):
         assert far[77] < 1e-6
 
 
-def test_without_a_jerk_none_is_computed(tree):
-    source = filled("plummer", tree)
+def test_without_a_jerk_none_is_computed(tree, n):
+    source = filled("plummer", tree, n=n)
     full = force_of(tree, source, ROWS)
     tree.set_int("G6X_JERK", 0)
     found = force_of(tree, source, ROWS)
@@ -119,36 +124,37 @@ def test_without_a_jerk_none_is_computed(tree):
     assert np.median(relative(again.jerk, full.jerk)) < 1e-6
 
 
-def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree):
-    source = filled("clustered", tree)
+def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree, n):
+    source = filled("clustered", tree, n=n)
     set_double(tree, "G6X_VERIFY", 0.1)
     set_double(tree, "G6X_THETA", 1.0)
     tree.set_int("G6X_TREE_ORDER", 2)
     for method in (0, 1):
         tree.set_int("G6X_TREE_METHOD", method)
-        assert force_of(tree, source, eps2=EPS2).code == 0
+        assert force_of(tree, source, ROWS, eps2=EPS2).code == 0
 
 
-def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle, on_backend):
+def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle, on_backend, n):
     """Two clusters with half of the particles each."""
-    source, rows = filled("plummer", oracle, n=12288), slice(0, 3000)
+    half, ni = 1024 * (n // 1000 + 1), min(n, 3000)
+    source, rows = filled("plummer", oracle, n=2 * half), slice(0, ni)
     expected = force_of(oracle, source, rows, eps2=EPS2)
-    other, words, found = opened(tree_of(on_backend)), [], capi.Force.blank(3000)
-    for session, half in ((tree, slice(0, 6144)), (other, slice(6144, None))):
+    other, words, found = opened(tree_of(on_backend)), [], capi.Force.blank(ni)
+    for session, own in ((tree, slice(0, half)), (other, slice(half, None))):
         for key in ("LENGTH", "MASS", "VELOCITY"):
             session.set_int(f"G6X_SCALE_{key}", 0)
-        part = source.take(half)
+        part = source.take(own)
         session.put_cloud(part)
         args = len(part), source.x[rows], source.v[rows], source.index[rows], EPS2
         assert session.first(*args) == 0
-        words.append(np.zeros((3000, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64))
-        assert call("g6x_get_partial", session.cluster, 3000, words[-1]) == 0
+        words.append(np.zeros((ni, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64))
+        assert call("g6x_get_partial", session.cluster, ni, words[-1]) == 0
         last = session.last(*args)
-        call("g6x_from_partial", 3000, words[-1], found.acc, found.jerk, found.pot)
+        call("g6x_from_partial", ni, words[-1], found.acc, found.jerk, found.pot)
         assert found.bits() == last.bits()
     other.close()
-    assert call("g6x_add_partial", 3000, *words) == 0
-    assert call("g6x_from_partial", 3000, words[0], found.acc, found.jerk, found.pot) == 0
+    assert call("g6x_add_partial", ni, *words) == 0
+    assert call("g6x_from_partial", ni, words[0], found.acc, found.jerk, found.pot) == 0
     assert np.median(relative(found.acc, expected.acc)) < 3e-4
 
 
@@ -175,15 +181,15 @@ def test_a_tree_is_on_the_device_where_there_is_one():
 # ---- the contract, of sets that get a tree: tests/api has that of trees of any size -------------
 
 
-def test_2_11_between_and_after_the_halves(tree, board):
+def test_2_11_between_and_after_the_halves(tree, board, n):
     """Writes change nothing, lasthalf2 after lasthalf adds the neighbours, and a firsthalf without
     lasthalf is forgotten (row 19)."""
-    source = filled("plummer", tree, board)
+    source = filled("plummer", tree, board, n=n)
     before = force_of(tree, source, ROWS, eps2=EPS2)
-    args = N, source.x[ROWS], source.v[ROWS], source.index[ROWS], EPS2
+    args = n, source.x[ROWS], source.v[ROWS], source.index[ROWS], EPS2
     assert tree.first(7, -source.x[:7], source.v[:7], source.index[:7], 1.0) == 0
     assert tree.first(*args, 0.1) == 0
-    expected, nobody = board.force(*args, h2=0.1), sample("blob")
+    expected, nobody = board.force(*args, h2=0.1), sample("blob", n)
     nobody.mass[:] = 0
     assert tree.put_cloud(nobody) == 0
     tree.set_ti(3.0)
@@ -193,8 +199,8 @@ def test_2_11_between_and_after_the_halves(tree, board):
     assert all(tree.neighbours(i) == board.neighbours(i) for i in (0, 5, 1499))
 
 
-def test_row16_blocks_of_any_size(tree, oracle):
-    source, rows = filled("plummer", tree, oracle), slice(0, 600)
+def test_row16_blocks_of_any_size(tree, oracle, n):
+    source, rows = filled("plummer", tree, oracle, n=n), slice(0, 600)
     expected = force_of(oracle, source, rows, eps2=EPS2)
     for block in (1, 48):
         found = force_of(tree, source, rows, eps2=EPS2, block=block)
@@ -203,8 +209,8 @@ def test_row16_blocks_of_any_size(tree, oracle):
         assert (found.nearest == expected.nearest).all()
 
 
-def test_a_prediction_that_overflows_is_told_as_by_the_direct_sum(tree, board):
-    source, found = sample("plummer"), []
+def test_a_prediction_that_overflows_is_told_as_by_the_direct_sum(tree, board, n):
+    source, found = sample("plummer", n), []
     for session in (tree, board):
         session.put_cloud(source)
         session.put(9, 9, 1.0, (0, 0, 0), v=(1e300, 0, 0), tj=0.0)

@@ -52,7 +52,7 @@ SETS = [*SAMPLES, "one place", "few places", "all scales", "clusters far apart"]
 def test_particles_find_those_that_brute_force_finds(where, name):
     """A radius that ends at a particle holds it: the distance of the tenth neighbour, or the number
     beside."""
-    n, most = (800, 300) if where.name == "host" else (250, 129)
+    n, most = (400, 300) if where.name == "host" else (150, 129)
     pos = bodies(name, n, seed=12)[1]
     tree, r2 = where.tree(1.0, pos), squares(pos)
     tenth = np.sqrt(np.nan_to_num(np.sort(r2, axis=1)[:, 9]))
