@@ -99,13 +99,29 @@ def run(build, tmp_path_factory):
     return functools.cache(run)
 
 
+@functools.cache
+def of_ranks():
+    """RANKS, and what has ranks that wait use no core."""
+    source, library = capi.TESTS / "c/idle_ranks.c", "libidle.so"
+
+    def make(folder):
+        folder.mkdir(exist_ok=True)
+        command = [tools.need("cc"), "-shared", "-fPIC", source, "-o", folder / library]
+        subprocess.run(command, check=True, timeout=60)
+
+    path = kept("idle_ranks", [source], make) / library
+    if " " in str(path):  # which would be two
+        return RANKS
+    return RANKS | {"LD_PRELOAD": f"{os.environ.get('LD_PRELOAD', '')} {path}".strip()}
+
+
 def mpirun(ranks, program, *arguments, environment=()):
     """Starts a program on some ranks, one thread each, in its own folder."""
     launcher = tools.need("mpirun")
     env = {"PATH": os.environ["PATH"], "HOME": str(program.parent), "TMPDIR": "/tmp"}
     return subprocess.run(
         [launcher, "-n", str(ranks), program, *map(str, arguments)],
-        env=env | RANKS | dict(environment),
+        env=env | of_ranks() | dict(environment),
         cwd=program.parent,
         capture_output=True,
         text=True,

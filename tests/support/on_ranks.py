@@ -9,7 +9,7 @@ import pytest
 
 import capi
 import tools
-from legacy import RANKS
+from legacy import of_ranks
 
 PROGRAMS = capi.TESTS / "ranks" / "rank_programs.py"
 
@@ -19,7 +19,7 @@ def run(ranks, *arguments, environment=(), timeout=120, cwd=None):
     pytest.importorskip("mpi4py", reason="SKIP: mpi4py")
     command = [tools.need("mpirun"), "-n", ranks, sys.executable, "-W", "error", *arguments]
     return subprocess.run([str(word) for word in command], check=False, capture_output=True,
-                          env=os.environ | RANKS | dict(environment), cwd=cwd, text=True,
+                          env=os.environ | of_ranks() | dict(environment), cwd=cwd, text=True,
                           timeout=timeout)  # fmt: skip
 
 
