@@ -29,8 +29,8 @@ LARGER = 3500  # four blocks of j addresses, the last one not full
 SHORT = {SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}
 CASES = pytest.mark.parametrize(
     ("snapshot", "mode"),
-    [(SNAPSHOT.name, AUTO), ("larger.dat", GRAPE), ("larger.dat", DOUBLE)],
-    ids=["1024-auto", "larger-grape", "larger-double"],
+    [(SNAPSHOT.name, AUTO), ("larger.dat", DOUBLE)],
+    ids=["1024-auto", "larger-double"],
 )
 TREECODE = ("-d", "0.015625", "-t", "0.375", "-f")  # with an output on the way
 

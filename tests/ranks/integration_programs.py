@@ -6,6 +6,7 @@ Of a Hermite all ranks have all bodies, of a Leapfrog each rank has its own, som
 """
 
 import hashlib
+import itertools
 import os
 import sys
 import warnings
@@ -18,7 +19,6 @@ from grape6py.errors import AccuracyWarning
 from grape6py.events import Encounter, EnergyError, Escape, WallTime
 from rank_programs import ALL, COMM, DIFFERENT, LAST, RANK, SIZE, main, mine, of_last, refused, say
 
-KINDS = {"Hermite": Hermite, "Leapfrog": Leapfrog}
 EPS = {Hermite: 1 / 64, Leapfrog: 1 / 32}
 TREE = {"backend": "cpu-tree", "theta": 0.5}
 ARRAYS = "mass pos vel acc jerk ids step_sizes".split()
@@ -100,29 +100,32 @@ RUNS = {  # options, and how far
         ({"dt": 2**-6, "field": function}, 0.04), ({"dt": 2**-6, **FRAME}, 0.04),
         ({"dt": 2**-7, "boundary": 2.0}, 0.13),
         ({"dt_max": 2**-6, "eta": 0.001, "boundary": 2.0}, 0.13),
-        ({"dt": 2**-6, "events": Escape(4.0)}, 0.125),
-        ({"dt": 2**-6, "events": Escape(4.5, centre="density")}, 0.125),
-        ({"dt": 2**-6, **FRAME, "events": Escape("tidal", factor=1.4, centre="density")}, 0.125),
+        ({"n": 200, "dt": 2**-6, "events": Escape(2.0)}, 0.125),
+        ({"n": 200, "dt": 2**-6, **FRAME,
+          "events": Escape("tidal", factor=1.4, centre="density")}, 0.125),
         ({"dt": 2**-4, "eps": 1e-3, "events": EnergyError(1e-5)}, 2.0),
     ],
 }  # fmt: skip
 
 
-def runs(name, shared):
+def runs(shared):
     """Of all kinds."""
-    kind = KINDS[name]
-    for k, (options, time) in enumerate(RUNS[kind]):
+    for kind, options, time in ((kind, *run) for kind, runs in RUNS.items() for run in runs):
         events = {"events": options["events"]} if "events" in options else {}
         rest = {k: v for k, v in options.items() if k != "events"}
         cluster = evolved(made(kind, shared, **rest), time, **events)
         assert cluster.events or not events
         assert 0 < cluster.n < 700 or "boundary" not in options
-        say(what=k, found=of(cluster))
+        say(found=of(cluster))
 
 
-def changes(name, shared):
+def changes(shared):
+    for kind in RUNS:
+        change(kind, shared)
+
+
+def change(kind, shared):
     """Bodies that come and go; looks, stops. New bodies of a Leapfrog are the last rank's."""
-    kind = KINDS[name]
     is_own = kind is Leapfrog
     cluster, times = made(kind, shared, n=700 if is_own else 1100, **BLOCKS), []
     cluster.evolve(0.03, lambda c: times.append(c.time), every=0.015625)
@@ -158,15 +161,15 @@ def changes(name, shared):
     of(told)
 
 
-def restarts(name, shared, path):
+def restarts(path):
     """Runs that go on from files, and from copies."""
-    kind = KINDS[name]
-    open_ = {"boundary": 4.0} if kind is Leapfrog else {}
-    for file, steps in (("shared.h5", {"dt": 2**-6}), ("blocks.h5", BLOCKS)):
+    all_steps = ("shared", {"dt": 2**-6}), ("blocks", BLOCKS)
+    for kind, (name, steps) in itertools.product(RUNS, all_steps):
+        file, open_ = f"{kind.__name__}-{name}.h5", {"boundary": 4.0} if kind is Leapfrog else {}
         if os.path.exists(f"{path}/{file}"):
-            cluster = kind.load(f"{path}/{file}", **comm_of(shared))
+            cluster = kind.load(f"{path}/{file}", comm=COMM)
         else:
-            cluster = made(kind, shared, **steps, **open_)
+            cluster = made(kind, 1, **steps, **open_)
             cluster.evolve(0.07, events=Escape(2.0, ignore))
             cluster.kick([k for k in (3,) if k in cluster.ids], [0.5, 0, 0])
             seen = cluster.state()["watched_ids"]  # of bodies of all ranks, in one order
@@ -184,9 +187,13 @@ def restarts(name, shared, path):
 # ---- what fails ----------------------------------------------------------------------------------
 
 
-def broken(name, path):
+def broken(path):
+    for kind in RUNS:
+        broken_of(kind, f"{path}/{kind.__name__}.h5")
+
+
+def broken_of(kind, there):
     """What fails on one rank fails on all, and the bodies are as before."""
-    kind = KINDS[name]
     step = {"dt_max": 2**-6}
     cluster, twin = (evolved(made(kind, 1, **step), 0.02) for _ in range(2))
     mass, pos, vel = plummer(10, seed=1)
@@ -203,7 +210,6 @@ def broken(name, path):
         if LAST and c.time > 0.025:
             raise KeyError("a callback")
 
-    there = f"{path}/a.h5"
     twin.save(there)  # a look, which `cluster` has not had
     wrong = evolved(made(kind, 1, field=field, **step), 0.02)
     bodies = f"{ALL}the bodies differ"
@@ -229,8 +235,9 @@ def broken(name, path):
         (make(dt_max=2**-5 if LAST else 2**-6), f"{ALL}the settings differ"),
         (make(eta=-1 if LAST else 0.02), *of_last(f"{ALL}eta = -1")),
         (make(backend="nothing" if LAST else "cpu"), *of_last(f"{ALL}backend = 'nothing'")),
-        (lambda: twin.save(f"{path}/no/folder/a.h5"), ".*no/folder", "RankError: on rank 0 of 3: "),
-        (lambda: kind.load(f"{path}/b.h5" if LAST else there, comm=COMM),
+        (lambda: twin.save(f"{there}/no/folder/a.h5"), ".*no/folder",
+         "RankError: on rank 0 of 3: "),
+        (lambda: kind.load(f"{there}.not" if LAST else there, comm=COMM),
          *of_last("FileNotFoundError")),
         (lambda: cluster.evolve(0.05 if LAST else 0.04),
          f"{ALL}t differs between the ranks: 0.04.* on rank 0", f"{ALL}t differs.* 0.05"),

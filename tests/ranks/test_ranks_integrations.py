@@ -1,6 +1,5 @@
 """``Hermite(comm=...)`` of bodies that all ranks have, ``Leapfrog(comm=...)`` of their own ones."""
 
-import functools
 import os
 import shutil
 import warnings
@@ -15,31 +14,20 @@ from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 
 PROGRAM = capi.TESTS / "ranks" / "integration_programs.py"
 full = pytest.mark.full
-kinds = pytest.mark.parametrize("kind", ["Hermite", "Leapfrog"])
 
 
 def said(ranks, name, *arguments):
     return on_ranks.said(ranks, name, *arguments, program=PROGRAM)
 
 
-@functools.cache
-def alone(name, kind):
-    """What a program without ranks says."""
-    return said(1, name, kind, 0)
-
-
-@kinds
 @pytest.mark.parametrize(("name", "ranks"), [("changes", 2), pytest.param("runs", 3, marks=full)])
-def test_any_number_of_ranks_has_the_bits_of_one(name, ranks, kind):
-    assert said(ranks, name, kind, 1) == alone(name, kind)
+def test_any_number_of_ranks_has_the_bits_of_one(name, ranks):
+    assert said(ranks, name, 1) == said(1, name, 0)
 
 
 @full
-@kinds
-def test_a_run_goes_on_with_the_same_bits_on_other_numbers_of_ranks(tmp_path, kind):
-    first = said(2, "restarts", kind, 1, tmp_path)
-    ranks, shared = (1, 0) if kind == "Hermite" else (3, 1)
-    assert said(ranks, "restarts", kind, shared, tmp_path) == first
+def test_a_run_goes_on_with_the_same_bits_on_other_numbers_of_ranks(tmp_path):
+    assert said(2, "restarts", tmp_path) == said(3, "restarts", tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +141,5 @@ def test_few_bodies_and_none():
 
 
 @full
-@kinds
-def test_what_fails_on_one_rank_fails_on_all_and_nothing_is_lost(tmp_path, kind):
-    assert said(3, "broken", kind, tmp_path) == []
+def test_what_fails_on_one_rank_fails_on_all_and_nothing_is_lost(tmp_path):
+    assert said(3, "broken", tmp_path) == []
