@@ -222,16 +222,6 @@ def test_row04_what_the_compiler_says_is_told(faked, opened):
         CODES["RUNTIME"], f"the kernels do not compile: {fake.compile_error}")  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("file", "why"), [("no.h", "no.h of grape6py is missing"), ("a.cu", "itself")]
-)
-def test_an_include_that_cannot_be_is_named(monkeypatch, tmp_path, file, why):
-    monkeypatch.setattr(compiler, "KERNELS", tmp_path)
-    (tmp_path / "a.cu").write_text(f'#include "{file}"\n')
-    with pytest.raises(FileNotFoundError, match=why):
-        compiler.read("a.cu")
-
-
 # ---- faults ------------------------------------------------------------------------
 
 

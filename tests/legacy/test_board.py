@@ -25,14 +25,6 @@ def last_line(capsys):
     return [float(word) for word in capsys.readouterr().out.splitlines()[-1].split()]
 
 
-@pytest.mark.backends("cpu gpu")
-def test_it_keeps_the_energy_in_the_default_mode(board, capsys):
-    board.main(64, 0.25)
-    t, _, _, error = last_line(capsys)
-    assert t == 0.25
-    assert abs(error) < 1e-6
-
-
 def test_its_steps_and_its_energy_are_those_of_the_integrator(board, capsys, monkeypatch):
     monkeypatch.setattr(board, "Grape6", functools.partial(Grape6, precision="double"))
     board.main(64, 0.3)  # ends where all bodies meet

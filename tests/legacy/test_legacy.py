@@ -15,7 +15,6 @@ import capi
 import tools
 from grape6py import models, read_snapshot, reference
 from legacy import (
-    AUTO,
     DOUBLE,
     ENERGY_ERROR,
     EPS,
@@ -67,16 +66,14 @@ ENERGY = {
 }
 
 
-@pytest.mark.parametrize(("name", "mode"), [
-    *[(name, AUTO) for name in ENERGY], ("treecode", DOUBLE),
-])  # fmt: skip
-def test_3_26_energy_is_kept(run, stars, distance, name, mode):
+@pytest.mark.parametrize("name", ENERGY)
+def test_3_26_energy_is_kept(run, stars, distance, name):
     """That of the snapshot, over one time unit."""
     limit, pot_limit, printed = ENERGY[name]
     mass, _, vel = stars
     potential = mass[:, None] * mass / np.sqrt(distance**2 + EPS**2)
     want = 0.5 * (mass @ (vel**2).sum(axis=1)) - 0.5 * potential.sum()
-    text = output_of(run(name, SNAPSHOT, environment=mode))
+    text = output_of(run(name, SNAPSHOT))
     assert energies(text)[0, 1] == pytest.approx(want, rel=1e-10)
     assert_energy_is_kept(text, limit, pot_limit)
     assert len(re.findall(r" force +\d", text)) == printed

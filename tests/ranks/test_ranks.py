@@ -1,6 +1,8 @@
 """What ranks of MPI promise of sums, of snapshots, and when one ends. The programs assert it."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +26,20 @@ def test_sums():
         3, "forces_of_ranks_have_the_bits_of_one_session", "ranks_without_bodies_take_part",
         "an_error_of_one_rank_is_told_by_all", "partial_sums_of_a_program_of_its_own",
     ) == []  # fmt: skip
+
+
+def test_a_process_of_its_own_knows_nothing_of_mpi():
+    program = """if True:
+        import sys
+        from grape6py import Hermite, Leapfrog, Tree, plummer
+        bodies = plummer(20, seed=1)
+        for made in Hermite(*bodies, eps=0.1), Leapfrog(*bodies, eps=0.1, dt=1 / 64):
+            made.evolve(1 / 16)
+            made.energy()
+        Tree(*bodies).forces(eps=0.1)
+        assert "mpi4py" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 # ---- snapshots in numbered files: each rank writes its own bodies, and reads its share -----------

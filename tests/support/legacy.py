@@ -84,7 +84,8 @@ def build():
 def run(build, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def run(name, *arguments, environment=()):
+    @functools.cache
+    def once(name, arguments, environment):
         if name in COMPILERS:
             tools.need(COMPILERS[name])
         return subprocess.run(
@@ -96,7 +97,7 @@ def run(build, tmp_path_factory):
             timeout=300,
         )
 
-    return functools.cache(run)
+    return lambda name, *arguments, environment=(): once(name, arguments, environment)
 
 
 @functools.cache

@@ -208,12 +208,6 @@ def test_row46_far_bodies_change_no_errors(where, case, method):
             assert np.percentile(now, percentile) < most * usual
 
 
-def test_a_few_bodies_and_a_far_one(where, method):
-    pos = np.vstack([POS[:20], [1e15, 0, 0]])
-    found = where.tree(np.ones(21), pos).forces(method=method)
-    assert truth(np.ones(21), pos).errors(found).max() < 1e-12
-
-
 @pytest.mark.parametrize("distance", [1e9, 1e13, 1e16])
 @pytest.mark.parametrize("eps", [1e-12, 0.01, 1e6])
 def test_a_far_or_heavy_body_has_its_own_force(where, eps, distance, method):
@@ -262,17 +256,15 @@ def test_row08_a_force_that_does_not_fit(where):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", ["far", "point", "sites", "line", "two points"])
+@pytest.mark.parametrize("shape", ["far", "point", "sites"])
 def test_row46_no_set_takes_quadratic_time(shape):
     """The direct sum of so many takes half a minute or more, on a fast machine."""
     n, rng = 200_000, np.random.default_rng(5)
-    some, half = rng.normal(size=(n, 3)), np.arange(n)[:, None] < n // 2
+    some = rng.normal(size=(n, 3))
     pos = {
         "far": np.where(np.arange(n)[:, None] == 0, 1e12, some),
         "point": np.ones((n, 3)),
-        "line": some[:, :1] * [1.0, 0.5, 0.25],
         "sites": some[rng.integers(0, 27, n)],
-        "two points": np.where(half, 1.0, 2.0) * np.ones(3),
     }
     began = time.process_time()
     with Tree(pos[shape], np.full(n, 1 / n), backend="cpu") as tree:

@@ -14,7 +14,6 @@ from particles import relative
 pytestmark = pytest.mark.backends("cpu cuda-tree")
 
 
-SAMPLES = ["lattice", "clustered", "far_off", "unequal"]
 ROWS = slice(0, 1500)  # as many targets as a tree is built for
 
 
@@ -22,23 +21,6 @@ ROWS = slice(0, 1500)  # as many targets as a tree is built for
 def n(on_backend):
     """More than the 4096 that are summed directly; for tests of a device any number gets a tree."""
     return 5000 if on_backend == "cpu" else 1500
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_errors_of_the_preset(tree, oracle, name, n):
-    """Of the terms' size: in a lattice the force itself all but vanishes."""
-    source = filled(name, tree, oracle, n=n)
-    rows = slice(0, len(source), 2)
-    found, expected = (force_of(session, source, rows, eps2=EPS2) for session in (tree, oracle))
-    assert found.code == expected.code == 0
-    typical = {"acc": (1e-3, 1e-2), "jerk": (1e-2, 1e-1), "pot": (2e-4, 2e-3)}
-    for field, (median, high) in typical.items():
-        value = getattr(expected, field)
-        error = np.abs(getattr(found, field) - value).reshape(len(value), -1).max(1)
-        size = np.linalg.norm(value.reshape(len(value), -1), axis=1)
-        error /= np.maximum(size, np.median(size))
-        assert np.median(error) <= median, (field, np.median(error))
-        assert np.quantile(error, 0.99) <= high, (field, np.quantile(error, 0.99))
 
 
 def test_errors_fall_with_theta_and_with_the_order(tree, oracle, board, n):

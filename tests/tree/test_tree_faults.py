@@ -213,16 +213,6 @@ def test_row07_row11_row13_row21_row26_a_fault_is_named_and_gives_nan(tree, bad)
     assert "start[5]" in message()[1]
 
 
-def test_row08_a_force_that_does_not_fit():
-    tree = opened(np.array([[0.0, 0, 0], [1e-187, 0, 0]]), None, np.ones(2), 2)
-    found = forces(tree, 2)
-    assert found.code == -8
-    assert np.isnan(found.acc).all()
-    assert np.isfinite(found.pot).all()
-    assert "0" in message()[1]
-    assert closed(tree)
-
-
 def test_row38_outputs_may_lie_on_top_of_inputs():
     tree, own = opened(vel=VEL), np.arange(N, dtype=np.int32)
     right = forces(tree, x=POS, v=VEL, own=own, theta=0.4)

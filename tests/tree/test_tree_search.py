@@ -4,7 +4,6 @@ wherever the tree is."""
 import numpy as np
 import pytest
 
-from grape6py import Tree
 from samples import SAMPLES, bodies
 
 
@@ -141,11 +140,3 @@ def test_compressed_rows_are_the_same_lists_in_order(where):
         assert all(map(np.array_equal, split, rows))
     assert found.start[-1] == len(found.index)
     assert tree.neighbours(1.0, np.empty((0, 3)), csr=True).start.tolist() == [0]
-
-
-def test_masses_make_no_difference_to_searches():
-    pos = bodies("plummer", 1500)[1]
-    mass = np.where(np.arange(1500) % 2, -1.0, 1.0)
-    found = [Tree(pos, other).nearest(4).index for other in (1.0, mass, 0.0)]
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
