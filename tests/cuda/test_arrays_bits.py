@@ -100,7 +100,7 @@ def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, seed):
 @on_both
 @modes
 def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
-    n = N if backends.has_gpu else 600
+    n = N if backends.has_gpu else 400
     pos, vel = POS[:n].copy(), VEL[:n]
     pos[1::2] = pos[::2] + 1e-13  # closer than the low halves tell
     pos[77] *= 1e60  # beyond single precision

@@ -1,15 +1,12 @@
 """The tree's kernels on the stand-in for a GPU: lists that grow or are too long, and what is
 launched. Their forces are those of tests/tree."""
 
-from unittest.mock import Mock
-
 import numpy as np
 import pytest
 
 from fake_gpu import WARPS_AND_BLOCKS, relative, shortened
 from grape6py import models, reference
 from grape6py._lib.tree_setting import Setting, Targets
-from grape6py.cuda import workspace
 from grape6py.cuda.tree import octree as fake_gpu_tree
 from grape6py.cuda.tree import settings
 from samples import bodies
@@ -37,7 +34,7 @@ def sums(tree_gpu, pos, mass, *args, **more):
 
 @WARPS_AND_BLOCKS
 def test_neither_how_long_lists_are_at_first_nor_how_many_changes_a_digit(tree_gpu, monkeypatch):
-    mass, pos = bodies("clustered", 3000, 9)[:2]
+    mass, pos = bodies("clustered", 2000, 9)[:2]
     usual, right = settings.Capacities.of(Setting(0.6)).longest, sums(tree_gpu, pos, mass)
     for name, few in ("LEAST_LISTS", 16), ("SLOT_LISTS", 16), ("LIST_BYTES", 0):
         monkeypatch.setattr(fake_gpu_tree, name, few)
@@ -146,58 +143,3 @@ def test_bits_are_those_of_the_targets_in_any_order(tree_gpu, order):
     *turned, same = on_some(tree_gpu, sample, 0.6, order, 0.01, np.ascontiguousarray(chosen[::-1]))
     assert all(np.array_equal(a, b[::-1]) for a, b in zip(first, turned, strict=True))
     assert counts == same
-
-
-@ORDERS
-def test_a_target_among_others_at_its_place_is_not_its_own_neighbour(tree_gpu, order):
-    """Particles of one key are told apart by their numbers."""
-    mass, pos, vel = bodies("plummer", N)
-    pos[100:N:40] = pos[100]  # 73 of them
-    mass *= np.random.default_rng(2).uniform(0.5, 2.0, N)
-    chosen = np.arange(100, N, 40, dtype=np.int32)
-    acc, pot, _, _ = on_some(tree_gpu, (mass, pos, vel), 1e-3, order, 0.01, chosen)
-    exact = reference.direct_sum(mass, pos, vel, eps2=1e-4)
-    assert np.allclose(pot, exact.pot[chosen], rtol=1e-6)
-    assert relative(acc, exact.acc[chosen]).max() < 1e-4
-
-
-def test_lists_that_are_too_long_lead_to_parts(tree_gpu, monkeypatch):
-    sample, chosen = bodies("clustered", N), some(N, FEW)
-    monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.1))
-    tree_gpu.capacities.clear()
-    tree_gpu.launched.clear()
-    acc, *_ = on_some(tree_gpu, sample, 0.5, 5, 0.01, chosen)
-    assert {"tree_near_eights", "tree_near_singles"} < set(tree_gpu.launched)
-    exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
-    assert np.median(relative(acc, exact)) < 1e-3
-
-
-def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_gpu, monkeypatch):
-    sample, chosen = bodies("plummer", N), some(N, FEW)
-    first = on_some(tree_gpu, sample, 0.6, 5, 0.01, chosen)
-    (capacities,) = tree_gpu.capacities.values()
-    capacities.groups = [2 * n for n in capacities.groups]
-    with monkeypatch.context() as patch:
-        cut = workspace.Workspace.cut
-        fails = Mock(side_effect=MemoryError)
-        patch.setattr(workspace.Workspace, "cut", lambda self, **sizes: (
-            fails if "lists_2" in sizes else cut)(self, **sizes))  # fmt: skip
-        with pytest.raises(MemoryError):
-            on_some(tree_gpu, sample, 0.6, 5, 0.01, chosen)
-    assert not tree_gpu.capacities
-    again = on_some(tree_gpu, sample, 0.6, 5, 0.01, chosen)
-    assert np.array_equal(first[0], again[0])
-
-
-@WARPS_AND_BLOCKS
-@pytest.mark.parametrize("distance", [1e1, 1e5])
-def test_short_lists_of_targets_far_away_change_no_digit(tree_gpu, distance, monkeypatch):
-    sample = bodies("plummer", N)
-    at = np.random.default_rng(8).normal(2, 1, (FEW, 3)) * distance
-    tree_gpu.capacities.clear()
-    acc, _, _, counts = all_sums(tree_gpu, sample, 0.5, 5, 0.01, at)
-    (capacities,) = tree_gpu.capacities.values()
-    shortened(monkeypatch, tree_gpu, [3000, 0, 3000], [1, 1, 1], capacities.longest)
-    again = all_sums(tree_gpu, sample, 0.5, 5, 0.01, at)
-    assert np.array_equal(acc, again[0])
-    assert counts == again[3]

@@ -12,31 +12,8 @@ import capi
 import fake_arrays
 from arrays_on_gpu import assert_same
 from grape6py import Grape6, Hermite, Tree, errors, plummer
-from grape6py._lib.foreign import take
 
 MASS, POS, VEL = plummer(60, seed=1)
-# The interfaces of an array, the stream that it names, what is waited for, CuPy's current stream.
-LATE = [
-    ("dlpack", None, [], 0),
-    ("dlpack", None, [], 4321),
-    ("both", None, [], 0),  # PyTorch's
-    ("both", None, [], 4321),
-    ("both", 77, [], 0),
-    ("interface", 77, [("stream", 77)], 0),  # Numba's
-    ("interface", 1, [("stream", 1)], 4321),
-    ("interface", None, [("device", 0)], 0),
-]
-
-
-@pytest.mark.parametrize(("how", "stream", "waits", "current"), LATE)
-def test_what_is_still_being_written_is_waited_for(cupy, how, stream, waits, current):
-    cupy.stream = current
-    array = take(cupy, "pos", fake_arrays.Late(cupy, POS, how, stream))
-    assert np.array_equal(array.memory, POS)
-    assert cupy.waits == waits
-    own = cupy.on(0, POS)
-    assert take(cupy, "pos", own) is own  # CuPy's are of its current stream
-    assert cupy.waits == waits
 
 
 @pytest.mark.parametrize(("how", "stream", "current"), [("both", None, 4321), ("interface", 77, 0)])

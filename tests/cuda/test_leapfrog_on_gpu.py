@@ -11,13 +11,14 @@ import pytest
 import backends
 import fake_arrays
 import nvrtc
-from grape6py import Leapfrog, errors, plummer
+from grape6py import Leapfrog, errors, fields, plummer
 from grape6py.cuda import compiler
 from grape6py.integrators.leapfrog_device import KERNELS
 from integrations import same
 
-N, EPS = 20000 if backends.has_gpu else 300, 0.05
-STEPS = [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "method": "bh"},
+N, EPS = 20000 if backends.has_gpu else 200, 0.05
+FRAME = {"field": fields.mwpotential2014(8000, 33.5), "orbit": [8000, 0, 0, 0, 33.5, 0]}
+STEPS = [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "method": "bh"} | FRAME,
          {"dt_max": 1 / 8, "eta": 0.01, "boundary": 2.0}]  # fmt: skip
 
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from fake_gpu import relative
-from grape6py import errors, plummer, reference
+from grape6py import errors, plummer
 from grape6py._lib.tree_setting import Setting
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.share import HEADER
 
 EPS2 = 1e-6
 FMM, BH = Setting(0.6, 5, EPS2), Setting(0.6, 0, EPS2)
@@ -41,27 +39,6 @@ def test_what_has_no_targets_needs_nothing_and_what_is_no_part_is_refused(tree_g
     for wrong in (part[:-16], part[:20], still, np.zeros(64, np.uint8)):
         with pytest.raises(errors.ArgumentError, match="part 1 is none of a tree like this one"):
             tree.forces(FMM, imports=[part, wrong])
-
-
-def test_far_ranks_send_their_root_alone_and_there_may_be_thousands(tree_gpu):
-    mass, pos, count = MASS[:200].copy(), POS[:200].copy(), 3000
-    box = np.array([[*pos.min(axis=0), *pos.max(axis=0), 0.0]])
-    far, weights = pos[:40] * 0.1 + [100, 0, 0], mass[:40]  # none is heavy: they act by expansions
-    whole = whole_of(np.append(mass, weights), np.vstack([pos, far]))
-    other, tree = (
-        Octree(tree_gpu, far, weights, None, whole),
-        Octree(tree_gpu, pos, mass, None, whole),
-    )
-    alone = tree.forces(FMM)[0]
-    for setting in (FMM, BH):
-        part = other.parts(setting, [box])[0]
-        cells, particles, *_ = np.frombuffer(part[:HEADER], np.int64)
-        assert particles == 0
-        assert cells == 1 or setting is BH
-        found = tree.forces(setting, imports=[part] * count)[0] - tree.forces(setting)[0]
-        right = reference.direct_sum(weights, far, 0 * far, target_pos=pos).acc * count
-        assert relative(found, right).max() < 1e-4
-    assert tree.forces(FMM)[0].tobytes() == alone.tobytes()  # nothing of them is left
 
 
 def test_a_box_of_all_ranks_that_does_not_resolve_a_rank(put, cupy):

@@ -1,6 +1,6 @@
 """CuPy's own arrays in the calls of Grape6 and Tree, on a true GPU: what it alone has, streams and
-memory. The rest of test_arrays_*.py and test_tree_on_gpu.py that runs there is marked so. And which
-of several GPUs computes: the rules are tested on a stand-in (test_cuda_devices.py).
+memory. The rest of test_arrays_*.py and test_tree_on_gpu.py that runs there is marked so. Which
+of several GPUs computes is tested on a stand-in (test_cuda_devices.py).
 """
 
 import time
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fake_gpu import assert_equal_bits
-from grape6py import Grape6, Hermite, Leapfrog, Tree, errors, plummer
+from grape6py import Grape6, Tree, errors, plummer
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
@@ -84,7 +84,7 @@ def test_the_current_stream_comes_first_for_trees(late, stream):
 
 
 def test_memory_does_not_leak(device):
-    with cupy.cuda.Device(number(device)):  # there may be several
+    with cupy.cuda.Device(device._board.option("DEVICE")):  # there may be several
         arrays = [cupy.asarray(a) for a in (MASS, POS, VEL)]
     pool, used = cupy.get_default_memory_pool(), []
     for _ in range(20):
@@ -113,50 +113,3 @@ def test_memory_of_trees_comes_back():
     finally:
         pool.set_limit(size=0)
     assert_equal_bits([tree.nearest(3).index], [before.get()])
-
-
-# ---- several GPUs ----------------------------------------------------------------------
-
-
-def number(session):
-    return session._board.option("DEVICE")
-
-
-@pytest.fixture
-def count():
-    found = cupy.cuda.runtime.getDeviceCount()
-    if found < 2:
-        pytest.skip("there is one GPU")
-    return found
-
-
-def on(device):
-    with cupy.cuda.Device(device):
-        return [cupy.asarray(array) for array in (MASS, POS, VEL)]
-
-
-def test_without_arrays_of_a_device_it_is_the_first(count):
-    boards = [Grape6(backend="cuda") for _ in range(2 * count)]
-    assert {number(board) for board in boards} == {0}
-    assert number(Hermite(MASS, POS, VEL, eps=0.1, dt_max=0.125, backend="cuda")._forces) == 0
-
-
-def test_the_device_of_the_arrays_is_the_sessions_with_equal_bits(count):
-    found, moved = set(), set()
-    for device in range(count):
-        with Grape6(backend="cuda") as board:
-            board.set_particles(*on(device))
-            assert number(board) == device
-            found.add(cupy.asnumpy(board.forces().acc).tobytes())
-            with pytest.raises(errors.ArgumentError, match=f"device {device}:"):
-                board.forces(on((device + 1) % count)[1])
-        hermite = Hermite(*on(device), eps=0.1, dt_max=0.125, backend="cuda")
-        assert number(hermite._forces) == device
-        hermite.evolve(0.125)
-        moved.add(np.asarray(hermite.pos).tobytes())
-        galaxy = Leapfrog(*on(device), eps=0.1, dt=0.125, backend="cuda")
-        galaxy.evolve(0.25)
-        assert galaxy.pos.device.id == device
-        with Tree(on(device)[1], on(device)[0]) as tree:
-            assert tree.forces(eps=0.1).acc.device.id == device
-    assert len(found) == len(moved) == 1

@@ -5,12 +5,10 @@ Skipped where there is none, or no PyTorch. The rules are tested on a stand-in
 then they are NaN.
 """
 
-import contextlib
-
 import numpy as np
 import pytest
 
-from grape6py import Grape6, Hermite, Leapfrog, Tree, errors, plummer
+from grape6py import Grape6, Hermite, Leapfrog, Tree, plummer
 
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
@@ -111,33 +109,3 @@ def test_integrations(side, integration, options):
             assert np.array_equal(found.pos.numpy(), expected.pos)
         else:
             assert close(found.pos, expected.pos.get())
-
-
-def test_any_tensors_of_real_numbers():
-    """Of any kind, and with any strides: as NumPy's arrays of the same numbers."""
-    mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
-    wide = torch.as_tensor(np.random.default_rng(2).standard_normal((N, 8)), device="cuda")
-    kinds = [(mass.float(), pos.float(), vel), (mass.half(), wide[:, 1:4], wide[:, ::3]),
-             (mass > 0, pos.T.contiguous().T, vel[::2].repeat(2, 1)),
-             (torch.arange(N, device="cuda"), pos, vel)]  # fmt: skip
-    with Grape6(backend="cuda") as grape, Grape6(backend="cuda") as there:
-        for tensors in kinds:
-            grape.set_particles(*tensors)
-            there.set_particles(*(tensor.cpu().numpy() for tensor in tensors))
-            assert np.array_equal(host(grape.forces(eps=EPS).acc), there.forces(eps=EPS).acc)
-
-
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda t: t.requires_grad_(), "gradient"), (lambda t: t + 1j, "complex"),
-    (lambda t: t.cpu().requires_grad_(), "grad"),
-], ids=["gradient", "complex", "gradient-on-host"])  # fmt: skip
-def test_other_tensors_are_refused(change, words):
-    mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
-    wrong = change(pos)
-    for call in (lambda: Tree(wrong, mass), lambda: Hermite(mass, wrong, vel),
-                 lambda: Leapfrog(mass, wrong, vel, eps=EPS, dt=0.1),
-                 lambda: Grape6(backend="cuda").set_particles(mass, wrong)):  # fmt: skip
-        with pytest.raises(errors.ArgumentError, match=rf"(?i)pos .*{words}"):
-            call()
-    with contextlib.closing(Hermite(mass, pos.detach(), vel, eps=EPS)) as cluster:
-        assert cluster.n == N

@@ -238,11 +238,3 @@ def test_a_fortran_program_with_the_module_gets_what_is_right(tmp_path, name, st
     subprocess.run(["gfortran", *flags], cwd=tmp_path, check=True, timeout=120)
     done = subprocess.run([tmp_path / name], env={}, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"{said}: all right\n"), done.stderr
-
-
-def test_linked_programs_load_the_library_and_no_python(build):
-    tools.need("ldd")
-    for program in build.iterdir():
-        listed = run_tool(["ldd", program], env={}).stdout
-        assert "libgrape6.so => /" in listed
-        assert "libpython" not in listed

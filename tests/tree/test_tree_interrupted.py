@@ -65,11 +65,3 @@ def test_what_nobody_waited_for_is_undone(monkeypatch, ended):
     going_on.set()
     assert done.wait(10)
     assert undone == [7]
-
-
-def test_without_threads_the_call_is_made_at_once(monkeypatch):
-    def refused(_):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    assert interruptible.wait_for(abs, -3, size=interruptible.LONG) == 3
