@@ -241,6 +241,13 @@ def test_a_call_that_raises_gives_a_code_and_a_text(environment, call, error):
     assert printed == ""
 
 
+def test_a_failure_of_the_failure_handling_is_no_success(environment):
+    environment.extend("bridge", "Bridge._code_and_text = Bridge.open = None\n")
+    found, printed = answers(environment)
+    assert found["open"] == (PYTHON, "Python failed; stderr may say why")
+    assert "Traceback" in printed
+
+
 @pytest.mark.parametrize(("module", "code"), [("bridge", PYTHON), ("device", RUNTIME)])
 def test_a_side_that_cannot_be_imported_is_named(environment, module, code):
     (environment.package / f"cuda/{module}.py").write_text("import no_such_package\n")

@@ -84,7 +84,8 @@ def test_no_close_pair_is_forgotten_in_full_lists(tree_gpu, monkeypatch):
     assert np.allclose(acc[:200, 1][near], (mass[200:] / apart**2)[near], rtol=1e-3)
 
 
-@WARPS_AND_BLOCKS
+@pytest.mark.parametrize("tree_gpu", [0, pytest.param(8192, marks=pytest.mark.full)],
+                         ids=["warps", "blocks"], indirect=True)  # fmt: skip
 def test_single_targets_are_summed_and_counted_once(tree_gpu, monkeypatch):
     """Of few of the targets, of many, and of all, some of which are found at once and others later;
     whatever space there is."""

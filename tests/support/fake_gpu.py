@@ -87,7 +87,6 @@ def put(cupy, on_backend, monkeypatch):
     return cupy.asarray
 
 
-METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
 WARPS_AND_BLOCKS = pytest.mark.parametrize(
     "tree_gpu", [0, 8192], ids=["warps", "blocks"], indirect=True
 )
