@@ -84,7 +84,7 @@ def run(settings):
 
 @pytest.mark.parametrize(("modes", "devices", "env"), [
     ("grape", "0,1,2", {}), *(pytest.param(*case, marks=pytest.mark.full) for case in (
-        ("double single", "0,1,2", {}), ("grape", "0,1,2", {"GRAPE6_TEST_MERGES_EARLY": "1"}),
+        ("double", "0,1,2", {}), ("grape", "0,1,2", {"GRAPE6_TEST_MERGES_EARLY": "1"}),
         ("grape", "0,1", {"GRAPE6_TEST_GPU_THRESHOLD": "10000000"}))),  # small calls
 ])  # fmt: skip
 def test_bits_do_not_depend_on_the_number_of_devices(run, modes, devices, env):
