@@ -1,6 +1,7 @@
 """AMUSE's framework in a Python environment of its own, and the sources of its codes, in build/.
 
-They come from the package index; the next run finds them there.
+They come from the package index: `python amuse_environment.py` makes them, and the next run finds
+them there.
 """
 
 import os
@@ -22,12 +23,19 @@ ACTIVATED = {**os.environ, **RANKS, "VIRTUAL_ENV": str(ENVIRONMENT),
 # The last ones are what grape6py needs beside NumPy and h5py.
 PACKAGES = ["numpy<2", "h5py", "docutils", "setuptools<70", "setuptools_scm", "wheel", "cffi",
             "tqdm"]  # fmt: skip
-CODES = ("ph4", "phigrape")
+# What of each is compiled once: all but the programs that are linked to the library.
+CODES = {"ph4": ["interface.h", "src/libph4gpu.a", "interface.o"], "phigrape": ["phigrape_worker"]}
+COMPILERS = "gcc g++ gfortran make mpicc mpicxx mpif90 mpirun".split()
 
 
 def place(code):
     """Where its source distribution is unpacked."""
     return CLIENTS / f"amuse_{code}-{VERSION}"
+
+
+def folder(code):
+    """Where its Makefile is."""
+    return place(code) / "src/amuse/community" / code
 
 
 def pip(*arguments):
@@ -50,9 +58,9 @@ def python_for_amuse():
     return tools.skip("SKIP: python3.11 and python3.12 not found: AMUSE 2024.6 needs one of them")
 
 
-def install(folder):
+def install(python):
     """Makes the environment with AMUSE's framework in it, and unpacks the codes."""
-    run([python_for_amuse(), "-m", "venv", "--clear", "--without-pip", folder])
+    run([python_for_amuse(), "-m", "venv", "--clear", "--without-pip", python])
     code, text = pip("install", *PACKAGES)
     if code != 0:
         tools.skip(f"SKIP: pip cannot install what AMUSE needs: {text.splitlines()[-1]}")
@@ -73,3 +81,20 @@ def environment():
     CLIENTS.mkdir(parents=True, exist_ok=True)
     made_once(ENVIRONMENT, install)
     return ENVIRONMENT
+
+
+def compiled_codes():
+    """Compiles the codes, unless that has been done."""
+    for tool in COMPILERS:
+        tools.need(tool)
+    environment()
+
+    def make(_):
+        for code, targets in CODES.items():
+            run(["make", "-C", folder(code), *targets], env=ACTIVATED)
+
+    made_once(CLIENTS / "codes", make)
+
+
+if __name__ == "__main__":
+    compiled_codes()
