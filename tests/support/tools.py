@@ -8,7 +8,6 @@ from grape6py import paths
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "cc": "gcc",
-    "chromedriver": "chromium-driver",
     "ldd": "libc-bin",
     "mpicc": "libopenmpi-dev",
     "mpicxx": "libopenmpi-dev",
