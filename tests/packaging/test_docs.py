@@ -8,6 +8,7 @@ that has the document's named blocks as files. A program that is not content doe
 
 import os
 import re
+import subprocess
 import sys
 import warnings
 from dataclasses import dataclass
@@ -62,26 +63,64 @@ def written(language, mpi=False):
     return pytest.mark.parametrize("block", chosen, ids=str)
 
 
-# Answers to `grape6 config` are kept; the first is put there.
-SCRIPT = f"""#!/bin/sh
-grape6() {{ PYTHONPATH='{PACKAGE}' exec '{sys.executable}' -m grape6py "$@"; }}
-[ "$1" = config ] || grape6 "$@"
-kept="$0-$(echo "$*" | tr ' /' '__')"
-[ -e "$kept" ] || (grape6 "$@") > "$kept" || exit
-cat "$kept"
+# The command `grape6` of snippets, without the half second that Python takes to import all: a copy
+# of a process that has done so. Ranks start as they do elsewhere. The snapshot has but 64 bodies.
+SCRIPT = """#!/usr/bin/env -S {python} -S
+import json, os, socket, sys
+if "OMPI_COMM_WORLD_SIZE" in os.environ:
+    os.execv("{python}", ["{python}", "-m", "grape6py", *sys.argv[1:]])
+if sys.argv[1:] == ["config", "--data"]:
+    sys.exit(print("{folder}/few.dat"))
+server = socket.socket(socket.AF_UNIX)
+server.connect("{folder}/socket")
+told = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
+socket.send_fds(server, [told], [0, 1, 2])
+sys.exit(int(server.recv(9)))
+"""
+SERVER = """
+import json, os, socket, sys, h5py, grape6py.picture
+from grape6py.cli import main
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+print(flush=True)
+while client := server.accept()[0]:
+    if child := os.fork():
+        client.close()
+        os.waitpid(child, 0)
+        continue
+    told, streams, *_ = socket.recv_fds(client, 1 << 20, 3)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    sys.stdin, sys.stdout, sys.stderr = (open(n, "rww"[n], buffering=1) for n in range(3))
+    sys.argv, folder, env = json.loads(told)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(env)
+    status = 1
+    try:
+        status = main()
+    except SystemExit as end:
+        status = end.code
+    finally:
+        sys.stdout.flush()
+        client.send(str(status or 0).encode())
+        os._exit(0)
 """
 
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """A command `grape6` in a folder, of the package which the tests import; its snapshot has but
-    64 bodies."""
+    """A command `grape6` in a folder, of the package which the tests import."""
     script = tmp_path_factory.mktemp("bin") / "grape6"
-    script.write_text(SCRIPT)
+    script.write_text(SCRIPT.format(python=sys.executable, folder=script.parent))
     script.chmod(0o755)
     write_snapshot(script.parent / "few.dat", *plummer(64, seed=1))
-    (script.parent / "grape6-config_--data").write_text(f"{script.parent}/few.dat\n")
-    return script
+    server = [sys.executable, "-c", SERVER, script.parent / "socket"]
+    with subprocess.Popen(server, env=environment(), stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"\n"
+        yield script
+        running.kill()
 
 
 def config(command, *options):
