@@ -1,4 +1,4 @@
-"""The new calls: instruction sets, first values and version.
+"""The new calls: instruction sets and first values.
 
 Options, bulk writes, errors and texts in any order: test_fuzz.py."""
 
@@ -45,10 +45,3 @@ print(*(Session.unopened(0).get_int("G6X_" + key) for key in {list(values)}))
 """, **{f"GRAPE6_{key}": word for key, (word, _) in values.items()})  # fmt: skip
     assert done.stdout.split() == [str(number) for _, number in values.values()]
     assert done.stderr == ""
-
-
-def test_version_text_and_number_agree():
-    number, name = capi.text("g6x_version")
-    found = re.fullmatch(r"grape6py (\d+)\.(\d+)\.(\d+)\S*", name)
-    major, minor, patch = map(int, found.groups())
-    assert number == 10000 * major + 100 * minor + patch > 0

@@ -46,11 +46,6 @@ def test_the_library_needs_only_libc():
     assert "NODELETE" in dynamic
 
 
-def test_no_exit_and_no_assert_in_the_library():
-    undefined = tool("nm", "-D", "--undefined-only", str(capi.library_path()))
-    assert re.findall(r"\b(exit|_exit|quick_exit|__assert_fail)\b", undefined) == []
-
-
 @pytest.mark.parametrize("flags", [[], ["-DREVERSE"]], ids=["3.15-by-value", "3.15-fortran"])
 def test_the_host_may_define_one_spelling_itself(flags):
     assert variants.clean([capi.compile_c("own_names", True, *flags)])
