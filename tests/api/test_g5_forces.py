@@ -38,7 +38,7 @@ def test_a_tree_counts_each_particle_itself_once():
     The tree opens only some of its cells."""
     capi.run_python("""
 from grape5 import *
-n = 1200
+n = 800
 m, x = stars(n)
 rows = np.arange(0, n, 10)
 board = Board(0)
@@ -101,7 +101,6 @@ def test_pieces_of_many_i_particles_give_the_bits_of_the_whole(loaded):
 SIGN, SOURCE = "GRAPE6_G5_POT_SIGN", "GRAPE6_G5_SOURCE"
 HARDWARE = {SIGN: "1", SOURCE: "first"}
 SWITCHES = {  # environment, sign of the potentials, whether arrays begin at the address
-    "by hand": ({SIGN: "-1", SOURCE: "address"}, -1, True),
     "for fdps": ({"GRAPE6_CLIENT": "fdps"}, 1, False),
     "for phantom-grape": ({"GRAPE6_CLIENT": "phantom-grape"}, 1, True),
     "for sapporo2": ({"GRAPE6_CLIENT": "sapporo2"}, -1, True),
