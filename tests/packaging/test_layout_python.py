@@ -1,5 +1,5 @@
-"""The layout of grape6py: no circle between files or folders, at most so many floors, nothing
-private used by another file, and no number or structure of C typed again.
+"""The layout of grape6py: no circle between files or folders, at most so many floors, and nothing
+private used by another file.
 
 What is still otherwise stands here by name, and these lists only get shorter."""
 
@@ -24,19 +24,6 @@ PRIVATE = {
     "integrators/restored": {"_own_ids"},
     "forces/tree_backends": {"_board"},
 }
-NUMBERS = {
-    "cuda/gpu": {"STREAMS"},
-}
-# Of another meaning than what is called so in C.
-OTHER_NUMBERS = {
-    "_lib/foreign": {"_CUDA"},
-    "files/runs/index": {"_ROWS"},
-    "cuda/machine_code": {"_STACK"},
-    "fields/device": {"_THREADS"},
-    "ranks/sums": {"_ROWS"},
-    "forces/tree_backends": {"_MANY"},
-}
-C_TEXT = {"cuda/job"}  # types of CUDA
 
 NOT_OURS = {"_replace", "_asdict", "_make", "_fields", "_actions", "_SubParsersAction", "_typedict",
             "_energy", "_gradient"}  # fmt: skip
@@ -126,78 +113,3 @@ def test_nothing_private_is_used_by_another_file():
         if private:
             found[name.replace(".", "/")] = private
     assert found == PRIVATE
-
-
-# ---- C typed in Python ----------------------------------------------------------------------
-
-NUMBER = r"-?(?:0x[\da-fA-F.]+(?:p[-+]?\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?)"
-
-
-def value(text):
-    """A number of C, or None: what is computed is not compared."""
-    found = re.fullmatch(rf"\(?({NUMBER})[uUlL]*f?(?: << (\d+))?\)?", text.strip())
-    if not found:
-        return None
-    number = float.fromhex(found[1]) if "x" in found[1] else float(found[1])
-    return number * 2 ** int(found[2] or 0)
-
-
-def numbers_of_c():
-    """(name, number) of constants of C and CUDA."""
-    roots = (capi.ROOT / "csrc", capi.ROOT / "include", PACKAGE / "cuda" / "kernels")
-    for path in itertools.chain.from_iterable(root.rglob("*.[ch]*") for root in roots):
-        text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for body in re.findall(r"\benum(?: \w+)? \{(.*?)\}", text, re.DOTALL):
-            last = -1
-            for item in body.split(","):
-                name, _, given = item.partition("=")
-                last = value(given) if given else None if last is None else last + 1
-                yield name.strip(), last
-        yield from ((n, value(v)) for n, v in re.findall(r"#define (\w+) +(.+)", text))
-        constants = re.findall(r"\bconst (?:double|float|int) (\w+) = (.+?)[,;]", text)
-        yield from ((n, value(v)) for n, v in constants)
-
-
-def constants_of(tree):
-    """(name, number) of a file's constants in capitals."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            pairs = zip(target.elts, node.value.elts, strict=False) if several else ()
-            for to, given in pairs or [(target, node.value)]:
-                if isinstance(to, ast.Name) and to.id.isupper():
-                    try:
-                        yield to.id, float(eval(ast.unparse(given), {"__builtins__": {}}))
-                    except (NameError, TypeError, ValueError, SyntaxError):
-                        continue
-
-
-def test_no_number_of_c_is_typed_in_python():
-    """One of the same value, whose name ends as that in C does: TREE_WIDEST and _WIDEST."""
-    known = {
-        ("_".join(words[k:]), number)
-        for name, number in numbers_of_c()
-        for words in [name.split("_")]
-        for k in range(len(words))
-    }
-    assert len(known) > 500
-    found = {}
-    for name, tree in TREES.items():
-        again = {n for n, number in constants_of(tree) if (n.strip("_"), number) in known}
-        again -= OTHER_NUMBERS.get(name.replace(".", "/"), set())
-        if again:
-            found[name.replace(".", "/")] = again
-    assert found == NUMBERS
-
-
-def test_no_declaration_of_c_is_typed_in_python():
-    kind = r"(?:unsigned |const )?(?:int|double|void|float|long long|int64_t)\b"
-    c = re.compile(rf"^\s*(?:typedef |struct \w+ \{{|{kind}[^\n\"]*\([^\n]*\);)", re.MULTILINE)
-    found = set()
-    for name, tree in TREES.items():
-        texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
-        if any(isinstance(text, str) and c.search(text) for text in texts):
-            found.add(name.replace(".", "/"))
-    assert found == C_TEXT
