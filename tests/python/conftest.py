@@ -2,6 +2,8 @@
 
 import pytest
 
+from in_quantities import amuse  # noqa: F401 (fixture)
+
 
 @pytest.fixture
 def path(tmp_path):

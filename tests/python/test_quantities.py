@@ -1,4 +1,4 @@
-"""What takes quantities of astropy gives what it gives of plain numbers, in quantities.
+"""What takes quantities of astropy or AMUSE gives what it gives of plain numbers, in quantities.
 
 One table has all calls that take quantities: the tests go by it, and by the calls' signatures.
 """
@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 from astropy import constants
 from astropy import units as u
+from astropy.table import Column
 
 import grape6py as g6
-import in_quantities
+import in_quantities as iq
 from grape6py import Grape6, Hermite, Leapfrog, Tree, diagnostics, events, fields, plummer
-from grape6py.errors import ArgumentError
-from in_quantities import ERRORS, EXACT, GALACTIC, HENON, KINDS, KMS, as_given, by_hand, made, stars
+from grape6py.errors import ArgumentError, UnitError
+from grape6py.in_units import ARGUMENTS
+from in_quantities import EXACT, GALACTIC, HENON, KINDS, KMS, as_given, by_hand, made, of_amuse
 
-BODIES = stars()
+BODIES = iq.stars()
 PAIR = {key: BODIES[key] for key in ("mass", "pos")}
 ACC, JERK, POT = KMS / u.Myr, KMS / u.Myr**2, KMS**2
 FIELDS = {
@@ -42,7 +44,10 @@ def field(how, *names):
 
 def attraction(t, pos, vel):
     """Of 1e10 solar masses, in units of which 5e4 are one."""
-    return (-2e5 * pos / np.linalg.norm(pos, axis=1)[:, None] ** 3,)
+    assert type(t) is float
+    assert type(pos) is type(vel) is np.ndarray
+    acc = -2e5 * pos / np.linalg.norm(pos, axis=1)[:, None] ** 3
+    return acc, 0 * acc, acc[:, 0]
 
 
 def session(how, **more):
@@ -72,7 +77,6 @@ DERIVATIVES = {"acc": ROWS * ACC, "jerk": ROWS[::-1] * JERK, "snap": ROWS * KMS 
 SEPARATION = [100, 1000] * u.AU
 WALKS = {"i_start": [0, 3, 9], "pos": BODIES["pos"][:9], "j_start": [0, 10, 20],
          "source_pos": BODIES["pos"][:20], "source_mass": BODIES["mass"][:20]}  # fmt: skip
-ROW = {"mass": 1e31 * u.kg, "pos": [0.1, 0, 0] * u.kpc, "vel": [0, 7e3, 0] * u.m / u.s}
 BOUND = {"mass": 1e4 * u.Msun, "pos": [8, 0, 0] * u.kpc, "vel": [0, 73.3, 0] * KMS,
          "time": 1 * u.Myr}  # fmt: skip
 TIGHT = g6.with_binaries(plummer(20, 1, units=HENON), 0.5, 1, separation=(10, 100) * u.AU)
@@ -80,23 +84,37 @@ OPTIONS = [{"eps": 0.1 * u.pc, "theta": 0.5}, {"eps": 1e4 * u.AU, "method": "bh"
            {"targets": np.eye(3) * u.kpc, "vel": np.eye(3) * u.m / u.s, "theta": 0.3},
            {"last_acc": np.ones(30) * u.pc / u.Myr**2, "bound": 1e-3}]  # fmt: skip
 IN = {"units": HENON}
+CHANGES = {
+    "move_to_centre_of_mass": {},
+    "kick": {"ids": 3, "vel": [100, 0, 0] * u.m / u.s},
+    "kick places": {"ids": [1, 2], "pos": [[0, 0, 100], [0, 3, 0]] * u.AU},
+    "set_mass": {"ids": [1, 2], "mass": [1e33, 2e33] * u.kg},
+    "add": {"mass": [1, 2] * u.Msun, "pos": [*np.eye(3)[:2] * u.pc], "vel": np.eye(3)[:2] * KMS},
+    "merge": {"ids": [3, 4]},
+}  # fmt: skip
 
 # By a name: what is called, its arguments, the units of what it gives (of fields of tuples by
 # their names), and the error of that.
 CALLS = {
-    **{f"{cls.__name__} {kind}": (the(cls), BODIES | options, None, ERRORS.get(kind, 1e-9))
+    **{f"{cls.__name__} {kind}": (the(cls), BODIES | options, None, iq.ERRORS.get(kind, 1e-9))
        for kind, (cls, options) in KINDS.items()},
     "Hermite of twice G": (the(Hermite), BODIES | {"G": 2 * constants.G, "dt": 1 * u.kyr} | EXACT),
+    "Hermite in a function": (the(Hermite), BODIES | {"field": attraction} | EXACT | IN),
+    **{f"Hermite of {name}": (the(Hermite), KINDS["hermite"][1] | BODIES | given)
+       for name, given in {
+           "lists": {key: list(value) for key, value in BODIES.items()},
+           "two units": {"pos": [BODIES["pos"][0], *BODIES["pos"][1:].to(u.kpc)]},
+           "columns": {key: Column(value) for key, value in BODIES.items()},
+           "logarithms": {"mass": u.Dex(np.linspace(1, 3, 30), u.dex(u.Msun))}}.items()},
     "Hermite of pairs": (lambda how: Hermite(**how(TIGHT._asdict())).binaries, {}, None, 1e-8),
     "Hermite on an orbit": (
         lambda how: partial(Hermite, field=field(how, "nfw", "plummer")),
         BODIES | {"orbit": ORBIT, "dt": 1 * u.kyr} | EXACT),
     "radii": (cluster_of("lagrangian_radii"),
               {"fractions": [50, 100] * u.percent, "centre": [2000, 1000, -1000] * u.mpc}, u.pc),
-    **{f"Hermite.{name}": (cluster_of(name), given) for name, given in {
-        "evolve": {"t": 1 * u.kyr}, "add": ROW, "kick": {"ids": 0, "vel": ROW["vel"]},
-        "set_mass": {"ids": 0, "mass": ROW["mass"]}, "merge": {"ids": [0, 1]},
-        "remove": {"ids": 0}}.items()},
+    **{f"Hermite.{name}": (cluster_of(name.split()[0]), given) for name, given in CHANGES.items()},
+    "Hermite.evolve": (cluster_of("evolve"), {"t": 1 * u.kyr}),
+    "Hermite.remove": (cluster_of("remove"), {"ids": 0}),
     **{f"accelerations{name}": (the(g6.accelerations), of | {"precision": "double"}, unit)
        for name, of, unit in [
            ("", PAIR | {"eps": 2e3 * u.AU}, ACC),
@@ -117,7 +135,7 @@ CALLS = {
     **{f"fields.{name}": (the(getattr(fields, name)), given | IN)
        for name, given in FIELDS.items()},
     "a field": (lambda how: field(how, "miyamoto_nagai", "rotation"),
-                in_quantities.PLACES | {"t": 0 * u.Myr}),
+                iq.PLACES | {"t": 0 * u.Myr}),
     "tidal_radius": (lambda how: partial(g6.tidal_radius, field(how, "point_mass")), BOUND, u.kpc),
     "tidal_radius of a function": (lambda how: partial(g6.tidal_radius, attraction),
                                    BOUND | IN, u.pc, 1e-6),
@@ -145,19 +163,27 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_in_quantities_gives_what_it_gives_of_numbers(name):
+def test_a_call_in_quantities_gives_what_it_gives_of_numbers(name, amuse):
     """Or of numbers that units are given for. A number among quantities is refused by its name."""
     make, given, *more = CALLS[name]
+    unit, error = *more, *(None, 1e-9)[len(more) :]
+    kind = u.Quantity if name.startswith("Grape6") else iq.AmuseQuantity
     numbers = by_hand(given)
     wanted = make(by_hand)(**numbers)
-    in_quantities.assert_same(make(as_given)(**given), wanted, *more)
+    iq.assert_same(make(as_given)(**given), wanted, unit, error)
+    if any(one is not given[key] for key, one in of_amuse(given).items()):
+        iq.assert_same(make(of_amuse)(**of_amuse(given)), wanted, unit, error, kind)
     if "units" in inspect.signature(make(by_hand)).parameters:
-        of_units = [u.pc] if name == "tidal_radius" else more
-        in_quantities.assert_same(make(by_hand)(**numbers, units=HENON), wanted, *of_units)
+        of_units = u.pc if name == "tidal_radius" else unit
+        iq.assert_same(make(by_hand)(**numbers, units=HENON), wanted, of_units, error)
     for key, value in given.items() if "units" not in given else ():
         if isinstance(value, u.Quantity) and value.unit != u.percent and np.any(value.value):
-            with pytest.raises((ArgumentError, TypeError), match=rf"^{key}\b"):
+            words = f"^{key} (has no unit: multiply it by one of {ARGUMENTS[key]}, as |is no quant)"
+            with pytest.raises(ArgumentError, match=words) as refused:
                 make(as_given)(**given | {key: numbers[key]})
+            unit = str(refused.value).partition(", as ")[2]
+            assert isinstance(refused.value, UnitError) == ("multiply" in str(refused.value))
+            assert "multiply" not in str(refused.value) or value.unit.is_equivalent(unit)
 
 
 MASS, POS, VEL = plummer(12, seed=1)
@@ -214,7 +240,7 @@ def hiding(values):
 
 
 @pytest.mark.parametrize("name", REFUSING)
-def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name):
+def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name, amuse):
     """Temperatures; and, for arrays of numbers, dates and masks, but not one that hides nothing."""
     how, make, given = REFUSING[name]
     call, given = make(how), how(given)
@@ -222,8 +248,14 @@ def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name):
         key, value = parameter.name, given.get(parameter.name)
         wrong = []
         if key not in NOT_NUMBERS and not isinstance(parameter.default, bool):
-            wrong = [1 * u.K, np.eye(3) * u.K, *LISTS[: 4 if getattr(value, "ndim", 0) == 2 else 1]]
-        wrong = [(one, rf"\b{key}\b") for one in wrong]
+            words = rf"\b{key}\b"
+            lists = LISTS[: 4 if getattr(value, "ndim", 0) == 2 else 1]
+            wrong = [(one, words) for one in lists]
+            if how is as_given and key != "events":
+                words = f"^{key} is a quantity in K: a number is needed"
+                if key in ARGUMENTS:
+                    words = f"^{key} is in K, which is no unit of {ARGUMENTS[key]}$"
+            wrong += [(one, words) for one in (1 * u.K, np.eye(3) * u.K, of_amuse(1 * u.K))]
         if how is by_hand and isinstance(value, np.ndarray) and value.ndim:
             call(**given | {key: np.ma.array(value)})
             wrong.append((hiding(value), f"^{key} is a masked array that hides values"))
@@ -243,15 +275,6 @@ def test_no_public_function_of_units_is_missing_in_the_table():
                 assert name in listed | {"write_snapshot"}
 
 
-CHANGES = {
-    "move_to_centre_of_mass": {},
-    "kick": {"ids": 3, "vel": [100, 0, 0] * u.m / u.s},
-    "kick places": {"ids": [1, 2], "pos": [[0, 0, 100], [0, 3, 0]] * u.AU},
-    "set_mass": {"ids": [1, 2], "mass": [1e33, 2e33] * u.kg},
-    "add": {"mass": [1, 2] * u.Msun, "pos": np.eye(3)[:2] * u.pc, "vel": np.eye(3)[:2] * KMS,
-            "ids": [100, 200]},
-    "merge": {"ids": [3, 4]},
-}  # fmt: skip
 EVOLVED = [
     ("hermite", ["miyamoto_nagai", "rotation"], {}), ("tree", [], {"boundary": 2.5 * u.pc}),
     ("hermite", ["mwpotential2014"], {"orbit": ORBIT}),
@@ -267,41 +290,37 @@ def test_an_integration_and_its_changes_in_quantities_are_those_in_plain_numbers
     pair = [(made(kind, how, **options | ({"field": field(how, *names)} if names else {})), how)
             for how in (as_given, by_hand)]  # fmt: skip
     (cluster, _), (plain, _) = pair
-    error = ERRORS.get(kind, 1e-8)
+    error = iq.ERRORS.get(kind, 1e-8)
     for k, change in enumerate(CHANGES):
         for each, how in pair:
             each.evolve(how(((k + 1) * 2.05 * u.kyr).to(u.s)))
             if "boundary" not in options:
                 getattr(each, change.split()[0])(**how(CHANGES[change]))
         assert cluster.time.to_value(u.kyr) == pytest.approx((k + 1) * 2.05, rel=1e-14)
-        in_quantities.assert_alike(cluster, plain, ("particles()", "energy_change", "ids"), error)
-    in_quantities.assert_same(cluster, plain, error=error)
+        iq.assert_alike(cluster, plain, ("particles()", "energy_change", "ids"), error)
+    iq.assert_same(cluster, plain, error=error)
     assert len(cluster) == len(plain)
     assert (len(cluster) < 30) == ("boundary" in options)
     if "orbit" in options:
-        in_quantities.assert_same(cluster.origin, tuple(plain.origin), (u.pc, KMS), 1e-12)
+        iq.assert_same(cluster.origin, tuple(plain.origin), (u.pc, KMS), 1e-12)
 
 
-@pytest.mark.parametrize(("kind", "options"), [
-    (Hermite, {"eta": 0.01}), (Hermite, {"passes": 2, "eta_start": 0.01}),
-    (Leapfrog, {"dt": 1 / 64, "backend": "cpu-tree"}),
+@pytest.mark.parametrize(("kind", "options", "more"), [
+    (Hermite, {"eta": 0.01}, {}), (Hermite, {"passes": 2, "eta_start": 0.01}, {}),
+    (Leapfrog, {"dt": 1 / 64, "backend": "cpu-tree"}, {"dt": 1 / 64 * u.pc / KMS}),
 ])  # fmt: skip
-def test_quantities_have_the_bits_of_plain_numbers_in_their_units(kind, options):
+def test_quantities_have_the_bits_of_plain_numbers_in_their_units(kind, options, more):
     """With the constant of these; and numbers with `units` have them as well."""
     numbers = [array.value for array in BODIES.values()]
     plain = kind(*numbers, eps=0.05, G=GALACTIC.G, **options)
     plain.evolve(0.125)
-    for bodies, eps, units in ((numbers, 0.05, GALACTIC), (BODIES.values(), 0.05 * u.pc, None)):
-        if "dt" in options and units is None:
-            options = options | {"dt": options["dt"] * u.pc / KMS}
-        cluster = kind(*bodies, eps=eps, units=units, **options)
+    for cluster in (kind(*numbers, eps=0.05, units=GALACTIC, **options),
+                    kind(**BODIES, eps=0.05 * u.pc, **options | more)):  # fmt: skip
         assert cluster.units == GALACTIC
         assert cluster.settings == plain.settings
-        with pytest.raises(TypeError, match=r"t has no unit: .* of time, as Myr"):
-            cluster.evolve(0.125)
         cluster.evolve(0.125 * u.pc / KMS)
-        for name in ("pos", "vel"):
-            assert np.array_equal(getattr(cluster, name).value, getattr(plain, name))
+        assert np.array_equal(cluster.pos.value, plain.pos)
+        assert np.array_equal(cluster.vel.value, plain.vel)
 
 
 def test_sums_of_fields_have_the_units_of_the_first():
@@ -313,20 +332,6 @@ def test_sums_of_fields_have_the_units_of_the_first():
     assert one != fields.point_mass(1, units=HENON)
 
 
-def test_a_function_is_asked_in_plain_numbers_of_the_units():
-    asked = []
-
-    def function(t, pos, vel):
-        asked.append((t, pos, vel))
-        return np.ones_like(pos) * [1.0, 0, 0], np.zeros_like(pos), -pos[:, 0]
-
-    cluster = Hermite([0.0] * u.Msun, [[1, 2, 3]] * u.kpc, [[0, 0, 1]] * KMS, field=function,
-                      units=GALACTIC)  # fmt: skip
-    assert all(type(part) in (float, np.ndarray) for call in asked for part in call)
-    assert in_quantities.is_close(asked[0][1], [[1000, 2000, 3000]], 1e-15)
-    assert in_quantities.is_close((cluster.acc * u.pc).to_value(KMS**2), [[1.0, 0, 0]], 1e-14)
-
-
 @pytest.mark.parametrize(
     ("end", "every", "count"), [(0.2 * u.Myr, 40 * u.kyr, 5), (10.5 * u.kyr, None, 5)]
 )
@@ -334,15 +339,15 @@ def test_callbacks_see_quantities_at_each_multiple_or_block(end, every, count):
     """Once at the end, too, if the last digit of a conversion lets it be just after a multiple."""
     cluster, seen = made(), []
     cluster.evolve(end, lambda c: seen.append((c, c.time)), every=every)
-    assert all(one is cluster and in_quantities.is_in(time, u.Myr) for one, time in seen)
+    assert all(one is cluster and time.unit == u.Myr for one, time in seen)
     step = 2 * u.kyr if every is None else every
     found = [time.to_value(step.unit) for _, time in seen]
-    assert in_quantities.is_close(found, step.value * np.arange(1, count + 1), 1e-12)
+    assert iq.is_close(found, step.value * np.arange(1, count + 1), 1e-12)
 
 
 def test_events_are_looked_for_with_constant_steps_in_years():
     """Of which a multiple over the step may be rounded down."""
-    cluster = Leapfrog(**stars(8), dt=2 * u.kyr, eps=0.05 * u.pc)
+    cluster = Leapfrog(**iq.stars(8), dt=2 * u.kyr, eps=0.05 * u.pc)
     watched = [events.Escape(100 * u.pc, centre="density"), events.WallTime(1000)]
     assert cluster.evolve(1 * u.Myr, events=watched) is None
     assert cluster.time.to_value(u.Myr) == pytest.approx(1, rel=1e-12)

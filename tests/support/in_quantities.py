@@ -1,8 +1,12 @@
-"""Bodies in quantities, the same in plain numbers, and how results of the two compare."""
+"""Bodies in quantities, the same in plain numbers and in quantities of a stand-in for AMUSE (the
+real ones: tests/clients), and how results of them compare."""
 
 import functools
+import sys
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from astropy import constants
 from astropy import units as u
 
@@ -42,21 +46,66 @@ _random = np.random.default_rng(2).normal(size=(2, 12, 3))
 PLACES = {"pos": _random[0] * 5 * u.kpc, "vel": _random[1] * 100 * KMS}
 
 
+def changed(change, value):
+    """Quantities, also those in dictionaries, lists and tuples, by a function of one."""
+    if isinstance(value, dict):
+        return {name: changed(change, one) for name, one in value.items()}
+    if hasattr(value, "_make"):
+        return value._make(changed(change, one) for one in value)
+    if isinstance(value, list | tuple):
+        return type(value)(changed(change, one) for one in value)
+    value = getattr(value, "physical", getattr(value, "quantity", value))
+    return change(value) if isinstance(value, u.Quantity) else value
+
+
 def as_given(value):
     return value
 
 
 def by_hand(value):
-    """Quantities, also those in dictionaries, lists and tuples, as numbers in which G = 1."""
+    """Numbers in which G = 1."""
     if isinstance(value, dict):
-        return {name: by_hand(one) for name, one in value.items() if name != "units"}
-    if hasattr(value, "_make"):
-        return value._make(map(by_hand, value))
-    if isinstance(value, list | tuple):
-        return type(value)(map(by_hand, value))
-    if not isinstance(value, u.Quantity):
-        return value
-    return value.decompose(bases=[MASS, LENGTH, TIME]).value
+        value = {name: one for name, one in value.items() if name != "units"}
+    return changed(lambda one: one.decompose(bases=[MASS, LENGTH, TIME]).value, value)
+
+
+def of_amuse(value):
+    return changed(lambda one: AmuseQuantity(one.value, one.unit), value)
+
+
+class AmuseQuantity:
+    """With astropy's units, which the fixture gives what is used of AMUSE's."""
+
+    def __init__(self, number, unit):
+        self.number, self.unit = number, unit
+
+    def value_in(self, unit):
+        return (self.number * self.unit).to_value(unit)
+
+    def __add__(self, other):
+        return AmuseQuantity(self.number + other.value_in(self.unit), self.unit)
+
+    def __len__(self):
+        return len(self.number)
+
+
+AmuseQuantity.__module__ = "amuse.units.quantities"
+
+
+@pytest.fixture
+def amuse(monkeypatch):
+    units = {name: getattr(u, name) for name in
+             "kg g kpc Mpc AU km percent m cm Gyr Myr kyr yr day s".split()}  # fmt: skip
+    units |= {name: u.def_unit(name, of) for name, of in {
+        "MSun": u.Msun, "MEarth": u.earthMass, "MJupiter": u.jupiterMass, "parsec": u.pc,
+        "RSun": u.Rsun, "kms": KMS}.items()}  # fmt: skip
+    inner = SimpleNamespace(**units, __name__="amuse.units.units")
+    for name, module in ("amuse.units", SimpleNamespace(units=inner)), (inner.__name__, inner):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "amuse", SimpleNamespace(units=SimpleNamespace(units=inner)))
+    given = lambda unit, value: AmuseQuantity(value, unit)  # noqa: E731
+    monkeypatch.setattr(u.UnitBase, "new_quantity", given, raising=False)
+    return inner
 
 
 @functools.cache
@@ -78,41 +127,44 @@ def is_close(found, wanted, error=1e-9):
     )
 
 
-def is_in(found, unit):
-    return isinstance(found, u.Quantity) and found.unit == unit
+def number_of(found):
+    return getattr(found, "number", getattr(found, "value", None))
 
 
-def assert_alike(cluster, plain, names, error=1e-9):
+def assert_alike(cluster, plain, names, *how):
     """What one asks of bodies."""
     for name in names:
         asked = [getattr(each, name.removesuffix("()")) for each in (cluster, plain)]
         if name.endswith("()"):
             asked = [method() for method in asked]
-        assert_same(*asked, SHOWN[name], error)
+        assert_same(*asked, SHOWN[name], *how)
 
 
-def assert_same(found, wanted, unit=None, error=1e-9):
+def assert_same(found, wanted, unit=None, error=1e-9, kind=u.Quantity):
+    """Of a unit and of a package's kind."""
     names = getattr(wanted, "_fields", None)
     if isinstance(wanted, Hermite | Leapfrog):
-        assert_alike(found, wanted, SHOWN, error)
-        assert_same(found.energy().total, wanted.energy().total, ENERGY, error)
+        assert_alike(found, wanted, SHOWN, error, kind)
+        assert_same(found.energy().total, wanted.energy().total, ENERGY, error, kind)
     elif isinstance(wanted, fields.Field):
         assert_same(found(0.0, **PLACES), wanted(0.0, **by_hand(PLACES)), error=error)
     elif hasattr(wanted, "__len__") and not isinstance(wanted, np.ndarray | str):
         assert type(found).__name__ == type(wanted).__name__
         units = map(OF_FIELDS.get, names) if names else unit or [None] * len(wanted)
         for *pair, its_unit in zip(found, wanted, units, strict=True):
-            assert_same(*pair, its_unit, error)
+            assert_same(*pair, its_unit, error, kind)
     elif unit is None or wanted is None:
-        assert not isinstance(found, u.Quantity)
+        assert not hasattr(found, "unit")
         assert found is wanted or is_close(found, wanted, error)
     else:
-        assert is_in(found, unit), f"{type(found)} in {getattr(found, 'unit', None)}"
-        assert is_close(by_hand(found), wanted, error)
+        assert type(found) is kind
+        assert found.unit == unit
+        assert is_close(by_hand(number_of(found) * unit), wanted, error)
 
 
 def has_the_bits(one, other):
+    pairs = [(getattr(one, k), getattr(other, k)) for k in ("mass", "pos", "vel", "time")]
     return all(
-        is_in(a, b.unit) and np.array_equal(a.value, b.value)
-        for a, b in ((getattr(one, k), getattr(other, k)) for k in ("mass", "pos", "vel", "time"))
+        type(a) is type(b) and a.unit == b.unit and np.array_equal(number_of(a), number_of(b))
+        for a, b in pairs
     )
