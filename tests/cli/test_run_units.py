@@ -1,117 +1,92 @@
 """``grape6 run`` in units: of a model, of a file, in its log and its files."""
 
-import functools
-import math
 import re
 
 import h5py
 import numpy as np
 import pytest
-from astropy import constants
-from astropy import units as u
 
 from grape6py import Hermite, Units, archive, plummer, read_snapshot, write_snapshot
 from runs import assert_same_end, run
 
 N = 30
-EXACT = ["--backend", "cpu", "--precision", "double"]
-QUICK = ["plummer", "--n", N, *EXACT]
-STEP = ["--eps", 0.0625, "--t-end", 0.5, "--dt", 1 / 128]
+EXACT = {"backend": "cpu", "precision": "double"}
 HENON, GALACTIC = "5e4 Msun 1.2 pc", "1e10 Msun kpc km/s"
+KINDS = ["mass", "length", "time", "velocity"]
 
 
-def units_in(out):
-    """The log's line of units: sizes of mass, length, time and velocity, and G."""
-    line = next(line for line in out.splitlines() if line.startswith("units: "))
-    found = re.fullmatch(r"units: mass (.*), length (.*), time (.*), velocity (.*); G = (.*)", line)
-    sizes = [float(number) * u.Unit(name) for number, name in
-             (part.split() for part in found.groups()[:4])]  # fmt: skip
-    return *sizes, float(found[5])
+def run_of(source, **options):
+    named = {name.replace("_", "-"): value for name, value in (EXACT | options).items() if value}
+    return run(source, *(word for name, value in named.items() for word in (f"--{name}", value)))
 
 
-@pytest.mark.parametrize(("text", "end", "mass", "length", "velocity"), [
-    (HENON, 0.25, 5e4 * u.Msun, 1.2 * u.pc, None),
-    ("Mearth AU yr", 150, u.earthMass, u.AU, u.AU / u.yr),
+@pytest.mark.parametrize(("source", "written", "asked"), [
+    ("plummer", "", HENON), ("plummer", "", "Mearth AU yr"), ("in.dat", "", "Msun pc km/s"),
+    ("in.hdf5", GALACTIC, ""), ("in.amuse", "Msun AU yr", ""), ("in.hdf5", GALACTIC, HENON),
+    ("in.h5", HENON, "kg m s"),
 ])  # fmt: skip
-def test_a_model_has_mass_and_length_of_one_and_a_restart_its_bits(
-    here, capsys, text, end, mass, length, velocity
+def test_a_run_is_that_of_plain_numbers_in_its_units_with_their_constant(
+    here, capsys, source, written, asked
 ):
-    """In the units of log and files; and E = -G / 4."""
-    velocity = velocity or np.sqrt(constants.G * mass / length)
-    units = [u.Unit(unit) for unit in (mass, length, length / velocity, velocity)]
-    constant = constants.G.to_value(units[1] * units[3] ** 2 / units[0])
-    assert run(*QUICK, "--units", text, "--t-end", end, "--out", "a.h5") == 0
-    first = units_in(capsys.readouterr().out)
-    for size, unit in zip(first, units, strict=False):
-        assert (size / unit).to_value(u.one) == pytest.approx(1, rel=1e-5)
-    assert first[-1] == pytest.approx(constant, rel=1e-5)
-    begun, model = archive.read_particles("a.h5", 0), plummer(N, 1)
-    for array, wanted in zip(begun, model, strict=True):
-        scale = math.sqrt(constant) if wanted is model.vel else 1
-        assert np.allclose(array, wanted * scale, rtol=1e-12)
+    """These are in the log and in the files, and a restart has its bits.
+
+    A model has mass and length of one, a file its units or, without any, those that are said.
+    """
+    if written:
+        henon = Units.from_text(HENON)
+        model = plummer(N, 1, units=henon)
+        if source == "in.h5":
+            Hermite(*model).save(source)
+        else:
+            write_snapshot(source, *model, units=Units.from_text(written))
+    units = Units.from_text(asked) if asked else read_snapshot(source).units
+    if not written:
+        henon = units.with_g_one() if source == "plummer" else units
+        write_snapshot("in.dat", *plummer(N, 1))
+    size = {kind: henon.factor(kind, units) for kind in KINDS}
+    length, time = size["length"], size["time"]
+    bodies = [array * size[kind] for array, kind in
+              zip(plummer(N, 1), ("mass", "length", "velocity"), strict=True)]  # fmt: skip
+    step = {"eps": 0.0625 * length, "dt": time / 128}
+    plain = Hermite(*bodies, G=units.G, **step, **EXACT)
+
+    given = step | {"n": N if source == "plummer" else None, "units": asked}
+    assert run_of(source, **given, t_end=time / 2, out="a.h5") == 0
+    line = re.search("units: (.*); G = (.*)", capsys.readouterr().out)
+    assert float(line[2]) == pytest.approx(units.G, rel=1e-5)
+    for part, kind in zip(line[1].split(", "), KINDS, strict=True):
+        name, number, unit = part.split()
+        assert name == kind
+        assert float(number) == pytest.approx(units.value(kind, unit), rel=1e-5)
+    for found, wanted in zip(archive.read_particles("a.h5", 0), bodies, strict=True):
+        assert np.allclose(found, wanted, rtol=1e-12)
     with h5py.File("a.h5") as file:
-        assert file.attrs.get("G", 1.0) == pytest.approx(constant, rel=1e-12)
-        assert file.attrs["initial_energy"] == pytest.approx(-constant / 4, rel=0.1)
-    words = ["--t-end", end / 2, "--dt-out", end / 8]
-    assert run(*QUICK, "--units", text, *words, "--out", "b.h5") == 0
-    capsys.readouterr()
-    assert run("b.h5", "--restart", "--t-end", end, "--out", "c.h5", "--out", "c.amuse") == 0
-    assert units_in(capsys.readouterr().out) == first
-    assert run("b.h5", "--restart", "--t-end", end) == 0
-    for name in "bc":
-        assert_same_end("a.h5", f"{name}.h5")
-        assert read_snapshot(f"{name}.h5").units == Units.from_text(text)
-    assert read_snapshot("c.amuse").units is not None
+        assert ("G" in file.attrs) == (units.G != 1)
+        assert file.attrs.get("G", 1.0) == pytest.approx(units.G, rel=1e-12)
+        assert file.attrs["initial_energy"] == pytest.approx(plain.energy().total, rel=1e-8)
+    plain.evolve(time / 2)
+    found = read_snapshot("a.h5")
+    assert found.units == units
+    assert np.allclose(found.pos / length, plain.pos / length, atol=1e-8)
+
+    if source == "plummer":
+        assert run_of(source, **given, t_end=time / 4, out="b.h5") == 0
+        capsys.readouterr()
+        words = ["b.h5", "--restart", "--t-end", repr(time / 2)]
+        assert run(*words, "--out", "c.h5", "--out", "c.amuse") == 0
+        assert line[0] in capsys.readouterr().out
+        assert run(*words) == 0
+        for name in "bc":
+            assert_same_end("a.h5", f"{name}.h5")
+            assert read_snapshot(f"{name}.h5").units == units
+        assert read_snapshot("c.amuse").units is not None
 
 
 def test_n_body_units_only_name_what_is_computed(here, capsys):
-    assert run(*QUICK, "--t-end", 0.125, "--out", "a.h5") == 0
+    assert run_of("plummer", n=N, t_end=0.125, out="a.h5") == 0
     assert "units:" not in capsys.readouterr().out
     with h5py.File("a.h5") as file, h5py.File("a/000000.hdf5") as output:
         assert "units" not in file.attrs
         assert "Units" not in output
-    assert run(*QUICK, "--t-end", 0.125, "--units", HENON, "--out", "b.h5") == 0
+    assert run_of("plummer", n=N, t_end=0.125, units=HENON, out="b.h5") == 0
     assert_same_end("a.h5", "b.h5")
-
-
-@functools.cache
-def henon_evolved():
-    henon = Hermite(*plummer(N, 1), eps=0.0625, dt=1 / 128, backend="cpu", precision="double")
-    henon.evolve(0.5)
-    return henon.pos
-
-
-@pytest.mark.parametrize(("ending", "text"), [("hdf5", GALACTIC), ("amuse", "Msun AU yr")])
-def test_the_constant_is_that_of_the_files_units_which_units_convert(here, capsys, ending, text):
-    """Whatever these are, the same happens in the same time."""
-    henon, name = Units.from_text(HENON), f"in.{ending}"
-    write_snapshot(name, *plummer(N, 1, units=henon), units=Units.from_text(text))
-    begun = read_snapshot(name)
-    time, size = (henon.factor(kind, begun.units) for kind in ("time", "length"))
-    step = ["--t-end", repr(0.5 * time), "--dt", repr(time / 128), "--eps", repr(0.0625 * size)]
-    assert run(name, *step, *EXACT, "--out", "a.h5") == 0
-    assert units_in(capsys.readouterr().out)[-1] == pytest.approx(begun.units.G, rel=1e-5)
-    assert run(name, "--units", HENON, *EXACT, *STEP, "--out", "b.h5") == 0
-    assert "mass 50000 Msun, length 1.2 pc" in capsys.readouterr().out
-    for found, units, scale in (("a.h5", begun.units, size), ("b.h5", henon, 1)):
-        assert read_snapshot(found).units == units
-        assert np.allclose(read_snapshot(found).pos / scale, henon_evolved(), atol=1e-8)
-    with h5py.File("b.h5") as file:
-        assert "G" not in file.attrs
-
-
-def test_units_say_what_the_numbers_of_a_file_without_are(here, capsys):
-    """And such a run is a start in others."""
-    write_snapshot("in.dat", *plummer(N, 1))
-    words = [*EXACT, "--t-end", 0.125]
-    assert run("in.dat", *words, "--units", "Msun pc km/s", "--out", "a.h5") == 0
-    assert units_in(capsys.readouterr().out)[-1] == pytest.approx(0.00430092, rel=1e-5)
-    for one, other in zip(archive.read_particles("a.h5", 0), plummer(N, 1), strict=True):
-        assert np.array_equal(one, other)
-    assert read_snapshot("a.h5").units == Units.from_text("Msun pc km/s")
-    assert run("in.dat", *words) == 0
-    assert "units:" not in capsys.readouterr().out
-    assert run("a.h5", *words, "--units", "kg m s", "--out", "b.h5", "--eps", 1e15) == 0
-    one, other = archive.read_particles("a.h5"), archive.read_particles("b.h5", 0)
-    for before, now, factor in zip(one, other, (u.Msun.to(u.kg), u.pc.to(u.m), 1e3), strict=True):
-        assert np.allclose(now, before * factor, rtol=1e-12)
