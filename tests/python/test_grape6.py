@@ -86,15 +86,19 @@ def test_foreign_targets_stay_foreign_if_a_particle_has_index_minus_one():
         assert grape.forces([[0, 0, 0]], nn=True).pot[0] == -2
 
 
-def test_particles_are_predicted_from_natural_derivatives():
+@pytest.mark.parametrize("more", [True, False])
+def test_particles_are_predicted_from_natural_derivatives(more):
+    """Snap, and the jerks that come, can be switched off."""
     random = np.random.default_rng(2)
     acc, jerk, snap = random.normal(size=(3, 300, 3))
     times, now = random.integers(0, 8, 300) / 64, 0.25
-    with Grape6(precision="double") as grape:
+    with Grape6(precision="double", snap=more, jerk=more) as grape:
         grape.set_particles(*MODEL, acc, jerk, snap, time=times)
         found = grape.forces(time=now, eps=0.1)
-    pos, vel = predict(now - times, POS, VEL, acc / 2, jerk / 6, snap / 18, extended=True)
-    assert_forces(found, direct_sum(MASS, pos, vel, eps2=0.1 * 0.1, extended=True))
+    assert (found.jerk is not None) == more
+    pos, vel = predict(now - times, POS, VEL, acc / 2, jerk / 6, more * snap / 18, extended=True)
+    true = direct_sum(MASS, pos, vel, eps2=0.1 * 0.1, extended=True)
+    assert_forces(found if more else found._replace(jerk=true.jerk), true)
 
 
 def test_the_time_is_the_latest_one_named():
@@ -110,16 +114,6 @@ def test_the_time_is_the_latest_one_named():
         assert grape.forces().pot[0] == -0.5
         grape.set_particles(**still, time=2)
         assert grape.forces().pot[0] == -1
-
-
-def test_snap_and_jerk_can_be_switched_off():
-    snap = np.full((300, 3), 100.0)
-    with Grape6(snap=False, jerk=False, precision="double") as grape:
-        grape.set_particles(*MODEL, snap=snap)
-        found = grape.forces(time=0.5)
-    assert found.jerk is None
-    true = direct_sum(MASS, POS + 0.5 * VEL, extended=True)
-    assert np.allclose(found.acc, np.float64(true.acc), rtol=1e-9)
 
 
 def test_long_neighbour_lists_come_whole():
@@ -376,68 +370,44 @@ def test_importing_the_package_does_not_open_the_library():
     assert all(getattr(grape6py, name) is not None for name in grape6py.__all__)
 
 
-N = 5000
-MASSES, PLACES, SPEEDS = plummer(N, seed=3)
-PLACES = PLACES + np.array([1000, 0, -3])  # so that the origin counts
-TARGETS, SPEED = PLACES[::7] + 0.01, SPEEDS[::7]
-BLOCKS = [slice(0, 1024), slice(1024, 4096), slice(4096, None)]
-
-
-def bits(forces):
-    return [array.tobytes() for array in (forces.acc, forces.jerk, forces.pot)]
-
-
-def whole(**options):
-    session = Grape6(backend="cpu", **options)
-    session.set_particles(MASSES, PLACES, SPEEDS)
-    return session
-
-
-def rows_of(shares, scale, **options):
-    found = []
-    for share in shares:
-        with Grape6(backend="cpu", **options) as part:
-            part.set_particles(MASSES[share], PLACES[share], SPEEDS[share])
-            part.scale = scale
-            assert part.scale == scale
-            found.append(part.partial(TARGETS, SPEED, eps=0.01, time=0.125))
-    return found
-
-
-def test_shares_have_the_bits_of_all():
-    with whole() as all_:
-        rows = rows_of(BLOCKS, all_.scale)
-        right = bits(all_.forces(TARGETS, SPEED, eps=0.01, time=0.125))
-    assert bits(partial.forces(partial.merged(rows[::-1]))) == right
-    assert bits(partial.forces(partial.merged([partial.merged(rows[1:]), rows[0]]))) == right
-    with whole(jerk=False) as session:
+def test_shares_have_the_bits_of_all_and_a_scale_is_kept_until_it_is_given_up():
+    """With jerks, over ranks: tests/ranks/rank_programs.py."""
+    model = plummer(2148, seed=3)
+    model = model._replace(pos=np.add(model.pos, [1000, 0, -3]))  # so that the origin counts
+    targets = model.pos[::20] + 0.01, model.vel[::20]
+    with Grape6(jerk=False) as whole, Grape6(jerk=False) as session:
+        whole.set_particles(*model)
+        own, right, rows = whole.scale, whole.forces(*targets, eps=0.01, time=0.125), []
+        for share in (slice(1024), slice(1024, 2048), slice(2048, None)):
+            session.set_particles(*(array[share] for array in model))
+            session.scale = own
+            assert session.scale == own
+            rows.append(session.partial(*targets, eps=0.01, time=0.125))
+        for merged in rows[::-1], [partial.merged(rows[1:]), rows[0]]:
+            found = partial.forces(partial.merged(merged))
+            assert found.jerk is None
+            assert np.array_equal(found.acc, right.acc)
+            assert np.array_equal(found.pot, right.pot)
         number = np.arange(50)
-        rows = session.partial(PLACES[:50], SPEEDS[:50], number, eps=0.0)
-        right = session.forces(PLACES[:50], SPEEDS[:50], number)
-        found = partial.forces(rows)
-        assert found.jerk is None
+        found = partial.forces(whole.partial(model.pos[:50], model.vel[:50], number, eps=0.0))
+        right = whole.forces(model.pos[:50], model.vel[:50], number)
         assert np.array_equal(found.acc, right.acc)
-        assert partial.forces(rows[:0]).acc.shape == (0, 3)
-        assert session.partial(PLACES[:0]).shape == (0, 32)
-
-
-def test_a_scale_is_kept_until_it_is_given_up_and_what_does_not_fit_it_is_refused():
-    with whole() as session:
-        own, rows = session.scale, session.partial(TARGETS)
+        assert partial.forces(rows[0][:0]).acc.shape == (0, 3)
+        assert session.partial(model.pos[:0]).shape == (0, 32)
         session.scale = own._replace(length=own.length + 3)
-        session.set_particles(MASSES, 2 * PLACES)
+        session.set_particles(model.mass, 2 * model.pos)
         assert session.scale.length == own.length + 3
-        other = session.partial(TARGETS)
+        other = session.partial(targets[0])
         session.scale = None
         assert session.scale.length != own.length + 3
         with pytest.raises(ArgumentError, match="mass = 100000"):
             session.scale = own._replace(mass=100000)
         with pytest.raises(NotFiniteError, match=r"pos\[2\]"):
             session.partial(np.where(np.arange(9).reshape(3, 3) == 6, np.nan, 1.0))
-    for wrong, words in (([rows, other], "scale"), ([], "of no parts"),
-                         ([rows, rows[:5]], "rows of 715 and of 5 targets")):  # fmt: skip
+    for wrong, words in (([rows[0], other], "scale"), ([], "of no parts"),
+                         ([rows[0], rows[0][:5]], "rows of 108 and of 5 targets")):  # fmt: skip
         with pytest.raises(ArgumentError, match=words):
             partial.merged(wrong)
-    for wrong in (rows[:, :5], rows.astype(float), [1, 2]):
+    for wrong in (rows[0][:, :5], rows[0].astype(float), [1, 2]):
         with pytest.raises(ArgumentError, match="partial rows are int64"):
             partial.forces(wrong)
