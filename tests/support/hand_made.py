@@ -25,15 +25,25 @@ def flat(rows):
     return [number for row in rows for number in row]
 
 
+def packed(order, kind, values):
+    return struct.pack(f"{order}{len(values)}{kind}", *values)
+
+
+def record(order, data):
+    """Of Fortran, between its lengths."""
+    mark = struct.pack(order + "i", len(data))
+    return mark + data + mark
+
+
 def nemo_item(order, kind, tag="", values=(), dims=()):
     """An item of filestruct: magic, type, tag, dimensions, data."""
     made = struct.pack(order + "H", 0x0B92 if dims else 0x0992) + kind.encode() + b"\0"
     made += tag.encode() + b"\0" if tag else b""
     if dims:
-        made += struct.pack(f"{order}{len(dims) + 1}i", *dims, 0)
+        made += packed(order, "i", [*dims, 0])
     if kind in "c()":
         return made + bytes(values)
-    return made + struct.pack(f"{order}{len(values)}{'q' if kind == 'l' else kind}", *values)
+    return made + packed(order, "q" if kind == "l" else kind, values)
 
 
 def nemo_snapshot(
@@ -144,7 +154,7 @@ def bonsai(version=2, ids=(3 * 10**18 + 5, 7, 2 * 10**18 + 1), order="<", gas=0)
     made = struct.pack(order + "d6i", TIME, 3, 3, gas, 1 - gas, 2, version)
     for k, number in enumerate(ids):
         row = [MASS[k], *POS[k], *VEL[k], *[0.0] * (2 * (k > 0) + 3 * (k == 0 and gas))]
-        made += struct.pack(f"{order}{len(row)}f", *row) + struct.pack("<Q", number)
+        made += packed(order, "f", row) + struct.pack("<Q", number)
     return made
 
 
@@ -181,23 +191,20 @@ def gadget(
     own = [MASS[k] for k in of if bodies[k][1] == 0]
     blocks = [
         (b"HEAD", gadget_header(order, counts, table, total, **header)),
-        (b"POS ", struct.pack(f"{order}{3 * len(of)}{real}", *flat(POS[k] for k in of))),
-        (b"VEL ", struct.pack(f"{order}{3 * len(of)}{real}", *flat(VEL[k] for k in of))),
-        (b"ID  ", struct.pack(f"{order}{len(of)}{integer}", *(IDS[k] for k in of))),
-        (b"MASS", struct.pack(f"{order}{len(own)}{real}", *own)),
-        (b"U   ", struct.pack(f"{order}{counts[0]}{real}", *[55.0] * counts[0])),
+        (b"POS ", packed(order, real, flat(POS[k] for k in of))),
+        (b"VEL ", packed(order, real, flat(VEL[k] for k in of))),
+        (b"ID  ", packed(order, integer, [IDS[k] for k in of])),
+        (b"MASS", packed(order, real, own)),
+        (b"U   ", packed(order, real, [55.0] * counts[0])),
     ]
     if labelled_order:
         named = dict(blocks)
         blocks = [(name.encode(), named[name.encode()]) for name in labelled_order]
     made = b""
     for label, data in blocks:
-        if not data:
-            continue
-        if labels:
-            made += struct.pack(order + "i4sii", 8, label, len(data) + 8, 8)
-        mark = struct.pack(order + "i", len(data))
-        made += mark + data + mark
+        if data and labels:
+            made += record(order, label + struct.pack(order + "i", len(data) + 8))
+        made += record(order, data) if data else b""
     return made
 
 
@@ -302,29 +309,17 @@ NAMES = [1, 2, 3, 4, 5, 1001, 1003]
 def nbody6(layout="nbody6", order="<", time=TIME, pairs=2, rbar=2.0, vstar=1.5, nk=20, names=NAMES):
     """One snapshot: two Fortran records."""
     mass, pos, vel = NBODY
-    n = len(mass)
-    of_run = [0.0] * nk
-    of_run[0], of_run[1], of_run[2], of_run[3] = time, pairs, rbar, 0.5
-    of_run[10], of_run[11] = 0.47, vstar
-    real, integer = f"{order}{n}f", f"{order}{n}i"
-    words = struct.pack(f"{order}{nk}f", *of_run) + struct.pack(real, *mass)
-    if layout == "nbody6++":  # RHOS, XNS
-        words += struct.pack(real, *[90.0] * n) + struct.pack(real, *[6.0] * n)
-    words += struct.pack(f"{order}{3 * n}f", *flat(pos)) + struct.pack(
-        f"{order}{3 * n}f", *flat(vel)
-    )
-    if layout == "nbody4":  # RHO1, PHI1
-        words += struct.pack(real, *[90.0] * n) + struct.pack(real, *[-1.5] * n)
-    if layout == "nbody6++":  # PHI
-        words += struct.pack(real, *[-1.5] * n)
-    words += struct.pack(integer, *names)
-    if layout == "nbody4":  # KSTAR
-        words += struct.pack(integer, *[1] * n)
-    made = b""
-    for record in (struct.pack(order + "4i", n, 3, 1, nk), words):
-        mark = struct.pack(order + "i", len(record))
-        made += mark + record + mark
-    return made
+    n, of_run = len(mass), [0.0] * nk
+    of_run[:4], of_run[10:12] = (time, pairs, rbar, 0.5), (0.47, vstar)
+    density, potential = [90.0] * n, [-1.5] * n
+    before, behind = {  # RHOS and XNS, and PHI; or RHO1 and PHI1
+        "nbody6": ([], []), "nbody6++": ([density, [6.0] * n], [potential]),
+        "nbody4": ([], [density, potential]),
+    }[layout]  # fmt: skip
+    columns = of_run, mass, *before, flat(pos), flat(vel), *behind
+    words = b"".join(packed(order, "f", column) for column in columns)
+    words += packed(order, "i", names + [1] * n * (layout == "nbody4"))  # KSTAR
+    return record(order, packed(order, "i", [n, 3, 1, nk])) + record(order, words)
 
 
 # What stellar evolution puts behind binary_state: radius, dm, time_record, time_interrupt, and with
