@@ -146,7 +146,11 @@ def test_the_bits_do_not_depend_on_the_threads(kind, options):
     *((kind, wrong, words) for kind in (Hermite, Leapfrog) for wrong, words in (
         ({"mass": np.ones(9)}, "pos has shape"), ({"mass": np.array(1.0)}, "mass has shape"),
         ({"mass": 1.0}, "mass has shape"), ({"pos": np.ones((10, 2))}, "pos has shape"),
-        ({"vel": np.ones(10)}, "vel has shape"), ({"vel": np.ones((9, 3))}, "vel has shape"))),
+        ({"vel": np.ones(10)}, "vel has shape"), ({"vel": np.ones((9, 3))}, "vel has shape"),
+        ({"ids": [1, 2]}, "shape"), *(({"ids": [*ids, *range(10, 17)]}, words) for ids, words in (
+            ([5, 6, 5], "5 is the number of two"), ([5, -6, 7], r"ids\[1\] = -6"),
+            ([1, 2, 2**64], "18446744073709551616"), (["1", "2", "3"], "not integers"),
+            ([1.0, 2.0, 3.5], "float64, not integers"))))),
 ], ids=str)  # fmt: skip
 def test_wrong_arguments_are_refused_by_name(kind, wrong, words):
     given = dict(zip(("mass", "pos", "vel"), plummer(10, 1), strict=True))
