@@ -163,14 +163,11 @@ def test_every_meeting_of_a_cluster_is_seen_once():
     assert {e.ids for e in seen} <= firsts.keys() | start | missed
 
 
-STRAIGHT = [
+@each([
     (Hermite, {"dt_max": 1 / 8}), (Hermite, {"dt": 0.3}), (Hermite, {"dt_max": 2.0}),
     (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}), (Leapfrog, {"dt": 0.3, "backend": "cpu-tree"}),
     (Leapfrog, {"dt_max": 1.0, "eps": 0.1, "backend": "cpu-tree"}),
-]  # fmt: skip
-
-
-@each(STRAIGHT)
+])  # fmt: skip
 def test_who_goes_straight_on_leaves_when_it_must(kind, options):
     h = kind([0.0, 0.0], [[0.5, 0, 0], [0, 0, 0]], [[1, 0, 0], [0, 0.1, 0]], **options)
     event = h.evolve(5.0, events=[Escape(2.75, "stop")])

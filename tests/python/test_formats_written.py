@@ -269,20 +269,16 @@ def test_a_file_of_no_format_is_refused_with_those_that_there_are(tmp_path, cont
         assert all(end in message for end in format_.endings)
 
 
-def shortened(name, data):
-    """Beginnings of a file, none of which is whole."""
-    places = {len(data) // 10, len(data) // 3, len(data) // 2, len(data) - 40}
-    if name in ("text", "csv"):  # in the middle of a line
-        return [data[: data.rindex(b"\n", 0, -1) + 30]]
-    return [data[:place] for place in sorted(places)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_cut_short_or_of_another_format_or_of_none_is_refused_by_its_name(tmp_path, name):
     path, odd = tmp_path / f"cut{ending(name)}", tmp_path / "odd.bin"
-    for data in [b"", *shortened(name, written(*plummer(100, seed=1), format=name))]:
+    data = written(*plummer(100, seed=1), format=name)
+    places = 0, len(data) // 10, len(data) // 3, len(data) // 2, len(data) - 40
+    if name in ("text", "csv"):  # in the middle of a line
+        places = 0, data.rindex(b"\n", 0, -1) + 30
+    for place in places:
         for given, options in ((path, {}), (odd, {}), (odd, {"format": name})):
-            given.write_bytes(data)
+            given.write_bytes(data[:place])
             with pytest.raises(SnapshotError, match=str(given)):
                 read_snapshot(given, **options)
     rng = np.random.default_rng(5)

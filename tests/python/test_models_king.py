@@ -129,7 +129,7 @@ def test_several_masses_are_segregated(package):
     assert diagnostics.energy(*model, backend="cpu").virial_ratio == pytest.approx(0.5, abs=0.02)
 
 
-def test_rescaling_is_exact_and_the_global_random_state_is_kept(package):
+def test_rescaling_is_exact_the_global_random_state_is_kept_and_stars_take_it(package):
     np.random.seed(5)
     expected = np.random.random(3)
     np.random.seed(5)
@@ -137,14 +137,11 @@ def test_rescaling_is_exact_and_the_global_random_state_is_kept(package):
     assert np.array_equal(np.random.random(3), expected)
     assert same_bodies(one, two)
     assert not same_bodies(one, other)
+    model = grape6py.stars([3, 2, 1], lambda n, seed: limepy(n, 5, seed=seed), 1, 1)
+    assert len(model.mass) == 3
     energy = diagnostics.energy(*one, backend="cpu")
     assert energy.kinetic == pytest.approx(0.25)
     assert energy.potential == pytest.approx(-0.5)
-
-
-def test_it_is_a_model_for_stars(package):
-    model = grape6py.stars([3, 2, 1], lambda n, seed: limepy(n, 5, seed=seed), 1, 1)
-    assert len(model.mass) == 3
 
 
 def test_a_model_that_does_not_end_is_refused_in_words(package):
