@@ -12,6 +12,8 @@
 # All need Python 3.11 or newer with venv, gcc and make.
 
 PYTHON ?= python3
+# Compiled Python is kept: tests start some thousand processes of it.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
