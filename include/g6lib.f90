@@ -98,6 +98,7 @@ module g6lib
    integer(c_int), parameter :: G6X_FIELD_PLUMMER = 1, G6X_FIELD_MIYAMOTO_NAGAI = 2
    integer(c_int), parameter :: G6X_FIELD_NFW = 3, G6X_FIELD_LOGARITHMIC = 4, G6X_FIELD_CUTOFF = 5
    integer(c_int), parameter :: G6X_FIELD_TERMS = 8
+   integer(c_int), parameter :: G6X_FEW_MOST = 64
 
    type, bind(c) :: g6x_field_term
       integer(c_int) :: kind = 0
@@ -143,6 +144,23 @@ module g6lib
       real(c_double) :: clamped_time = 0, force_seconds = 0, time = 0, next = 0
       integer(c_int) :: ni = 0, pass = 0, row = 0, stage = 0
       integer(c_long_long) :: part_bytes = 0
+   end type
+
+   type, bind(c) :: g6x_perturber
+      real(c_double) :: mass = 0, x(3) = 0, v(3) = 0, a(3) = 0, j(3) = 0
+   end type
+
+   type, bind(c) :: g6x_few_bodies
+      integer(c_int) :: n = 0
+      type(c_ptr) :: mass = c_null_ptr, x = c_null_ptr, v = c_null_ptr
+      real(c_double) :: eps2 = 0, tolerance = 0, gamma = 0, slow_down = 0
+      integer(c_int) :: perturbers = 0
+      type(c_ptr) :: perturber = c_null_ptr
+      integer(c_int) :: moved = 0
+      real(c_double) :: step = 0
+      integer(c_long_long) :: steps = 0, pulls = 0
+      real(c_double) :: closest = 0, closest_time = 0
+      integer(c_int) :: pair(2) = 0
    end type
 
    interface
@@ -626,6 +644,12 @@ module g6lib
          integer(c_int), value :: clusterid
          type(g6x_hermite), intent(in) :: h
          type(g6x_evolution), intent(inout) :: e
+      end function
+
+      integer(c_int) function g6x_few_body_evolve(b, dt) bind(c)
+         import :: c_int, c_double, g6x_few_bodies
+         type(g6x_few_bodies), intent(inout) :: b
+         real(c_double), value :: dt
       end function
 
       integer(c_int) function g6x_hermite_evolve_device(clusterid, h, e, stream) bind(c)

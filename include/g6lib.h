@@ -543,6 +543,38 @@ enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream);
 
+/* A body outside a few: it moves by its derivatives at the start of a call. */
+struct g6x_perturber {
+    double mass, x[3], v[3], a[3], j[3];
+};
+/* A few bodies that are bound or meet, by algorithmic regularisation: any eccentricity costs the
+ * same, and energies keep all digits. Members that are zero take the usual value. */
+enum { G6X_FEW_MOST = 64 };
+struct g6x_few_bodies {
+    int n;                   /* 2 to G6X_FEW_MOST */
+    const double *mass;      /* [n], not negative */
+    double (*x)[3], (*v)[3]; /* [n], from an origin near them: a far one costs close pairs digits */
+    double eps2;             /* softening length squared */
+    double tolerance;        /* relative, of a step; 0: 1e-12 */
+    /* A bound pair moves by Kepler's laws if its perturbation, the tide at apocentre over the
+     * pull of its bodies on each other, is smaller; as two alone do. 0: never. */
+    double gamma;
+    /* Of three or more: bound pairs with a smaller perturbation are slowed down until it is this,
+     * as 1e-6 (Wang, Nitadori and Makino 2020); 0: they are not. */
+    double slow_down;
+    int perturbers;
+    const struct g6x_perturber *perturber; /* [perturbers] */
+    int moved; /* not 0: perturbers move the centre of mass, too, which else moves straight on */
+    /* Written. Keep for the next call with the same bodies; zero for others. */
+    double step;
+    long long steps, pulls;       /* added up: steps, and evaluations of all forces */
+    double closest, closest_time; /* of the call: least distance of two, and when from its start */
+    int pair[2];                  /* the numbers of these two */
+};
+/* Moves the bodies on by dt >= 0. 0, or a code: then they stay as they were. G6X_E_RANGE: no step
+ * converges, as where two meet at one place. Legal before any open. */
+int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt);
+
 /* Trees: octrees that a program makes itself, independent of clusters; legal before any open. They
  * give forces of n particles in a time proportional to n, and searches. Errors are those of the
  * process (g6x_last_error of a cluster that is not open). A tree does not change: any number of

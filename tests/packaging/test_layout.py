@@ -11,7 +11,7 @@ import tools
 from variants import run
 
 CSRC = capi.ROOT / "csrc"
-BY_FILE_ALONE = {"core", "util", "shared"}  # without the folder's name
+BY_FILE_ALONE = {"core", "util", "shared", "steps"}  # without the folder's name
 EXPORTED = re.compile(r"(g6|g5|get_device_count|get_j_part_data|force_j_particle_send)")
 SOURCES = sorted(CSRC.glob("*/*.[ch]"))
 
