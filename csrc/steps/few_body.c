@@ -130,14 +130,6 @@ static void project(struct few_body *f)
         }
 }
 
-double few_body_energy(const struct few_body *f)
-{
-    struct chain c = f->chain;
-    double unused;
-    for (int i = 0; i < c.n; i++) c.slow[i] = 1.0;
-    return kinetic_of(&c, f->at) - potential_of(f, &c, &unused);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Notes where two of the chain's neighbours are nearest to each other, if that is between -before
@@ -290,6 +282,7 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
     const struct chain_view at = view_of(f);
     struct chain_leap l = {.chain = &f->chain, .outside = &s->outside};
     double change[CHAIN_STATE], next;
+    int halved = 0;
     if (time > *at.time && few_body_is_pair(f, s)) {
         const double before = *at.time;
         const int code = few_body_move_pair(f, s, time);
@@ -303,7 +296,11 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
         while (!extrapolate(f, s, &l, h, change, &next) && tries++ < 60) h = next;
         if (tries >= 60) return G6X_E_RANGE;
         if (*at.time + *chain_view_of(f->chain.n, change).time > time) {
-            if (!end_at(f, s, &l, h, time, change)) return G6X_E_RANGE;
+            if (!end_at(f, s, &l, h, time, change)) { /* as at a pericentre, in one step */
+                f->step = 0.5 * h;
+                if (++halved > 60) return G6X_E_RANGE;
+                continue;
+            }
             next = h;
         }
         accept(f, s, change);

@@ -35,8 +35,6 @@ void few_body_set_chain(struct few_body *f, double eps2, int n, const double m[]
 int few_body_evolve(struct few_body *f, const struct few_setting *s, double time);
 /* Where all are, by their numbers. */
 void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3]);
-/* Energy in the frame of the centre of mass. */
-double few_body_energy(const struct few_body *f);
 
 /* few_body_chain.c: the order of the chain, and how much its pairs are slowed. */
 

@@ -54,7 +54,13 @@ static void kick(double v[3], double dt, const double acc[3])
     for (int k = 0; k < 3; k++) v[k] += dt * acc[k];
 }
 
-/* The time of `count` kicks of an orbit. */
+/* Time goes on, and the centre of mass with it. */
+static void go_on(const struct chain_view *at, double dt)
+{
+    *at->time += dt;
+    for (int k = 0; k < 3; k++) at->centre[k] += dt * at->speed[k];
+}
+
 static int move_by_kicks(struct few_body *f, const struct few_setting *s, double time, double count)
 {
     const struct chain_view at = view_of(f);
@@ -69,13 +75,14 @@ static int move_by_kicks(struct few_body *f, const struct few_setting *s, double
         if (kepler_time(&o, part, g, &r1) >= left) {
             kick(v, 0.5 * left, acc);
             if (!kepler_move(gm, left, x, v)) return G6X_E_RANGE;
+            go_on(&at, left);
             tide(f, s, time, x, acc);
             kick(v, 0.5 * left, acc);
             return 0;
         }
         kick(v, 0.5 * part * o.r, acc);
         o = kepler_orbit_of(gm, x, v);
-        *at.time += kepler_advance(&o, part, x, v);
+        go_on(&at, kepler_advance(&o, part, x, v));
         tide(f, s, *at.time, x, acc);
         kick(v, 0.5 * part * sqrt(kepler_dot(x, x)), acc);
     }
@@ -86,11 +93,12 @@ int few_body_move_pair(struct few_body *f, const struct few_setting *s, double t
     const struct chain_view at = view_of(f);
     const double dt = time - *at.time, gamma = tide_at_apocentre(f, s);
     int code = 0;
-    for (int k = 0; k < 3; k++) at.centre[k] += dt * at.speed[k];
-    if (gamma < s->kepler)
+    if (gamma < s->kepler) {
         code = kepler_move(f->chain.mass, dt, at.x[0], at.v[0]) ? 0 : G6X_E_RANGE;
-    else
+        go_on(&at, dt);
+    } else {
         code = move_by_kicks(f, s, time, KICKS * sqrt(fmax(gamma / ENOUGH, 1.0)));
+    }
     *at.time = time;
     const double r = sqrt(kepler_dot(at.x[0], at.x[0]));
     const double reduced = f->chain.m[0] * f->chain.part[1];

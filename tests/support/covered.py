@@ -30,7 +30,7 @@ PROGRAMS = [
     ("tree_memory", ["parts"], {}),
     ("mutated_row", [], {"GRAPE6_VERIFY": "1"}),
 ]  # fmt: skip
-TESTS = """api/test_accuracy api/test_configuration api/test_contract_g6x
+TESTS = """api/test_accuracy api/test_configuration api/test_few_body api/test_contract_g6x
     api/test_contract_neighbours api/test_contract_pointers api/test_faults_codes
     api/test_faults_host api/test_g5_clusters api/test_g5_faults api/test_g5_forces
     api/test_g5_names api/test_g5_sums api/test_log cli/test_cli
