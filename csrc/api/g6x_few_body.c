@@ -12,8 +12,8 @@ _Static_assert((int)G6X_FEW_MOST == (int)CHAIN_MOST, "the header says how many t
 _Static_assert(sizeof(struct g6x_perturber) == sizeof(struct chain_perturber), "one layout");
 
 #define TOLERANCE 1e-12
-#define KICKED                                                                                     \
-    1e-3 /* perturbation up to which kicks between ellipses do, where Kepler's laws may */
+/* Perturbation up to which kicks between ellipses do, where Kepler's laws may. */
+#define KICKED 1e-3
 
 static int refuse(int code, const char *what)
 {
@@ -73,8 +73,10 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt)
     if (few_body_evolve(&f, &s, dt)) return unfit();
     few_body_read(&f, x, v);
     if (!all_finite(x[0], 3 * (size_t)b->n) || !all_finite(v[0], 3 * (size_t)b->n)) return unfit();
-    memcpy(b->x, x, (size_t)b->n * sizeof *x);
-    memcpy(b->v, v, (size_t)b->n * sizeof *v);
+    if (dt > 0.0) { /* else not even roundoff moves them */
+        memcpy(b->x, x, (size_t)b->n * sizeof *x);
+        memcpy(b->v, v, (size_t)b->n * sizeof *v);
+    }
     b->step = f.step;
     b->steps += f.steps, b->pulls += f.pulls;
     b->closest = f.closest, b->closest_time = f.closest_time;

@@ -37,6 +37,7 @@ static double share_of_errors(const struct chain_leap *l, double tolerance, cons
     double most = 0.0;
     for (int i = 0; i < 2 * (l->chain->n - 1); i++) {
         double end[3];
+        if (largest(&error[3 * i]) == 0.0) continue; /* as of two at rest at one place */
         for (int k = 0; k < 3; k++) end[k] = l->start[3 * i + k] + change[3 * i + k];
         const double size = largest(end), way = fmax(size, largest(&change[3 * i]));
         const double most_allowed = tolerance * fmax(size, FAR * way) + ROUNDING * way;

@@ -180,6 +180,16 @@ def test_sixty_four_bodies_with_a_softening():
     assert np.abs(bodies.x - expected[0]).max() < 1e-8
 
 
+def test_no_time_moves_nothing_and_softened_bodies_may_be_at_one_place():
+    m, x, v = pair(0.3)
+    still = FewBodies(m, x + 1 / 3, v)
+    assert still.evolve(0.0) == 0
+    assert np.array_equal(still.x, x + 1 / 3)
+    together = FewBodies([1, 1, 1], np.ones((3, 3)), np.zeros((3, 3)), eps2=0.01)
+    assert together.evolve(1.0) == 0
+    assert np.abs(together.x - 1).max() < 1e-15
+
+
 def hierarchy(ratio):
     """A pair of a = 1, e = 0.5 and a third body on an inclined orbit `ratio` times as wide."""
     m, x, v = pair(0.5)
