@@ -7,8 +7,9 @@
 
 enum { COLUMNS = 8, FIRST = 3 }; /* of extrapolation: leapfrogs of 2, 4, ... 16 steps */
 
-#define FAR 0.05 /* of a step's way that counts as the size of a vector that becomes small */
-#define AIM 0.25 /* share of what errors may be */
+#define FAR 0.05     /* of a step's way that counts as the size of a vector that becomes small */
+#define FAR_OFF 1e-6 /* of the energies, by which their sum may be wrong */
+#define AIM 0.25     /* share of what errors may be */
 #define ROUNDING 0x1p-51 /* of the largest of a vector's components in a step */
 
 static struct chain_view view_of(const struct few_body *f)
@@ -114,21 +115,24 @@ static double potential_of(const struct few_body *f, const struct chain *c, doub
     return potential;
 }
 
-/* Scales all velocities to what the energy says, so that it does not drift. */
-static void project(struct few_body *f)
+/* Scales all velocities to what the energy says, so that it does not drift. 0 if they are far from
+ * it: what two did was below the roundoff of their places. */
+static int project(struct few_body *f)
 {
     const struct chain_view at = view_of(f), rest = chain_view_of(f->chain.n, f->rest);
     double omega;
     const double kinetic = kinetic_of(&f->chain, f->at);
-    const double wanted = potential_of(f, &f->chain, &omega) - *at.bound;
+    const double potential = potential_of(f, &f->chain, &omega), wanted = potential - *at.bound;
     const double by = 0.5 * (wanted - kinetic) / kinetic;
-    if (!(fabs(by) < 1e-6)) return;
+    if (!(fabs(wanted - kinetic) <= FAR_OFF * (kinetic + potential))) return 0;
+    if (!(fabs(by) < 1e-6)) return 1;
     for (int i = 0; i + 1 < f->chain.n; i++)
         for (int k = 0; k < 3; k++) {
             const double add = by * at.v[i][k] + rest.v[i][k], sum = at.v[i][k] + add;
             rest.v[i][k] = add - (sum - at.v[i][k]);
             at.v[i][k] = sum;
         }
+    return 1;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -154,8 +158,9 @@ static void watch(struct few_body *f, double before)
     }
 }
 
-/* Adds a step's changes without what rounding would lose (Kahan 1965, Commun. ACM 8, 40). */
-static void accept(struct few_body *f, const struct few_setting *s, double change[])
+/* Adds a step's changes without what rounding would lose (Kahan 1965, Commun. ACM 8, 40). 0 as
+ * above. */
+static int accept(struct few_body *f, const struct few_setting *s, double change[])
 {
     for (int i = 0; i < chain_state_size(f->chain.n); i++) {
         const double add = change[i] + f->rest[i], sum = f->at[i] + add;
@@ -163,10 +168,11 @@ static void accept(struct few_body *f, const struct few_setting *s, double chang
         f->at[i] = sum;
     }
     f->steps++;
-    project(f);
+    if (!project(f)) return 0;
     watch(f, *chain_view_of(f->chain.n, change).time);
     if (f->chain.n > 2) few_body_renew_chain(f);
     if (s->slowed > 0.0 && f->chain.n > 2) few_body_slow_pairs(f, s);
+    return 1;
 }
 
 /* The time that the transformed one takes. */
@@ -304,7 +310,7 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
             }
             next = h;
         }
-        accept(f, s, change);
+        if (!accept(f, s, change)) return G6X_E_RANGE;
         f->step = next;
     }
     return 0;
