@@ -94,6 +94,11 @@ static double shared_out(double seconds, double parts, double threads)
 double session_costs_cpu(const struct options *o, double ni, double nj, double predictions)
 {
     struct timing *t = &timings[o->precision][o->isa];
+    const char *given = TEST_VARIABLE(CPU_PAIR);
+    if (given) {
+        atomic_store(&t->prediction, PREDICTION);
+        atomic_store(&t->pair, strtod(given, NULL));
+    }
     if (!(atomic_load(&t->pair) > 0.0)) time_cpu(o, t);
     const double threads = options_threads(o->threads), pairs = ni * nj,
                  summing = pairs * atomic_load(&t->pair),
