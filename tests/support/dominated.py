@@ -117,15 +117,16 @@ def bodies(shape, n, share, heavy=1, *, kind="own", eps=0.0, seed=0):
 def exact(at, pos, mass, eps):
     """Accelerations, and the sums of the lengths of their terms. None acts at its own place."""
     acc, size = np.empty((len(at), 3)), np.empty(len(at))
-    for begin in range(0, len(at), 32):
-        rows = slice(begin, begin + 32)
-        d = pos.T[:, None] - at[rows].T[:, :, None]
-        r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+    pos = np.ascontiguousarray(pos.T)
+    for begin in range(0, len(at), 4):  # what the cache has space for
+        rows = slice(begin, begin + 4)
+        d = pos[:, None] - at[rows].T[:, :, None]
+        r2 = np.einsum("kij,kij->ij", d, d)
         s2 = r2 + eps**2
         s2[r2 == 0] = np.inf
         weight = mass / (s2 * np.sqrt(s2))
         acc[rows] = np.einsum("kij,ij->ik", d, weight)
-        size[rows] = (np.abs(weight) * np.sqrt(r2)).sum(axis=1)
+        size[rows] = np.einsum("ij,ij->i", np.abs(weight), np.sqrt(r2))
     return acc, size
 
 

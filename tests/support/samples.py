@@ -155,19 +155,20 @@ def truth(mass, pos, vel=None, eps=0.0, *, at=None, at_vel=None, own=None, count
     if at is None:
         rows = own = np.unique(np.linspace(0, len(mass) - 1, min(count, len(mass))).astype(int))
         at, at_vel = pos[rows], vel[rows]
-    found, size = np.zeros((len(at), 7)), np.zeros((len(at), 3))
+    acc, jerk, pot, size = np.zeros((len(at), 3)), np.zeros((len(at), 3)), [], []
+    pos, vel = np.ascontiguousarray(pos.T), np.ascontiguousarray(vel.T)
     for i, x in enumerate(at):
-        r, v = pos - x, vel - (0 if at_vel is None else at_vel[i])
-        s = np.sqrt((r * r).sum(axis=1) + eps**2)
-        pulls = s > 0
+        r, v = pos - x[:, None], vel - (0 if at_vel is None else at_vel[i][:, None])
+        s = np.sqrt(np.einsum("kj,kj->j", r, r) + eps**2)
+        s[s == 0] = np.inf  # no pull
         if own is not None and own[i] >= 0:
-            pulls[own[i]] = False
-        r, v, s, m = r[pulls], v[pulls], s[pulls, None], mass[pulls, None]
-        along = 3 * ((r / s) * (v / s)).sum(axis=1, keepdims=True)
-        acc, pot, jerk = m / s**2 * (r / s), -m / s, m / s**2 * (v / s - along * (r / s))
-        found[i] = np.concatenate([a.sum(axis=0) for a in (acc, pot, jerk)])
-        speed = np.linalg.norm(v / s, axis=1, keepdims=True)
-        sizes = np.abs(m) / s**2, np.abs(m) / s, np.abs(m) / s**2 * 4 * speed
-        size[i] = [a.sum() for a in sizes]
-    sizes = dict(zip(("acc", "pot", "jerk"), size.T, strict=True))
-    return Truth(rows, found[:, :3], found[:, 3], found[:, 4:], sizes)
+            s[own[i]] = np.inf
+        r, v, weight, level = r / s, v / s, mass / s**2, mass / s
+        along = 3 * np.einsum("kj,kj->j", r, v)
+        acc[i], pot = (weight * r).sum(axis=1), [*pot, -level.sum()]
+        jerk[i] = (weight * (v - along * r)).sum(axis=1)
+        speed = np.sqrt(np.einsum("kj,kj->j", v, v))
+        sizes = np.abs(weight), np.abs(level), np.abs(weight) * 4 * speed
+        size.append([a.sum() for a in sizes])
+    sizes = dict(zip(("acc", "pot", "jerk"), np.reshape(size, (-1, 3)).T, strict=True))
+    return Truth(rows, acc, np.array(pot), jerk, sizes)

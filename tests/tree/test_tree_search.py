@@ -31,12 +31,13 @@ def assert_lists(found, r2, radius):
 
 def assert_nearest(found, r2):
     """Numbers and distances, ties to the lowest, -1 and infinity beyond."""
-    k = found.index.shape[1]
-    for index, distance, row in zip(*found, r2, strict=True):
-        order = np.argsort(row, kind="stable")[: (~np.isnan(row)).sum()][:k]
-        assert np.array_equal(index, np.pad(order, (0, k - len(order)), constant_values=-1))
-        assert np.array_equal(distance[: len(order)], np.sqrt(row[order]))
-        assert (distance[len(order) :] == np.inf).all()
+    order = np.argsort(r2, axis=1, kind="stable")[:, : found.index.shape[1]]
+    nearest = np.take_along_axis(r2, order, axis=1)
+    there, k = ~np.isnan(nearest), order.shape[1]
+    assert np.array_equal(found.index[:, :k], np.where(there, order, -1))
+    assert np.array_equal(found.distance[:, :k], np.where(there, np.sqrt(nearest), np.inf))
+    assert (found.index[:, k:] == -1).all()
+    assert (found.distance[:, k:] == np.inf).all()
 
 
 def typical(pos):
