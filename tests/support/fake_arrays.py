@@ -202,7 +202,10 @@ class Module:
         return array.memory.copy()
 
     def empty(self, shape, dtype=float):
-        return self.full(shape, 77, dtype)
+        """Not zero, but for what only large ones have, which takes long."""
+        array = np.empty(shape, dtype)
+        array.reshape(-1)[:10000] = 77
+        return Array(array, self.current)
 
     def array(self, values):
         return self.on(self.current, values)
