@@ -4,6 +4,7 @@ private used by another file.
 What is still otherwise stands here by name, and these lists only get shorter."""
 
 import ast
+import functools
 import itertools
 import re
 
@@ -34,7 +35,11 @@ def module_of(path):
 
 
 FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@functools.cache
+def tree_of(name):
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
 
 
 def statements(tree):
@@ -50,7 +55,7 @@ def statements(tree):
 def imported(name):
     """What a file imports of the package, at any time."""
     found = set()
-    for node in statements(TREES[name]):
+    for node in statements(tree_of(name)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -60,13 +65,15 @@ def imported(name):
     return {o for o in ours if not any(p.startswith(f"{o}.") for p in ours)} - {name}
 
 
-GRAPH = {name: imported(name) for name in FILES}
+@functools.cache
+def graph():
+    return {name: imported(name) for name in FILES}
 
 
 def graph_of_folders():
     """Of folders of grape6py, and files of grape6py itself."""
     found = {}
-    for name, others in GRAPH.items():
+    for name, others in graph().items():
         folder, *_ = name.split(".")
         found.setdefault(folder, set()).update({o.partition(".")[0] for o in others} - {folder})
     return found
@@ -74,17 +81,17 @@ def graph_of_folders():
 
 def test_no_files_and_no_folders_import_each_other():
     """Be it within a function. A file of grape6py itself counts as a folder."""
-    assert circles(GRAPH) == []
+    assert circles(graph()) == []
     assert circles(graph_of_folders()) == []
 
 
 def test_floors():
-    graph = graph_of_folders()
+    folders = graph_of_folders()
 
     def floor(name):
-        return 1 + max(map(floor, graph[name]), default=0)
+        return 1 + max(map(floor, folders[name]), default=0)
 
-    assert max(map(floor, graph)) <= FLOORS
+    assert max(map(floor, folders)) <= FLOORS
 
 
 def defined(tree):
@@ -100,7 +107,7 @@ def defined(tree):
 
 def test_nothing_private_is_used_by_another_file():
     found = {}
-    for name, tree in TREES.items():
+    for name, tree in zip(FILES, map(tree_of, FILES), strict=True):
         own = {*defined(tree), *NOT_OURS}
         used = set()
         for node in ast.walk(tree):

@@ -257,8 +257,9 @@ def of_galpy(**units):
 
 
 def galpy_s(name, **parameters):
-    made = getattr(pytest.importorskip("galpy.potential"), name)
-    return lambda: fields.from_galpy(made(**parameters))
+    return lambda: fields.from_galpy(
+        getattr(pytest.importorskip("galpy.potential"), name)(**parameters)
+    )
 
 
 def gala_s(name, **parameters):
