@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import itertools
 import os
 import re
@@ -59,6 +60,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:  # the true driver and the fake one do not go together
         if item.get_closest_marker("gpu") and not config.for_gpu:
             item.add_marker(pytest.mark.skip(reason="pytest -m gpu runs these"))
+    gc.freeze()  # what is there now stays, and is not to be looked through again and again
 
 
 @pytest.fixture(autouse=True, scope="module")
