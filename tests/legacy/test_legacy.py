@@ -79,6 +79,19 @@ def test_3_26_energy_is_kept(run, stars, distance, name):
     assert len(re.findall(r" force +\d", text)) == printed
 
 
+def test_lists_are_shared_and_the_potential_needs_no_self_term(run):
+    """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy (3.35)."""
+    host, pot = energies(output_of(run("treecode", SNAPSHOT, "-o", "0", "-t", "0.001", "-f")))[
+        0, 1:
+    ]
+    assert pot == pytest.approx(host, rel=1e-7)
+    text = output_of(run("treecode", SNAPSHOT))
+    steps, lists, length = numbers(rf"steps{NUMBER}\s+lists{NUMBER}\s+mean length{NUMBER}", text)[0]
+    assert steps == 512
+    assert lists < 0.2 * 1024 * (steps + 1)
+    assert 50 < length < 700
+
+
 @pytest.mark.parametrize("name", [*PROGRAMS, "ph4_style"])
 def test_closest_pair_and_density_centre_follow_from_neighbours(run, stars, distance, name):
     text = output_of(run(name, SNAPSHOT))

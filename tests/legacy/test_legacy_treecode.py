@@ -15,13 +15,10 @@ from legacy import (
     EPS,
     EXAMPLES,
     GRAPE,
-    NUMBER,
     SNAPSHOT,
-    energies,
     force_errors,
     forces,
     grape6_config,
-    numbers,
     output_of,
 )
 from particles import relative
@@ -49,17 +46,6 @@ def test_forces_have_the_errors_of_a_tree_and_tend_to_the_direct_sum_with_theta(
     assert (np.diff(medians) < 0).all()
     assert medians[0] > 1e-3
     assert medians[-1] < 5e-4
-
-
-def test_lists_are_shared_and_the_potential_needs_no_self_term(run):
-    """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy (3.35)."""
-    host, pot = energies(output_of(run("treecode", SNAPSHOT, "-o", "0", *ONE_STEP)))[0, 1:]
-    assert pot == pytest.approx(host, rel=1e-7)
-    text = output_of(run("treecode", SNAPSHOT))
-    steps, lists, length = numbers(rf"steps{NUMBER}\s+lists{NUMBER}\s+mean length{NUMBER}", text)[0]
-    assert steps == 512
-    assert lists < 0.2 * 1024 * (steps + 1)
-    assert 50 < length < 700
 
 
 @pytest.mark.parametrize(("options", "mode", "limits"), [
