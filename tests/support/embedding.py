@@ -138,9 +138,15 @@ class Environment:
         self.package = self.site / "grape6py"
         for path in packages():
             (self.site / path.name).symlink_to(path)
-        ignored = shutil.ignore_patterns("lib", "__pycache__")
-        shutil.copytree(paths.PREFIX, self.package, ignore=ignored)
-        (self.package / "lib").mkdir()
+        (self.package / "lib").mkdir(parents=True)
+        for path in paths.PREFIX.iterdir():  # tests change what is in cuda alone
+            if path.name == "cuda":
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(path, self.package / path.name, ignore=ignored)
+            elif path.is_file():
+                self.copy(path)
+            elif path.name not in ("lib", "__pycache__"):
+                (self.package / path.name).symlink_to(path)
         self.library = self.copy(parts.library, "lib")
         self.copy(capi.SUPPORT / "fake_device.py", "cuda/device.py")
         self.python = folder / "bin/python"
