@@ -46,9 +46,9 @@ class Library:
         self._opened = {}  # by path
 
     def __getattr__(self, name):
-        path = capi.library_path()
+        path = str(capi.library_path())
         if path not in self._opened:
-            self._opened[path] = library.ffi.dlopen(str(path))
+            self._opened[path] = library.ffi.dlopen(path)
         return getattr(self._opened[path], name)
 
     def g6_close(self, cluster):

@@ -34,8 +34,12 @@ if "GRAPE6_TEST_FAKE_GPU" in os.environ:
 chosen_library, chosen_environment = None, {}  # of the backend of a test: backends.py
 
 
+def _library():
+    return chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY
+
+
 def library_path():
-    return Path(chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY)
+    return Path(_library())
 
 
 def _declared(path):
@@ -77,7 +81,7 @@ def _opened(path):
 
 
 def library():
-    return _opened(library_path())
+    return _opened(_library())
 
 
 def pointer(value):
