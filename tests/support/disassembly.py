@@ -6,6 +6,7 @@ NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-tes
 """
 
 import functools
+import hashlib
 import re
 import subprocess
 import tempfile
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grape6py.cuda import compiler
-from nvrtc import compile_cubin, tool
+from nvrtc import compile_cubin, tool, version
+from once import BUILD, made_once
 
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
@@ -123,10 +125,13 @@ def _code(section):
 
 @functools.cache
 def machine_code(mode, architecture, name=None):
-    """The kernels of a mode, or one of them alone, by name."""
+    """The kernels of a mode, or one of them alone, by name. What has been compiled is kept."""
     alone = compiler.options_of(name, mode) if name else (*compiler.options(mode), compiler.FLUSH)
-    cubin, _ = compile_cubin(compiler.read(), (*alone, f"-arch={architecture}"))
-    return read_kernels(disassemble(cubin))
+    of = version(), compiler.read(), (*alone, f"-arch={architecture}")
+    place = BUILD / "machine_code" / hashlib.sha256(repr(of).encode()).hexdigest()[:16]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    made_once(place, lambda path: path.write_text(disassemble(compile_cubin(*of[1:])[0])))
+    return read_kernels(place.read_text())
 
 
 def limit(instructions, in_double):
