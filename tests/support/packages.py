@@ -38,10 +38,13 @@ def wheel(source, folder, *options, **env):
     user's loose flags, which change nothing (test_build.py)."""
     settings = ["build-dir=objects", "cmake.build-type=Debug", "install.strip=true"]
     flags = " ".join(["-Og -Dalways_inline= -Werror", *LOOSE])
-    old_systems = release.for_old_systems() if has_release_tools() else {}
+    env |= release.for_old_systems() if has_release_tools() else {"PATH": os.environ["PATH"]}
+    # ccache, if it is there, has the objects of an earlier run.
+    env |= {"PATH": f"/usr/lib/ccache:{env['PATH']}", "CCACHE_BASEDIR": str(source),
+            "CCACHE_NOHASHDIR": "1"}  # fmt: skip
     text = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", folder, *options,
                *(word for setting in settings for word in ("-C", setting)), source,
-               **old_systems, CC="gcc", CFLAGS=flags, **env)  # fmt: skip
+               CC="gcc", CFLAGS=flags, **env)  # fmt: skip
     (path,) = folder.glob("*.whl")
     return path, text
 
