@@ -84,7 +84,7 @@ def ignore(*_):
     pass
 
 
-BLOCKS = {"dt_max": 2**-4, "eta": 0.005}
+BLOCKS = {"dt_max": 2**-4, "eta": 0.02}
 RUNS = {  # options, and how far
     Hermite: [
         ({"n": 1100, "precision": "double"}, 0.05), ({"n": 1100, "passes": 2, "dt": 2**-7}, 0.0625),
