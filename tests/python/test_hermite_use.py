@@ -187,8 +187,8 @@ made += [(Leapfrog, {"dt_max": 1 / 16, "accuracy": 1e-3, "backend": "cpu-tree"})
 for kind, options in made:
     for events in ([], watched) if kind is Hermite else ([], watched[1:]):
         cluster = kind(*model, eps=0.01, **options)
-        cluster.evolve(0.11, events=events)
-        cluster.evolve(0.23, lambda c: None)
+        cluster.evolve(0.07, events=events)
+        cluster.evolve(0.13, lambda c: None)
         found = cluster.time, cluster.steps, cluster.pos, cluster.vel, *cluster.origin, cluster.ids
         text = b"".join(np.ascontiguousarray(a).tobytes() for a in found)
         text += repr(cluster.events).encode()
