@@ -78,7 +78,7 @@ def test_sys_exit_and_ctrl_c_on_one_rank_end_a_call_on_all_and_the_ranks_go_on(t
 @pytest.mark.full
 def test_who_waits_for_a_rank_whose_program_has_ended_hears_so(tmp_path):
     done = ends(6, "ends", tmp_path)
-    assert done.stdout.split() == ["heard"] * 3, done.stderr
+    assert done.stdout.count("heard") == 3, done.stderr
     assert done.stderr.count("Traceback") == 1
     assert os.listdir(tmp_path) == []
 
