@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import particles
 from grape6py import reference
-from grape6py.models import plummer, two_body
+from grape6py.models import two_body
 from grape6py.reference import direct_sum
 
 LONG = np.longdouble
@@ -79,19 +79,6 @@ def test_its_sums_are_those_of_the_other_oracle(seed, n, eps2, is_extended, is_f
     assert [row.tolist() for row in found.neighbours] == lists
 
 
-def test_the_nearest_neighbour_ignores_the_softening():
-    pos = [[0, 0, 0], [1e-9, 0, 0], [5e-10, 0, 0]]
-    assert direct_sum(np.ones(3), pos, eps2=1, nearest=True).nearest[0] == 2
-
-
-@pytest.mark.parametrize("columns", [1, 1024], ids=["across tiles", "in a tile"])
-def test_nearest_neighbour_ties_go_to_the_lowest_address(columns, monkeypatch):
-    monkeypatch.setattr(reference, "_COLUMNS", columns)
-    ring = [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]]
-    sums = direct_sum(np.ones(4), ring, index=[9, 8, 7, 6], target_pos=[[0, 0, 0]], nearest=True)
-    assert sums.nearest[0] == 9
-
-
 @pytest.mark.parametrize(("h2", "eps2", "expected"), [
     (4.0, 0.0, [3, 5]), (np.nextafter(4.0, 0), 0.0, [5]), (4.0, 3.0, [5]), (0.0, 0.0, []),
 ])  # fmt: skip
@@ -101,14 +88,6 @@ def test_lists_hold_softened_distances_up_to_h_and_the_body_itself_if_asked(h2, 
     assert direct_sum(np.ones(4), pos, **given_).neighbours[0].tolist() == expected
     own = direct_sum(np.ones(4), pos, **given_, include_self=True).neighbours[0].tolist()
     assert own == sorted([*expected, 4])
-
-
-def test_rows_are_some_of_all():
-    mass, pos, vel = plummer(100, seed=3)
-    rows = [5, 99, 5]
-    whole, some = (direct_sum(mass, pos, vel, rows=k, nearest=True) for k in (None, rows))
-    for name in ("acc", "jerk", "pot", "nearest", "distance"):
-        assert np.allclose(getattr(whole, name)[rows], getattr(some, name), rtol=1e-13)
 
 
 def test_the_predictor_is_the_taylor_series_of_the_scaled_derivatives():
