@@ -34,12 +34,9 @@ if "GRAPE6_TEST_FAKE_GPU" in os.environ:
 chosen_library, chosen_environment = None, {}  # of the backend of a test: backends.py
 
 
-def _library():
-    return chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY
-
-
 def library_path():
-    return Path(_library())
+    named = os.environ.get("GRAPE6_TEST_LIBRARY")
+    return chosen_library or (Path(named) if named else paths.LIBRARY)
 
 
 def _declared(path):
@@ -81,7 +78,7 @@ def _opened(path):
 
 
 def library():
-    return _opened(_library())
+    return _opened(library_path())
 
 
 def pointer(value):

@@ -168,7 +168,6 @@ def truth(mass, pos, vel=None, eps=0.0, *, at=None, at_vel=None, own=None, count
         acc[i], pot = (weight * r).sum(axis=1), [*pot, -level.sum()]
         jerk[i] = (weight * (v - along * r)).sum(axis=1)
         speed = np.sqrt(np.einsum("kj,kj->j", v, v))
-        sizes = np.abs(weight), np.abs(level), np.abs(weight) * 4 * speed
-        size.append([a.sum() for a in sizes])
+        size.append([np.abs(a).sum() for a in (weight, level, 4 * weight * speed)])
     sizes = dict(zip(("acc", "pot", "jerk"), np.reshape(size, (-1, 3)).T, strict=True))
     return Truth(rows, acc, np.array(pot), jerk, sizes)
