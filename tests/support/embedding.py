@@ -139,13 +139,10 @@ class Environment:
         for path in packages():
             (self.site / path.name).symlink_to(path)
         (self.package / "lib").mkdir(parents=True)
-        for path in paths.PREFIX.iterdir():  # tests change what is in cuda alone
-            if path.name == "cuda":
-                ignored = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(path, self.package / path.name, ignore=ignored)
-            elif path.is_file():
-                self.copy(path)
-            elif path.name not in ("lib", "__pycache__"):
+        ignored = shutil.ignore_patterns("__pycache__")  # tests change what is in cuda alone
+        shutil.copytree(paths.PREFIX / "cuda", self.package / "cuda", ignore=ignored)
+        for path in paths.PREFIX.iterdir():
+            if path.name not in ("lib", "cuda", "__pycache__"):
                 (self.package / path.name).symlink_to(path)
         self.library = self.copy(parts.library, "lib")
         self.copy(capi.SUPPORT / "fake_device.py", "cuda/device.py")
