@@ -1,10 +1,8 @@
 """`python -OO`, which drops docstrings and assertions, changes nothing."""
 
-import ast
 import subprocess
 import sys
 
-import capi
 from grape6py.cli import _EXAMPLES
 
 PROGRAM = """
@@ -36,11 +34,3 @@ def test_the_command_and_an_integration_run_under_oo(tmp_path):
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
-
-
-def test_no_assertion_checks_what_a_user_gives():
-    """They are for type checkers alone: a value is not None."""
-    for path in (capi.ROOT / "grape6py").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Assert):
-                assert ast.unparse(node.test).endswith(" is not None"), path

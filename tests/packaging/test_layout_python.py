@@ -120,3 +120,10 @@ def test_nothing_private_is_used_by_another_file():
         if private:
             found[name.replace(".", "/")] = private
     assert found == PRIVATE
+
+
+def test_assertions_are_for_type_checkers_alone():
+    """A value is not None. `python -O` drops them: none checks what a user gives."""
+    nodes = (node for name in FILES for node in ast.walk(tree_of(name)))
+    tests = [ast.unparse(node.test) for node in nodes if isinstance(node, ast.Assert)]
+    assert all(test.endswith(" is not None") for test in tests)
