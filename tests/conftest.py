@@ -33,10 +33,7 @@ _ids = itertools.count(1000)
 # A process that begins these last would leave the others waiting.
 LONGEST = """test_sanitizers test_build test_amuse test_cuda_kernels test_ranks_integrations
     test_tree test_resources test_hermite test_legacy_mpi test_legacy test_docs test_fuzz_formats
-    test_ranks test_hermite_on_ranks test_lowest_versions test_launched test_cuda_sums
-    test_cuda_devices test_types test_bridge test_tree_backend test_error_asked test_tree_faults
-    test_leapfrog_on_gpu test_arrays_hermite test_contract_neighbours test_tree_search
-    test_quantities""".split()
+    test_ranks test_hermite_on_ranks test_lowest_versions test_cuda_sums test_bridge""".split()
 
 
 def pytest_addoption(parser):
@@ -60,8 +57,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = tiers.select(
         [item for item in items if backends.makes_sense(item)], config.option.tier
     )
-    place = {f"{name}.py": number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    items.sort(key=lambda item: [*LONGEST, item.path.stem].index(item.path.stem))
     for item in items:  # the true driver and the fake one do not go together
         if item.get_closest_marker("gpu") and not config.for_gpu:
             item.add_marker(pytest.mark.skip(reason="pytest -m gpu runs these"))
