@@ -3,7 +3,7 @@
  * Declares the historical calls (g6_*, g6calc_*) in their by-value C form and the
  * new calls (g6x_*). Every historical call is exported under three names: as
  * declared here, and for Fortran with all arguments by pointer as name_ and
- * name__. The Fortran 2003 interfaces are in g6lib.f90.
+ * name__. csrc/api/fortran.py makes the Fortran 2003 interfaces, g6lib.f90, of this file.
  *
  * Conventions, valid for every call unless it says otherwise
  *   units      the caller's own, with G = 1; any system of units works
@@ -46,8 +46,8 @@ int g6_reinitialize(int clusterid);
 int g6_set_tunit(int newtunit);
 int g6_set_xunit(int newxunit);
 /* Opens cluster 0 on the listed devices; list has ndevice entries. 0, or a code. */
-int g6_open_special(int ndevice, int *list);
-int g6_open_special2(int ndevice, int *list, int nmax);
+int g6_open_special(int ndevice, int list[]);
+int g6_open_special2(int ndevice, int list[], int nmax);
 /* Devices that the chosen backend can use, at least 1; legal before open. */
 int get_device_count(void);
 
@@ -74,8 +74,8 @@ int g6_getnjmax(int clusterid);
 /* x and v (double[nj][3] each) of addresses 0..nj-1, predicted to the current time;
  * unset slots come back as zeros. */
 int g6_get_predicted_j_particles(int clusterid, int nj, double (*x)[3], double (*v)[3]);
-/* x and v (double[nj][6]) of nj particles from addr on in the cluster used last. */
-int get_j_part_data(int addr, int nj, double *x6);
+/* x6: double[nj][6], x and v of nj particles from addr on in the cluster used last. */
+int get_j_part_data(int addr, int nj, double x6[]);
 
 /* ---- forces -------------------------------------------------------------- */
 
@@ -115,10 +115,10 @@ int g6calc_lasthalf2np(int clusterid, int nj, int ni, int index[], double (*xi)[
                        int nnbindex[], float rnnb[]);
 /* Softening per i particle: eps2 is double[ni]. mode is ignored. */
 int g6calc_firsthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                      double (*aold)[3], double (*j6old)[3], double phiold[], double *eps2,
+                      double (*aold)[3], double (*j6old)[3], double phiold[], double eps2[],
                       double h2[], int mode);
 int g6calc_lasthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                     double *eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                     double eps2[], double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
                      int mode);
 
 /* ---- neighbour lists ----------------------------------------------------- */
@@ -165,10 +165,10 @@ int g6calc_lasthalf2_all(int nj, int ni, int index[], double (*xi)[3], double (*
                          double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
                          int nnbindex[]);
 int g6calc_firsthalf0_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                          double (*aold)[3], double (*j6old)[3], double phiold[], double *eps2,
+                          double (*aold)[3], double (*j6old)[3], double phiold[], double eps2[],
                           double h2[], int mode);
 int g6calc_lasthalf0_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                         double *eps2, double h2[], double (*acc)[3], double (*jerk)[3],
+                         double eps2[], double h2[], double (*acc)[3], double (*jerk)[3],
                          double pot[], int mode);
 int g6_initialize_jp_buffer_all(int size);
 int g6_flush_jp_buffer_all(void);
@@ -216,13 +216,13 @@ enum {
 
 /* Text of the last error of a cluster (of the process, if the cluster is unknown), cut to
  * length bytes including its final zero. Returns the code, 0 if none. */
-int g6x_last_error(int clusterid, char *buffer, int length);
+int g6x_last_error(int clusterid, char buffer[], int length);
 /* The same for the last warning. Returns the number of warnings. */
-int g6x_last_warning(int clusterid, char *buffer, int length);
+int g6x_last_warning(int clusterid, char buffer[], int length);
 /* Forgets both. */
 int g6x_clear_error(int clusterid);
 /* "grape6py MAJOR.MINOR.PATCH"; returns 10000 major + 100 minor + patch. */
-int g6x_version(char *buffer, int length);
+int g6x_version(char buffer[], int length);
 /* g6_open on a given backend (G6X_BACKEND_*), regardless of GRAPE6_BACKEND; no effect on a cluster
  * that is open. */
 enum {
@@ -236,7 +236,7 @@ enum {
 int g6x_open(int clusterid, int backend);
 /* Name of the backend, and of its instruction set or device, of an open cluster:
  * "cpu avx512". 0, or a code. */
-int g6x_backend(int clusterid, char *buffer, int length);
+int g6x_backend(int clusterid, char buffer[], int length);
 /* With G6X_BACKEND_AUTO the first force call of a cluster selects the CPU or a GPU, by the cost of
  * a run of so many particles on this machine (docs/gpu.md); until then g6x_backend gives "auto".
  * This call selects now, as a force call of these numbers would; ni = 0: a GPU, if there is one.
@@ -244,7 +244,7 @@ int g6x_backend(int clusterid, char *buffer, int length);
 int g6x_prepare(int clusterid, int ni, int nj);
 /* Returns what that selection would be if there is a GPU, G6X_BACKEND_CPU or G6X_BACKEND_CUDA, or a
  * code. Writes the reason to buffer. Needs no cluster. */
-int g6x_choice(int ni, int nj, char *buffer, int length);
+int g6x_choice(int ni, int nj, char buffer[], int length);
 
 /* Options of a cluster, from the next firsthalf on. Environment variables give their initial
  * values. Options set before any cluster is open are the initial values of clusters opened later.
@@ -298,10 +298,11 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
  * They are those of this cluster until g6x_end_share. After an error of these calls force calls are
  * refused until g6x_set_counts succeeds, or g6x_end_share is called. */
 enum { G6X_SAMPLE_WORDS = 105, G6X_COUNT_WORDS = 6600 };
-int g6x_get_sample(int clusterid, int nj, long long all, long long first, long long *words);
-int g6x_set_sample(int clusterid, const long long *words);
-int g6x_get_counts(int clusterid, int nj, long long *words);
-int g6x_set_counts(int clusterid, const long long *words);
+int g6x_get_sample(int clusterid, int nj, long long all, long long first,
+                   long long words[G6X_SAMPLE_WORDS]);
+int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS]);
+int g6x_get_counts(int clusterid, int nj, long long words[G6X_COUNT_WORDS]);
+int g6x_set_counts(int clusterid, const long long words[G6X_COUNT_WORDS]);
 int g6x_end_share(int clusterid);
 /* Which of ni i particles mode auto sums in double, 1 or 0 each, by their own j particles among the
  * nj of this cluster. For a share: add them over all, by MPI_MAX, and hand the result to the next
@@ -315,9 +316,10 @@ int g6x_counts(int clusterid, long long counts[3]);
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
  * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first error met;
- * the other particles are still written. */
-int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
-                        const double *tj, const double *dtj, const double *mass,
+ * the other particles are still written.
+ * May be NULL: address, index, tj, dtj, k18, j6, a2, v. */
+int g6x_set_j_particles(int clusterid, int n, const int address[], const int index[],
+                        const double tj[], const double dtj[], const double mass[],
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
 
@@ -377,7 +379,8 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
  * changes of the force that are no larger. For more than one corrector pass, call with dt = NULL,
  * take forces at xi, vi, and call again. A particle that is at `time` already is not changed, nor
  * is one whose new values would not fit a double (G6X_E_RANGE).
- * Returns how many particles have step dtmin though the criterion gives less, or a code. */
+ * Returns how many particles have step dtmin though the criterion gives less, or a code.
+ * May be NULL: roundoff, dt. In and out: t, x, v, a, j. */
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
                         double dtmax, const double (*acc)[3], const double (*jerk)[3],
                         const double roundoff[], double t[], double dt[], double (*x)[3],
@@ -416,11 +419,11 @@ struct g6x_field {
 };
 /* Adds the field at `time` to acc, jerk (double[n][3], which have all other forces: those of a
  * rotation depend on them) and pot (double[n]) of bodies at x with velocities v (double[n][3]).
- * acc, jerk and pot may be NULL. pot of a rotation is the centrifugal potential, in a moving frame
+ * May be NULL: acc, jerk, pot. pot of a rotation is the centrifugal potential, in a moving frame
  * the potential is that above the origin's. 0, or a code, also for a time outside the orbit, and
  * G6X_E_RANGE where an acceleration is NaN or Inf, as in the centre of a point mass. */
 int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*x)[3],
-                  const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot);
+                  const double (*v)[3], double (*acc)[3], double (*jerk)[3], double pot[]);
 /* Position, velocity, acceleration and jerk of the origin of moving coordinates at `time`; 0, or a
  * code, also for a time outside the orbit. */
 int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3]);
@@ -518,7 +521,8 @@ int g6x_share_particles(int clusterid, int n, int first, int end, const double t
 int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time);
 /* h->work as it would be at `time`, for the ni particles of a block on the host whose forces, and
  * velocities h->vi, are those of that time; they stay where they are. work: double[ni]; NULL:
- * h->work is set to 0 instead, and h->power and h->rate to those of that time. 0, or a code. */
+ * h->work is set to 0 instead, and h->power and h->rate to those of that time. 0, or a code.
+ * May be NULL: work. */
 int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double work[]);
 
 /* The same for an integration in the memory of the cluster's device: *h and *e are in host memory,
@@ -580,8 +584,8 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt);
  * process (g6x_last_error of a cluster that is not open). A tree does not change: any number of
  * threads may use it at once.
  *
- * Copies n particles, which are not predicted; x, v: double[n][3]; mass: double[n], of any sign; v
- * NULL: no jerk is requested. Returns the tree's number, > 0, or a code. */
+ * Copies n particles, which are not predicted; x, v: double[n][3]; mass: double[n], of any sign.
+ * May be NULL: v. No jerk is requested then. Returns the tree's number, > 0, or a code. */
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
 /* Frees a tree when no call uses it any more; closing twice is fine. 0. */
 int g6x_tree_close(int tree);
@@ -589,8 +593,8 @@ int g6x_tree_close(int tree);
 int g6x_tree_set_int(int tree, int key, int value);
 /* x, mass: the particles as they were given, double[n][3] and double[n]. Returns n, or a code. */
 int g6x_tree_particles(int tree, double (*x)[3], double mass[]);
-/* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk may be
- * NULL, and comes back as quiet NaN if the tree has no velocities.
+/* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk
+ * comes back as quiet NaN if the tree has no velocities. May be NULL: x, v, self, last_acc, jerk.
  *   x, v      double[ni][3]; v NULL: at rest. x NULL: the tree's own particles in the order they
  *             were given, and ni their number; v and self are not read then
  *   self      int[ni]: the number of the particle that is target i, and is left out, or -1; NULL:
@@ -618,8 +622,8 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
 /* The bound with which g6x_tree_forces on the tree's own particles, with theta 1.4 and their
  * accelerations in last_acc, has the errors of acc of `accuracy`, 1e-6 to 0.1. It is the same for
- * all particles. last_acc: double[number of particles], or NULL; its values do not matter. 0, or a
- * code; *bound is then NaN. */
+ * all particles. last_acc: double[number of particles], whose values do not matter. 0, or a code;
+ * *bound is then NaN. May be NULL: last_acc. */
 int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
                    const double last_acc[], double *bound);
 /* One tree of the particles of several ranks of a program, of which each rank has some: those of a
@@ -633,7 +637,7 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
  *             their last_acc, or 0. Some hundred targets that are near each other are a region */
 enum { G6X_TREE_WHOLE = 13, G6X_TREE_REGION = 7 };
 /* As g6x_tree_open, of a rank's own particles, n >= 0. G6X_E_RANGE where these stand closer
- * together than one box of all ranks' particles resolves. */
+ * together than one box of all ranks' particles resolves. May be NULL: v. */
 int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
                      const double (*v)[3], const double mass[]);
 /* Keys along the curve, below 2^63. 0, or a code. */
@@ -648,8 +652,8 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
                   int regions, const double (*region)[G6X_TREE_REGION], void *to,
                   long long capacity, long long *bytes);
 /* As g6x_tree_forces, of the particles of all ranks: part[k] is that of another rank's tree for
- * this one's targets. theta may not be 0. done, if not NULL: pairs, cells on targets and cells on
- * groups that were summed. */
+ * this one's targets. theta may not be 0. done: pairs, cells on targets and cells on groups that
+ * were summed. May be NULL: x, v, self, last_acc, jerk, done. */
 int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
                          const double (*x)[3], const double (*v)[3], const int self[], double eps2,
                          int method, int order, double theta, const double last_acc[], double bound,
@@ -659,12 +663,12 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
  * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to
  * count them only; found: the particle numbers of target i, ascending, from found[start[i]] to
  * before found[start[i + 1]]. 0; 1 if a target's part of found is too small, which then holds the
- * lowest numbers; or a code. Outputs may not overlap inputs. */
+ * lowest numbers; or a code. Outputs may not overlap inputs. May be NULL: x, self, start, found. */
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[]);
 /* The k nearest particles of each target, nearest first, ties to the lowest number. number:
  * int[ni][k]; r2: double[ni][k], squared distances; -1 and infinity where there are fewer. 0, or a
- * code. Outputs may not overlap inputs. */
+ * code. Outputs may not overlap inputs. May be NULL: x, self. */
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[]);
 
@@ -681,15 +685,16 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
  *   j_start   the same for the list of walk w, in xj and mj or, if j_list is not NULL, in j_list
  *   j_list    which of the nj entries of xj and mj are in the lists, counted from 0; NULL: xj and
  *             mj are the lists themselves, and nj is not read. Numbers are faster to copy to a GPU
- * 0, or a code; a NaN in a target affects its own row only. */
+ * 0, or a code; a NaN in a target affects its own row only. May be NULL: j_list.
+ * In and out: acc, pot. Their rows of no walk stay as they are. */
 int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double (*xi)[3],
               const long long j_start[], const int j_list[], int nj, const double (*xj)[3],
               const double mj[], double eps2, double (*acc)[3], double pot[]);
 /* The same in two halves, with pointers to the arrays of each walk: targets (ni, xi), particles
- * (nj, xj, mj) and cells (nc, xc, mc; nc may be NULL: none), in the manner of FDPS. The inputs are
- * free again when dispatch returns; on a GPU the sum continues. Up to 8 tags may be pending; a
- * second dispatch of a tag before its retrieve replaces the first. A retrieve returns the error of
- * its dispatch again. */
+ * (nj, xj, mj) and cells (nc, xc, mc; nc NULL: none), in the manner of FDPS. The inputs are free
+ * again when dispatch returns; on a GPU the sum continues. Up to 8 tags may be pending; a second
+ * dispatch of a tag before its retrieve replaces the first. A retrieve returns the error of its
+ * dispatch again. May be NULL: nc, xc, mc. */
 int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
                        const double (*const xi[])[3], const int nj[], const double (*const xj[])[3],
                        const double *const mj[], const int nc[], const double (*const xc[])[3],
@@ -711,26 +716,27 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
 int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
                             int list[]);
 
+enum { G6X_PARTIAL_WORDS = 32 };
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
- * the exact sums of this cluster's share of j as integers: words is
- * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,
- * made with equal scales, may be merged in any order with g6x_add_partial, or by the
+ * the exact sums of this cluster's share of j as integers. Rows of several clusters, processes or
+ * devices, made with equal scales, may be merged in any order with g6x_add_partial, or by the
  * caller as docs/reproducibility.md describes, and turned into forces with
  * g6x_from_partial. If every share is whole blocks of 1024 addresses (j address
  * a in block a / 1024 of one common numbering), the result has the bits of one
- * cluster that holds everything. */
-enum { G6X_PARTIAL_WORDS = 32 };
-/* Rows of a call that fails hold its code, from which g6x_from_partial makes NaN. */
-int g6x_get_partial(int clusterid, int ni, long long *words);
-int g6x_add_partial(int ni, long long *sum, const long long *words);
-int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+ * cluster that holds everything. Rows of a call that fails hold its code, from which
+ * g6x_from_partial makes NaN. words: long long[ni][G6X_PARTIAL_WORDS]. */
+int g6x_get_partial(int clusterid, int ni, long long words[]);
+int g6x_from_partial(int ni, const long long words[], double (*acc)[3], double (*jerk)[3],
                      double pot[]);
+/* Adds words to sum. sum, words: long long[ni][G6X_PARTIAL_WORDS]. In and out: sum. */
+int g6x_add_partial(int ni, long long sum[], const long long words[]);
+enum { G6X_PARTIAL_TOPS = 6, G6X_PARTIAL_LIMB = 6, G6X_PARTIAL_LIMBS = 21 };
 /* For merging by MPI (g6x_mpi.h) or others: top has the tops of the three windows of each row, and
  * whether they are invalid. After MPI_MAX of them over all shares g6x_raise_partial gives the rows
- * these tops. Then words G6X_PARTIAL_LIMB to before G6X_PARTIAL_LIMB + G6X_PARTIAL_LIMBS add up. */
-enum { G6X_PARTIAL_TOPS = 6, G6X_PARTIAL_LIMB = 6, G6X_PARTIAL_LIMBS = 21 };
-int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS]);
-int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS]);
+ * these tops. Then words G6X_PARTIAL_LIMB to before G6X_PARTIAL_LIMB + G6X_PARTIAL_LIMBS add up.
+ * words: long long[ni][G6X_PARTIAL_WORDS]. In and out: words. */
+int g6x_get_tops(int ni, const long long words[], int (*top)[G6X_PARTIAL_TOPS]);
+int g6x_raise_partial(int ni, long long words[], const int (*top)[G6X_PARTIAL_TOPS]);
 
 #ifdef __cplusplus
 }

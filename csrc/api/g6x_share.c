@@ -37,7 +37,8 @@ static int get_sample(struct session *s, int nj, long long all, long long first,
     return 0;
 }
 
-int g6x_get_sample(int clusterid, int nj, long long all, long long first, long long *words)
+int g6x_get_sample(int clusterid, int nj, long long all, long long first,
+                   long long words[G6X_SAMPLE_WORDS])
 {
     return ON_SESSION(clusterid, get_sample, nj, all, first, words);
 }
@@ -60,7 +61,7 @@ static int set_sample(struct session *s, const long long *words)
     return 0;
 }
 
-int g6x_set_sample(int clusterid, const long long *words)
+int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS])
 {
     return ON_SESSION(clusterid, set_sample, words);
 }
@@ -72,7 +73,7 @@ static int get_counts(struct session *s, int nj, long long *words)
     return code;
 }
 
-int g6x_get_counts(int clusterid, int nj, long long *words)
+int g6x_get_counts(int clusterid, int nj, long long words[G6X_COUNT_WORDS])
 {
     return ON_SESSION(clusterid, get_counts, nj, words);
 }
@@ -92,7 +93,7 @@ static int set_counts(struct session *s, const long long *words)
     return 0;
 }
 
-int g6x_set_counts(int clusterid, const long long *words)
+int g6x_set_counts(int clusterid, const long long words[G6X_COUNT_WORDS])
 {
     return ON_SESSION(clusterid, set_counts, words);
 }
