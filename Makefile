@@ -109,5 +109,5 @@ $(VENV)/documented: $(VENV)/tested
 
 clean:
 	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data \
-	    grape6py/cuda/kernels/shared docs/gallery/*.png \
+	    grape6py/cuda/kernels/shared docs/gallery/*.png include/g6lib.f90 \
 	    grape6py/cuda/code grape6py/_bridge*.so

@@ -144,7 +144,7 @@ def _files(folder: Path, names: Iterable[str]) -> Files:
         elif name.endswith(".sh"):
             text = Path(__file__).with_name(path.name).read_text(encoding="utf-8")
             files[name] = text.replace("@libdir@", str(folder / "lib")).encode()
-        else:
+        elif path != paths.FORTRAN_SOURCE or path.exists():  # it may not have been made
             files[name] = path.read_bytes()
     return files
 

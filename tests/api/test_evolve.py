@@ -250,7 +250,7 @@ def test_a_share_that_was_refused_is_none(bodies):
 
 def test_the_types_of_fortran_are_as_long_as_those_of_c(tmp_path):
     """The library would read what stands behind a shorter one."""
-    names = "g6x_hermite", "g6x_evolution", "g6x_field"
+    names = "g6x_hermite", "g6x_evolution", "g6x_field", "g6x_few_bodies", "g6x_perturber"
     sizes = "".join(f"  type({name}) :: v{k}\n" for k, name in enumerate(names))
     (tmp_path / "sizes.f90").write_text(
         f"program sizes\n  use iso_c_binding\n  use g6lib\n{sizes}"
