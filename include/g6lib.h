@@ -462,6 +462,11 @@ struct g6x_hermite {
     /* With rounding: the error of acc, without a field, is at least noise times |acc|; relative
      * error of positions, for differences that are taken of rounded ones. */
     double noise, place;
+    /* Not 0, with eps2 = 0, without a field, and with `nearest`: g6x_hermite_evolve integrates
+     * bound pairs and close encounters by themselves, as g6x_few_body_evolve does. The first body
+     * of such a group carries its centre of mass in the arrays above, and the others have times
+     * that never come: g6x_hermite_unfold says where all are. */
+    int subsystems;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {
@@ -508,6 +513,29 @@ enum {
  * Watched: h->close and h->left have the first time in the step of each at which it was closer or
  * farther, or infinity. Repeat the call to end the block all the same, or abandon it. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
+/* Adds to h->acc and h->jerk of the ni particles of a block at `time`, whose forces are those at
+ * h->xi, h->vi, what members of subsystems do beyond their centres of mass. 0, or a code. */
+int g6x_hermite_pull(int clusterid, const struct g6x_hermite *h, int ni, double time);
+/* x, v: double[n][3] with what carries a centre of mass, or is a single body, at `time`, which is
+ * not before the last complete block; acc, jerk: double[n][3], both or none. Writes those of all
+ * bodies. In and out: x, v. May be NULL: acc, jerk. 0, or a code. */
+int g6x_hermite_unfold(int clusterid, const struct g6x_hermite *h, double time, double (*x)[3],
+                       double (*v)[3], double (*acc)[3], double (*jerk)[3]);
+/* carrier: int[n], the body that carries the centre of mass of each one's subsystem, or itself.
+ * elements: double[n][6]: of a subsystem, where it is carried, semi-major axis and eccentricity of
+ * its widest pair, of bodies or of centres of mass; the largest factor by which a pair in it is
+ * slowed down; when two of its bodies came to the distance `closer` of the evolution, from the
+ * beginning of the last step begun, or infinity, and their numbers. Quiet NaN elsewhere. May be
+ * NULL: elements. Returns the number of subsystems, or a code. */
+int g6x_subsystems(int clusterid, const struct g6x_hermite *h, int carrier[],
+                   double (*elements)[6]);
+/* All that a later integration needs to go on with the same subsystems. state: double[most];
+ * written if it fits. May be NULL: state. Returns how many numbers there are, or a code. */
+int g6x_subsystems_get(int clusterid, const struct g6x_hermite *h, int most, double state[]);
+/* Takes such a state over for arrays that are those of then, and writes members as j particles:
+ * call it whenever all particles have been written as j particles. state: double[count]. 0, or a
+ * code. */
+int g6x_subsystems_put(int clusterid, const struct g6x_hermite *h, int count, const double state[]);
 /* Writes particles first to before end of n as j particles at addresses from 0 on, with indices
  * first and so on, and notes all n for the scale, which is then that of a cluster that has them
  * all. For its bits shares are whole blocks of 1024. Arrays as g6x_set_j_particles has them; k18

@@ -25,14 +25,8 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
                       double (*jerk)[3], double pot[], int nearest[], float distance[],
                       void *stream)
 {
-    const struct targets targets = {.ni = ni,
-                                    .index = index,
-                                    .x = x,
-                                    .v = v,
-                                    .eps2 = &eps2,
-                                    .on_device = 1,
-                                    .h2 = h2,
-                                    .stream = stream};
+    struct targets targets = {.ni = ni, .index = index, .x = x, .v = v, .eps2 = &eps2};
+    targets.on_device = 1, targets.h2 = h2, targets.stream = stream;
     const struct device_forces to = {ni, acc, jerk, pot, nearest, distance};
     return ON_SESSION(clusterid, session_force_device, nj, &targets, &to);
 }
@@ -41,15 +35,8 @@ int g6x_force_part_device(int clusterid, int nj, int ni, const int index[], cons
                           const double (*v)[3], double eps2, int nearest, int share, int shares,
                           void *part, long long *bytes, void *stream)
 {
-    const struct targets targets = {.ni = ni,
-                                    .index = index,
-                                    .x = x,
-                                    .v = v,
-                                    .eps2 = &eps2,
-                                    .on_device = 1,
-                                    .stream = stream,
-                                    .share = share,
-                                    .shares = shares};
+    struct targets targets = {.ni = ni, .index = index, .x = x, .v = v, .eps2 = &eps2};
+    targets.on_device = 1, targets.stream = stream, targets.share = share, targets.shares = shares;
     return ON_SESSION(clusterid, session_force_device_part, nj, &targets, nearest, part, bytes);
 }
 

@@ -9,6 +9,7 @@
 #include "session/hermite.h"
 #include "session/output.h"
 #include "session/registry.h"
+#include "session/subsystems.h"
 #include "util/fpenv.h"
 #include "util/numbers.h"
 
@@ -70,9 +71,53 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
 }
 
+/* Checks the block of an integration on the host, and that arrays are there. */
+static int check_block(const struct g6x_hermite *h, int ni, double time, int lacks)
+{
+    if (!h || lacks) return step_error(G6X_E_NULL, "null pointer");
+    if (ni > h->n) return step_error(G6X_E_ARGUMENT, "ni is above n");
+    for (int i = 0; h->address && i < ni; i++)
+        if (h->address[i] >= h->n) return step_error(G6X_E_ADDRESS, "an address is not below n");
+    const struct hermite_state s = {h->t, NULL, h->x, h->v, h->a, h->j, NULL};
+    return block_checked(ni, h->address, time, &s, h->xi, h->vi);
+}
+
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
     return ON_SESSION(clusterid, session_hermite_evolve, h, e);
+}
+
+int g6x_hermite_pull(int clusterid, const struct g6x_hermite *h, int ni, double time)
+{
+    const int code = check_block(h, ni, time, h && ni > 0 && !(h->acc && h->jerk && h->nearest));
+    return code || !ni ? code : ON_SESSION(clusterid, session_subsystems_pull, h, ni, time);
+}
+
+int g6x_hermite_unfold(int clusterid, const struct g6x_hermite *h, double time, double (*x)[3],
+                       double (*v)[3], double (*acc)[3], double (*jerk)[3])
+{
+    const int code = check_block(h, 0, time, h && h->n > 0 && !(x && v && h->t && !acc == !jerk));
+    return code ? code : ON_SESSION(clusterid, session_subsystems_unfold, h, time, x, v, acc, jerk);
+}
+
+int g6x_subsystems(int clusterid, const struct g6x_hermite *h, int carrier[], double (*elements)[6])
+{
+    const int code = check_block(h, 0, 0.0, h && h->n > 0 && !(carrier && h->t));
+    return code ? code : ON_SESSION(clusterid, session_subsystems_list, h, carrier, elements);
+}
+
+int g6x_subsystems_get(int clusterid, const struct g6x_hermite *h, int most, double state[])
+{
+    const int code = check_block(h, 0, 0.0, h && h->n > 0 && !h->t);
+    if (code) return code;
+    return ON_SESSION(clusterid, session_subsystems_get, h, state ? most : 0, state);
+}
+
+int g6x_subsystems_put(int clusterid, const struct g6x_hermite *h, int count, const double state[])
+{
+    const int code =
+        check_block(h, 0, 0.0, h && h->n > 0 && !(h->t && h->mass && (state || count <= 0)));
+    return code ? code : ON_SESSION(clusterid, session_hermite_put_subsystems, h, count, state);
 }
 
 /* ---- fields ------------------------------------------------------------------------ */
@@ -136,17 +181,6 @@ int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3]
     const int code = find_field(f, time, &at);
     if (!code) memcpy(origin, at.origin, sizeof at.origin);
     return code;
-}
-
-/* Checks the block of an integration on the host, and that arrays are there. */
-static int check_block(const struct g6x_hermite *h, int ni, double time, int lacks)
-{
-    if (!h || lacks) return step_error(G6X_E_NULL, "null pointer");
-    if (ni > h->n) return step_error(G6X_E_ARGUMENT, "ni is above n");
-    for (int i = 0; h->address && i < ni; i++)
-        if (h->address[i] >= h->n) return step_error(G6X_E_ADDRESS, "an address is not below n");
-    const struct hermite_state s = {h->t, NULL, h->x, h->v, h->a, h->j, NULL};
-    return block_checked(ni, h->address, time, &s, h->xi, h->vi);
 }
 
 int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)

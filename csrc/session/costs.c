@@ -95,10 +95,8 @@ double session_costs_cpu(const struct options *o, double ni, double nj, double p
 {
     struct timing *t = &timings[o->precision][o->isa];
     const char *given = TEST_VARIABLE(CPU_PAIR);
-    if (given) {
-        atomic_store(&t->prediction, PREDICTION);
-        atomic_store(&t->pair, strtod(given, NULL));
-    }
+    if (given)
+        atomic_store(&t->prediction, PREDICTION), atomic_store(&t->pair, strtod(given, NULL));
     if (!(atomic_load(&t->pair) > 0.0)) time_cpu(o, t);
     const double threads = options_threads(o->threads), pairs = ni * nj,
                  summing = pairs * atomic_load(&t->pair),

@@ -9,6 +9,8 @@
 #include "g6lib.h"
 #include "session/force.h"
 #include "session/partial_words.h"
+#include "session/subsystems.h"
+#include "steps/groups.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
 #include "util/threads.h"
@@ -97,6 +99,8 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return argument(s, call, "the block under way is none of this integration's");
     if (!s->options.jerk)
         return argument(s, call, "the option G6X_JERK is 0, and the scheme needs the jerk");
+    if (h->subsystems && (e->eps2 > 0.0 || h->field || h->field_acc || e->pause))
+        return argument(s, call, "subsystems take neither softening nor field");
     return session_force_check_softening(s, 0, e->eps2);
 }
 
@@ -158,6 +162,14 @@ static int check_steps(struct session *s, const struct g6x_hermite *h)
     return p < 0 ? 0 : session_hermite_stuck(s, p);
 }
 
+/* The index of a j particle: members of subsystems have that of what carries their centre, so that
+ * they are not its neighbours. */
+static int index_of(const struct session *s, const struct g6x_hermite *h, int p)
+{
+    const struct group *q = h->subsystems ? groups_of(s->groups, p) : NULL;
+    return q ? q->who[0] : p;
+}
+
 /* 0, or the error of a j particle that is not there or has another index: its own force would act
  * on it, and its index would name another one. */
 static int check_indices(struct session *s, const struct g6x_hermite *h)
@@ -166,11 +178,12 @@ static int check_indices(struct session *s, const struct g6x_hermite *h)
     jmemory_commit(&s->j);
     for (int k = 0; k < summed(h); k++) {
         const struct jparticle *p = k < s->j.capacity ? &s->j.body[k] : NULL;
-        if (!p || !p->state || (p->state != SLOT_LOST && p->index != first + k))
+        const int index = index_of(s, h, first + k);
+        if (!p || !p->state || (p->state != SLOT_LOST && p->index != index))
             return error_set(&s->error, G6X_E_ARGUMENT,
                              "block step: the j particle at address %d has to be that with index "
                              "%d",
-                             k, first + k);
+                             k, index);
     }
     return 0;
 }
@@ -197,14 +210,27 @@ static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolu
     return ni;
 }
 
+static struct groups_block block_of(const struct g6x_hermite *h, const struct g6x_evolution *e)
+{
+    return (struct groups_block){e->ni, h->address, h->nearest, e->next, h->xi,
+                                 h->vi, h->acc,     h->jerk,    h->pot};
+}
+
 static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                    void *stream)
 {
     const struct hermite_state state = state_of(h);
-    (void)s;
     (void)stream;
     hermite_predict(e->ni, h->address, e->next, &state, h->xi, h->vi);
-    return 0;
+    const struct groups_block block = block_of(h, e);
+    const long long failed = h->subsystems ? s->groups->failed : 0;
+    const int code = h->subsystems ? groups_predict(s->groups, &state, &block, e->closer) : 0;
+    if (h->subsystems && s->groups->failed > failed)
+        error_warn(&s->error,
+                   "subsystems: at time %g bodies do not converge by themselves, and go on with "
+                   "block steps",
+                   e->next);
+    return code ? error_set(&s->error, code, "subsystems: there is no memory") : 0;
 }
 
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
@@ -216,7 +242,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
     (void)stream;
     if (!code && partial)
         code = session_partial_words_get(s, count, h->words + (size_t)k * G6X_PARTIAL_WORDS);
-    const int nearest = e->closer > 0.0;
+    const int nearest = e->closer > 0.0 || h->subsystems;
     return code || (partial && !nearest)
                ? code
                : session_force_last(s, nearest ? WANT_NEAREST : 0, nj, count, h->acc + k,
@@ -276,30 +302,56 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
                                       .nearest = e->closer > 0.0 ? h->nearest[i] : p};
         if (row.nearest < 0 || row.nearest >= h->n) return session_hermite_unknown(s);
         found |= watch_step(&state, &row, e->next, INFINITY, &h->close[i], &h->left[i]);
+        const struct group *q = h->subsystems ? groups_of(s->groups, p) : NULL;
+        if (!q || q->then.met == INFINITY) continue;
+        h->close[i] = fmin(h->close[i], h->t[p] + q->then.met);
+        found = 1;
     }
     return found;
+}
+
+/* Writes a particle as j particle, at a time; acc and jerk are at x, v. */
+static int write_one(struct session *s, const struct g6x_hermite *h, int p, int from, double time,
+                     const double x[3], const double v[3], const double acc[3],
+                     const double jerk[3])
+{
+    const int first = h->words ? h->share_first : 0;
+    const int end = h->words ? h->share_end : session_hermite_acting(h), index = index_of(s, h, p);
+    double a2[3], j6[3];
+    int code = 0;
+    if (p >= session_hermite_acting(h)) return 0;
+    for (int k = 0; k < 3; k++) a2[k] = acc[k] / 2.0, j6[k] = jerk[k] / 6.0;
+    if (h->words) code = jmemory_set(s->whole, p, index, time, h->mass[p], NULL, j6, a2, v, x);
+    if (!code && p >= first && p < end)
+        code = jmemory_set(&s->j, p - first, index, time, h->mass[p], NULL, j6, a2, v, x);
+    return code ? error_set(&s->error, code, "block step: particle %d is refused", from) : 0;
 }
 
 /* Writes the block, as it is in xi, vi, acc and jerk, as j particles. */
 static int write(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
-    const int nj = session_hermite_acting(h);
-    const int first = h->words ? h->share_first : 0, end = h->words ? h->share_end : nj;
+    int code = 0;
     session_force_before_write(s);
-    for (int i = 0; i < e->ni && h->address[i] < nj; i++) { /* ascending */
+    for (int i = 0; i < e->ni && !code; i++) { /* ascending */
         const int p = h->address[i];
-        double a2[3], j6[3];
-        int code = 0;
-        for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
-        if (h->words)
-            code =
-                jmemory_set(s->whole, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i], h->xi[i]);
-        if (!code && p >= first && p < end)
-            code = jmemory_set(&s->j, p - first, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i],
-                               h->xi[i]);
-        if (code) return error_set(&s->error, code, "block step: particle %d is refused", p);
+        const struct group *q = h->subsystems ? groups_of(s->groups, p) : NULL;
+        for (int k = 0; k < (q ? q->n : 1) && !code; k++)
+            code = write_one(s, h, q ? q->who[k] : p, p, e->next, h->xi[i], h->vi[i], h->acc[i],
+                             h->jerk[i]);
     }
-    return 0;
+    return code;
+}
+
+/* Writes what has become, or was, part of a subsystem. */
+static int write_changed(struct session *s, const struct g6x_hermite *h)
+{
+    int code = 0;
+    for (int p = 0; p < h->n && !code; p++) {
+        const int c = index_of(s, h, p);
+        if (s->groups->changed[p])
+            code = write_one(s, h, p, p, h->t[c], h->x[c], h->v[c], h->a[c], h->j[c]);
+    }
+    return code;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -316,6 +368,9 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     const int outside = e->pause || !field_is_none(&field);
     errors.outside = outside ? (const double (*)[3])h->field_acc : NULL;
     errors.row = session_hermite_noise(s, h);
+    const struct groups_block block = block_of(h, e);
+    if (h->subsystems) groups_pull(s->groups, &state, &block);
+    if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (outside && !h->field_acc) errors.row.noise = 0.0;
     if (outside)
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
@@ -327,8 +382,31 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     const int clamped =
         hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
                         (const double (*)[3])h->jerk, &errors, &out, h->xi, h->vi, &unfit);
-    const int code = unfit < 0 ? write(s, h, e) : session_hermite_unfit(s, unfit);
+    int code = unfit < 0 ? write(s, h, e) : session_hermite_unfit(s, unfit);
+    if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &rule, &block);
+    if (code > 0) code = write_changed(s, h);
     return code ? code : clamped;
+}
+
+/* Whether the groups of bodies as they were given are still to be made, which needs their forces.
+ */
+static int lacks_groups(const struct session *s, const struct g6x_hermite *h)
+{
+    if (!h->subsystems || !h->n || s->groups->begun) return 0;
+    for (int p = 0; p < h->n; p++) s->groups->begun |= h->t[p] != h->t[0];
+    return !s->groups->begun;
+}
+
+/* Makes them, when all are rows of a block of no length. */
+static int make_groups(struct session *s, const struct g6x_hermite *h,
+                       const struct g6x_evolution *e)
+{
+    const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
+    const struct hermite_state state = state_of(h);
+    const struct groups_block block = block_of(h, e);
+    s->groups->begun = 1;
+    groups_find_partners(s->groups, &state, &block);
+    return groups_end(s->groups, &state, &rule, &block) ? write_changed(s, h) : 0;
 }
 
 static const struct session_hermite_operations HOST = {
@@ -347,8 +425,15 @@ static const struct session_hermite_operations HOST = {
 static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                  const struct session_hermite_operations *ops, void *stream)
 {
-    const int ni = h->n ? ops->next(s, h, e, stream) : 0;
-    if (!h->n) e->next = INFINITY;
+    int ni = h->n;
+    if (lacks_groups(s, h)) {
+        for (int p = 0; p < h->n; p++) h->address[p] = p;
+        e->next = h->t[0];
+    } else if (h->n) {
+        ni = ops->next(s, h, e, stream);
+    } else {
+        e->next = INFINITY;
+    }
     if (ni <= 0 || e->next > e->t_end) return ni < 0 ? ni : 0;
     e->ni = ni;
     e->row = e->pass = e->stage = 0;
@@ -424,6 +509,11 @@ static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_e
         e->stage = PAUSED;
         return G6X_HERMITE_PAUSED;
     }
+    if (lacks_groups(s, h)) {
+        const int code = make_groups(s, h, e);
+        e->ni = e->stage = 0;
+        return code;
+    }
     if (moves && e->stage < WATCHED && session_hermite_watches(e)) {
         e->stage = WATCHED;
         const int found = ops->watch(s, h, e, stream);
@@ -472,8 +562,23 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
 
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
+    struct g6x_hermite with;
     int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
-    if (!code) code = check_steps(s, h);
-    if (!code) code = e->ni ? check_block(s, h, e) : check_indices(s, h);
-    return code ? code : session_hermite_loop(s, h, e, &HOST, NULL);
+    if (!code) code = session_subsystems_begin(s, h, &with);
+    if (!code) code = check_steps(s, &with);
+    if (!code) code = e->ni ? check_block(s, &with, e) : check_indices(s, &with);
+    return code ? code : session_hermite_loop(s, &with, e, &HOST, NULL);
+}
+
+int session_hermite_put_subsystems(struct session *s, const struct g6x_hermite *h, int count,
+                                   const double state[])
+{
+    struct g6x_hermite with;
+    int code = session_hermite_check(s, "g6x_subsystems_put", h);
+    if (!code) code = session_subsystems_put(s, h, count, state);
+    if (!code) code = session_subsystems_begin(s, h, &with);
+    if (code || !s->groups) return code;
+    for (int p = 0; p < h->n; p++) s->groups->changed[p] = s->groups->of[p] >= 0;
+    session_force_before_write(s);
+    return write_changed(s, &with);
 }

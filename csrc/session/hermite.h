@@ -49,6 +49,9 @@ struct session_hermite_operations {
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                          const struct session_hermite_operations *ops, void *stream);
+/* See g6x_subsystems_put. */
+int session_hermite_put_subsystems(struct session *s, const struct g6x_hermite *h, int count,
+                                   const double state[]);
 /* Whether the sum on a block of ni particles is shared: h->part. */
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 /* The particles that act: j particles 0 .. n - 1. */

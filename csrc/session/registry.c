@@ -21,6 +21,7 @@
 #include "session/report.h"
 #include "util/threads.h"
 #include "session/walks.h"
+#include "steps/groups.h"
 
 enum { CHAINS = 256 };
 
@@ -229,6 +230,8 @@ static void shut(struct session *s)
     session_report_calls(s);
     session_choice_end(s);
     session_walks_free(s);
+    groups_free(s->groups);
+    s->groups = NULL;
     if (s->state) s->backend->close(s->state);
     s->state = NULL;
     jmemory_free(&s->j);

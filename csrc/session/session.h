@@ -159,6 +159,7 @@ struct session {
     _Atomic int64_t calls, full_calls, calls_ahead;
     _Atomic int64_t rows_asked, rows_fine; /* i particles of the calls, and fine ones */
     double verify_due;           /* share of a row due for verification; a row is verified at 1 */
+    struct groups *groups;       /* subsystems of its integration, or NULL */
     struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct error error;
 };

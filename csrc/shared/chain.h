@@ -113,6 +113,20 @@ HOST_DEVICE double chain_kinetic(const int n, const struct chain *c, const doubl
     return sum;
 }
 
+/* Velocities as bodies of slowed pairs have them, from those of the bodies themselves. */
+HOST_DEVICE void chain_slow(const int n, const struct chain *c, const double (*vector)[3],
+                            double (*v)[3])
+{
+    for (int i = 0; i + 1 < n; i++) {
+        if (c->slow[i] == 1.0) continue;
+        const double less = (1.0 - c->slow[i]) / (c->m[i] + c->m[i + 1]);
+        for (int k = 0; k < 3; k++) {
+            v[i][k] += less * c->m[i + 1] * vector[i][k];
+            v[i + 1][k] -= less * c->m[i] * vector[i][k];
+        }
+    }
+}
+
 /* Adds `by` times how the vectors move: a slowed pair turns 1 / kappa as fast about its centre. */
 HOST_DEVICE void chain_add_motion(const int n, const struct chain *c, const double (*vector)[3],
                                   double by, double (*to)[3])

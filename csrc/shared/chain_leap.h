@@ -4,6 +4,7 @@
 #define GRAPE6_CHAIN_LEAP_H
 
 #include "shared/chain.h"
+#include "shared/chain_far.h"
 
 /* A body outside: it moves on the polynomial of its derivatives at the time 0. */
 struct chain_perturber {
@@ -14,6 +15,7 @@ struct chain_outside {
     int count;
     int moving; /* they move the centre of mass, too */
     const struct chain_perturber *body;
+    struct chain_far far; /* others, by their tide alone */
 };
 
 /* What is integrated, one after the other: the chain's vectors, their velocities, place and
@@ -77,8 +79,12 @@ HOST_DEVICE void chain_perturb(const struct chain_leap *l, const int n, const do
 {
     const struct chain *c = l->chain;
     const struct chain_view now = chain_view_of(n, (double *)l->now);
-    for (int i = 0; i < n; i++)
+    double far[CHAIN_FAR_TERMS] = {0.0};
+    if (l->outside->far.span > 0.0) chain_far_at(&l->outside->far, *now.time, far);
+    for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) acc[i][k] = 0.0;
+        if (l->outside->far.span > 0.0) chain_far_pull(far, place[i], acc[i]);
+    }
     for (int p = 0; p < l->outside->count; p++) {
         double at[3];
         chain_outside_at(&l->outside->body[p], *now.time, now.centre, at);
@@ -114,7 +120,8 @@ HOST_DEVICE void chain_kick(struct chain_leap *l, const int n, double by)
 {
     const struct chain *c = l->chain;
     const struct chain_view now = chain_view_of(n, l->now), moved = chain_view_of(n, l->moved);
-    const int energy = l->outside->count > 0 || c->light > 0.0; /* what two alone do not need */
+    const int energy = l->outside->count > 0 || l->outside->far.span > 0.0 ||
+                       c->light > 0.0; /* what two alone do not need */
     double place[CHAIN_MOST][3], acc[CHAIN_MOST][3], v[CHAIN_MOST][3], given[CHAIN_MOST][3];
     double potential, omega, mean[3], middle[CHAIN_MOST][3];
     chain_look(l, n);
@@ -138,6 +145,7 @@ HOST_DEVICE void chain_kick(struct chain_leap *l, const int n, double by)
     chain_unfold(n, c, (const double (*)[3])middle, v);
     *moved.bound -= dt * chain_power(n, c, (const double (*)[3])middle, (const double (*)[3])v,
                                      (const double (*)[3])given);
+    chain_slow(n, c, (const double (*)[3])middle, v);
     *moved.omega += dt * chain_omega_rate(n, c, (const double (*)[3])now.x,
                                           (const double (*)[3])place, (const double (*)[3])v);
 }

@@ -126,22 +126,29 @@ HOST_DEVICE double kepler_advance(const struct kepler_orbit *o, double s, double
 }
 
 /* The least distance of an orbit, and the time until it is there, negative if that is past. Found
- * where the radial velocity is zero. */
+ * where the radial velocity is zero, between now and half a turn away. */
 HOST_DEVICE double kepler_pericentre(double gm, const double r[3], const double v[3], double *when)
 {
     struct kepler_orbit o = kepler_orbit_of(gm, r, v);
     const double sign = o.rv > 0.0 ? -1.0 : 1.0;
-    double g[4], nearest = o.r, s = 0.0;
+    const int beyond = gm < o.beta * o.r; /* nearer to the apocentre */
+    double g[4], nearest = o.r, low = 0.0,
+                 high = o.beta > 0.0 ? KEPLER_TWO_PI / 2.0 / sqrt(o.beta) : INFINITY;
+    double s = beyond ? high : 0.0;
     o.rv *= sign;
-    *when = 0.0;
-    for (int n = 0; n < 60; n++) {
+    for (int n = 0; n < 100; n++) {
         *when = sign * kepler_time(&o, s, g, &nearest);
         const double rv = o.rv * g[0] + (gm - o.beta * o.r) * g[1];
         const double rate = (gm - o.beta * o.r) * g[0] - o.beta * o.rv * g[1];
-        if (!(rate > 0.0)) break;
-        const double step = rv / rate;
-        s -= step;
-        if (fabs(step) <= 1e-9 * fabs(s)) break;
+        if (rv < 0.0)
+            low = s;
+        else
+            high = s;
+        double next = s - rv / rate;
+        if (!(next >= low && next <= high)) next = 0.5 * (low + high);
+        const double step = fabs(next - s);
+        s = next;
+        if (step <= 1e-9 * s) break;
     }
     return nearest;
 }

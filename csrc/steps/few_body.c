@@ -1,6 +1,7 @@
 /* few_body.c - see few_body.h. */
 #include "steps/few_body.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "g6lib.h"
@@ -137,21 +138,50 @@ static int project(struct few_body *f)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Distance of a pair after a time, on the orbit that it is on. */
+static double distance_after(const struct few_body *f, int pair, double dt)
+{
+    const struct chain_view at = view_of(f);
+    double x[3], v[3];
+    memcpy(x, at.x[pair], sizeof x), memcpy(v, at.v[pair], sizeof v);
+    kepler_move(f->chain.m[pair] + f->chain.m[pair + 1], dt * f->chain.slow[pair], x, v);
+    return sqrt(kepler_dot(x, x));
+}
+
+/* Notes when a pair, nearest at `when`, came to a distance; period: of its orbit, or infinity. */
+static void note(struct few_body *f, int pair, double closer, double before, double when,
+                 double period)
+{
+    if (period < before) when -= floor((when + before) / period) * period;
+    double low = fmax(-before, when - 0.5 * period), high = when;
+    for (int n = 0; n < 60 && low < high; n++) {
+        const double middle = n ? 0.5 * (low + high) : low;
+        if (distance_after(f, pair, middle) > closer)
+            low = middle;
+        else
+            high = middle;
+    }
+    f->met = *view_of(f).time + high;
+    f->met_pair[0] = f->who[pair], f->met_pair[1] = f->who[pair + 1];
+}
+
 /* Notes where two of the chain's neighbours are nearest to each other, if that is between -before
  * and 0 from now: at an end, or where their orbit has its pericentre. */
-static void watch(struct few_body *f, double before)
+static void watch(struct few_body *f, const struct few_setting *s, double before)
 {
     const struct chain_view at = view_of(f);
     for (int i = 0; i + 1 < f->chain.n; i++) {
         const double both = f->chain.m[i] + f->chain.m[i + 1];
-        double r = sqrt(kepler_dot(at.x[i], at.x[i])), when = 0.0;
+        double r = sqrt(kepler_dot(at.x[i], at.x[i])), when = 0.0, period = INFINITY;
         if (both > 0.0 && f->chain.eps2 == 0.0) {
             double to, a, e, q = kepler_pericentre(both, at.x[i], at.v[i], &to);
             kepler_elements(both, at.x[i], at.v[i], &a, &e);
-            if (to > 0.0 && a > 0.0) to -= KEPLER_TWO_PI * a * sqrt(a / both);
-            to /= f->chain.slow[i];
+            if (a > 0.0) period = KEPLER_TWO_PI * a * sqrt(a / both);
+            if (to > 0.0 && a > 0.0) to -= period;
+            to /= f->chain.slow[i], period /= f->chain.slow[i];
             if (to <= 0.0 && to >= -before) r = q, when = to;
         }
+        if (r < s->closer && f->met == INFINITY) note(f, i, s->closer, before, when, period);
         if (!(r < f->closest)) continue;
         f->closest = r, f->closest_time = *at.time + when;
         f->pair[0] = f->who[i], f->pair[1] = f->who[i + 1];
@@ -169,7 +199,7 @@ static int accept(struct few_body *f, const struct few_setting *s, double change
     }
     f->steps++;
     if (!project(f)) return 0;
-    watch(f, *chain_view_of(f->chain.n, change).time);
+    watch(f, s, *chain_view_of(f->chain.n, change).time);
     if (f->chain.n > 2) few_body_renew_chain(f);
     if (s->slowed > 0.0 && f->chain.n > 2) few_body_slow_pairs(f, s);
     return 1;
@@ -261,7 +291,7 @@ int few_body_begin(struct few_body *f, const struct few_setting *s, int n, const
                    const double (*x)[3], const double (*v)[3])
 {
     double omega;
-    *f = (struct few_body){.closest = INFINITY};
+    *f = (struct few_body){.closest = INFINITY, .met = INFINITY};
     const struct chain_view at = chain_view_of(n, f->at);
     struct chain *c = &f->chain;
     few_body_find_chain(n, x, f->who);
@@ -280,7 +310,7 @@ int few_body_begin(struct few_body *f, const struct few_setting *s, int n, const
     *at.omega = omega;
     *at.bound = potential - kinetic_of(c, f->at);
     f->step = first_step(f, potential + omega);
-    watch(f, 0.0);
+    watch(f, s, 0.0);
     return f->step > 0.0 && f->step < INFINITY ? 0 : G6X_E_RANGE;
 }
 
@@ -293,7 +323,7 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
     if (time > *at.time && few_body_is_pair(f, s)) {
         const double before = *at.time;
         const int code = few_body_move_pair(f, s, time);
-        if (!code) watch(f, time - before);
+        if (!code) watch(f, s, time - before);
         return code;
     }
     while (time - *at.time > 0x1p-50 * fabs(time)) {
@@ -314,6 +344,19 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
         f->step = next;
     }
     return 0;
+}
+
+void few_body_copy(struct few_body *to, const struct few_body *from)
+{
+    const size_t state = (size_t)chain_state_size(from->chain.n) * sizeof *from->at;
+    memcpy(to, from, offsetof(struct few_body, at));
+    memcpy(to->at, from->at, state), memcpy(to->rest, from->rest, state);
+}
+
+void few_body_restart(struct few_body *f)
+{
+    *view_of(f).time = *chain_view_of(f->chain.n, f->rest).time = 0.0;
+    f->closest = f->met = INFINITY;
 }
 
 void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3])

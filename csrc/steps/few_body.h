@@ -5,23 +5,28 @@
 
 #include "shared/chain_leap.h"
 
+#define FEW_TOLERANCE 1e-12 /* what is usual */
+
 struct few_setting {
     double eps2;
     double tolerance; /* of a step: the share that the errors of vectors and of the energy may be */
     double kepler; /* a pair whose perturbation is a smaller share moves by Kepler's laws; 0: no */
     double kicked; /* a larger share than kepler, which acts by kicks; 0: none does so */
     double slowed; /* perturbation to which pairs may be slowed down; 0: none is */
+    double closer; /* a distance that is noted when two come to it; 0: none */
     struct chain_outside outside;
 };
 
 struct few_body {
     struct chain chain;
-    int who[CHAIN_MOST];                       /* numbers of the bodies in the chain's order */
-    double at[CHAIN_STATE], rest[CHAIN_STATE]; /* rest: what rounding has left */
-    double step;                               /* the next one, in the transformed time */
-    double closest, closest_time;              /* least distance of two, and when */
-    int pair[2];                               /* of these */
+    int who[CHAIN_MOST];          /* numbers of the bodies in the chain's order */
+    double step;                  /* the next one, in the transformed time */
+    double closest, closest_time; /* least distance of two, and when */
+    int pair[2];                  /* of these */
+    double met;                   /* when two first were as near as `closer`, or infinity */
+    int met_pair[2];
     long long steps, pulls; /* done: of extrapolation, evaluations of the forces */
+    double at[CHAIN_STATE], rest[CHAIN_STATE]; /* rest: what rounding has left */
 };
 
 /* Begins at the time 0. 0, or G6X_E_RANGE: two are at one place without a softening, or what there
@@ -33,6 +38,10 @@ void few_body_set_chain(struct few_body *f, double eps2, int n, const double m[]
 /* Moves on to a time that is not before that of the bodies. 0, or G6X_E_RANGE: no step converges.
  */
 int few_body_evolve(struct few_body *f, const struct few_setting *s, double time);
+/* Copies what is used. */
+void few_body_copy(struct few_body *to, const struct few_body *from);
+/* Makes the time zero again, and forgets which two were closest. */
+void few_body_restart(struct few_body *f);
 /* Where all are, by their numbers. */
 void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3]);
 

@@ -90,9 +90,9 @@ double few_body_tide(const struct few_body *f, const struct few_setting *s, int 
         }
         const double r2 = kepler_dot(d, d), near = apart / sqrt(r2), m = q ? q->mass : c->m[i];
         sum += 2.0 * m / both * near * near * near;
-        if (m > 0.0) *lasts = fmin(*lasts, sqrt(r2 / kepler_dot(w, w)));
+        *lasts = fmin(*lasts, sqrt(r2 / kepler_dot(w, w)));
     }
-    return sum;
+    return sum + chain_far_size(&s->outside.far) / both * apart * apart * apart;
 }
 
 /* 1 / kappa of a pair, or 1: it is not bound, or perturbed too much. */

@@ -18,7 +18,7 @@ static double tide_at_apocentre(const struct few_body *f, const struct few_setti
 {
     const struct chain_view at = view_of(f);
     double a, e, lasts;
-    if (!s->outside.count) return 0.0;
+    if (!s->outside.count && s->outside.far.span == 0.0) return 0.0;
     kepler_elements(f->chain.mass, at.x[0], at.v[0], &a, &e);
     return a > 0.0 ? few_body_tide(f, s, 0, a * (1.0 + e), &lasts) : INFINITY;
 }
@@ -36,6 +36,16 @@ static void tide(const struct few_body *f, const struct few_setting *s, double t
 {
     const struct chain_view at = view_of(f);
     for (int k = 0; k < 3; k++) acc[k] = 0.0;
+    if (s->outside.far.span > 0.0) {
+        double far[CHAIN_FAR_TERMS], on[2][3] = {{0.0}};
+        chain_far_at(&s->outside.far, time, far);
+        for (int i = 0; i < 2; i++) {
+            const double part = i ? f->chain.part[0] : -f->chain.part[1];
+            const double at[3] = {part * x[0], part * x[1], part * x[2]};
+            chain_far_pull(far, at, on[i]);
+        }
+        for (int k = 0; k < 3; k++) acc[k] = on[1][k] - on[0][k];
+    }
     for (int p = 0; p < s->outside.count; p++) {
         double d[3];
         chain_outside_at(&s->outside.body[p], time, at.centre, d);

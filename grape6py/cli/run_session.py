@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 RESTART_FILE = Path("grape6-restart.h5")
 _KINDS: dict[str, type[Hermite] | type[Leapfrog]] = {"hermite": Hermite, "leapfrog": Leapfrog}
-_INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
-    threads""".split()
+_INTEGRATION = """eta eta_start passes subsystems dt dt_max theta accuracy method order boundary
+    precision threads""".split()
 _CHANGED = "eta", "precision"  # and dt_out: by a restart, if it is asked for
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "integrator"]
 _FROM_OLD += ["G", "orbit", "units", "renumber", *convert.LACKING]

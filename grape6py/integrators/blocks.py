@@ -104,13 +104,34 @@ class Blocks:
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
         own, fetch = self.bodies.own, self.bodies.fetch
         found = {name: self._to_callers(fetch(array)) for name, array in own.items()}
-        return found | ({"work_done": np.array(self.work_done)} if self.work_done else {})
+        if self.work_done:
+            found["work_done"] = np.array(self.work_done)
+        if len(subsystems := self.bodies.subsystems):
+            found["subsystems"] = subsystems
+        return found
+
+    def step_sizes(self) -> Floats:
+        """Of bodies: members of a subsystem have its step."""
+        carrier, _ = self.bodies.find_subsystems()
+        return self._to_callers(self.bodies.fetch(self.bodies.own["dt"])[carrier])
+
+    def subsystems(self) -> list[tuple[list[int], Floats]]:
+        """Numbers of the bodies of each subsystem, ascending, and its elements."""
+        carrier, elements = self.bodies.find_subsystems()
+        found = []
+        for row in np.flatnonzero(np.isfinite(elements[:, 2])):
+            members = np.flatnonzero(carrier == row)
+            numbers = members if self._order is None else self._order[members]
+            found.append((sorted(map(int, numbers)), elements[row, :3]))
+        return found
 
     def put(self, state: Mapping[str, Floats]) -> None:
         """Take NumPy's arrays over, by name."""
         names = state.keys() & self.bodies.own.keys()
         self.bodies.put({name: self.to_rows(np.asarray(state[name], float)) for name in names})
         self.work_done = float(state.get("work_done", self.work_done))
+        if "subsystems" in state:
+            self.bodies.subsystems = state["subsystems"]
         self._sent, self._looked = False, None
 
     def on_host(self) -> Blocks:
@@ -241,30 +262,32 @@ class Blocks:
             moment = host.at(time)
             self._work, self.force_seconds = host._work, host.force_seconds
             return moment
-        time = self._since_epoch(time)
-        if (bodies.fetch(bodies.own["t"]) == time).all():
-            found = [bodies.fetch(bodies.own[name]) for name in Moment._fields]
+        time, rows = self._since_epoch(time), bodies.carriers
+        if (bodies.fetch(bodies.own["t"][rows]) == time).all():
+            found = [bodies.fetch(bodies.own[name][rows]) for name in Moment._fields]
         else:
-            found = self._brought_to(time)
+            found = self._brought_to(rows, time)
+        found = bodies.unfold(rows, time, found)
         if "work" in bodies.own:
             work = math.fsum(self.to_rows(self.mass) * bodies.work_until(time))
             self._work = self.work_done + work
         return Moment(*map(self._to_callers, found))
 
-    def _brought_to(self, time: float) -> list[Floats]:
-        """Arrays of a Moment, of the rows."""
+    def _brought_to(self, rows: AnyArray, time: float) -> list[Floats]:
+        """Arrays of a Moment, of some rows."""
         bodies, external, fetch = self.bodies, self.external, self.bodies.fetch
         if self._evolution.ni:  # of a block that was left half way
             self._sent = False
         self._ready()
-        bodies.predict(bodies.choose(), time)
-        self.force(self.n, time)
+        ni = bodies.choose(rows)
+        bodies.predict(ni, time)
+        self.force(ni, time)
         # The derivatives may be those of the corrected block.
-        found = [fetch(bodies.block[name]) for name in ("xi", "vi", "acc", "jerk")]
+        found = [fetch(bodies.block[name][:ni]) for name in ("xi", "vi", "acc", "jerk")]
         if bodies.corrector_adds_field and external is not None and external.function is None:
             external.add(self.epoch + time, *found)
-        bodies.correct(time)
-        found[:2] = (fetch(bodies.block[name]) for name in ("xi", "vi"))
+        bodies.correct(ni, time)
+        found[:2] = (fetch(bodies.block[name][:ni]) for name in ("xi", "vi"))
         return found
 
     def look_again(self) -> None:
@@ -283,16 +306,17 @@ class Blocks:
         def rows(name: str) -> AnyArray:
             return bodies.fetch(bodies.block[name][:ni])
 
-        address = rows("address")
-        number = address if self._order is None else self._order[address]
+        address, order = rows("address"), self._order
+        number = address if order is None else order[address]
         found = []
         if self.watch.closer:
-            near = rows("nearest")
-            near = near if self._order is None else self._order[near]
+            near, (_, elements) = rows("nearest"), bodies.find_subsystems()
             for row in np.flatnonzero(np.isfinite(close := rows("close"))):
-                found.append(
-                    Sighting(self.epoch + float(close[row]), int(number[row]), int(near[row]))
-                )
+                pair, inner = (address[row], near[row]), elements[address[row]]
+                if math.isfinite(inner[3]) and bodies.own["t"][pair[0]] + inner[3] == close[row]:
+                    pair = inner[4:].astype(int)
+                one, other = (int(q if order is None else order[q]) for q in pair)
+                found.append(Sighting(self.epoch + float(close[row]), one, other))
         if self.watch.farther:
             for row in np.flatnonzero(np.isfinite(left := rows("left"))):
                 found.append(Sighting(self.epoch + float(left[row]), int(number[row]), None))
@@ -362,6 +386,7 @@ class Blocks:
         gone = np.setdiff1d(np.arange(self.n), rows)
         acts = bool(self.mass[gone].any() or self.mass[rows[there & changed]].any())
         acts = acts or bool(mass[changed | ~there].any())
+        acts = acts or "subsystems" in old
         since = self._since_epoch(time)
         fitting = self._fitting_step(since)
         state = {name: np.zeros((len(mass), *old[name].shape[1:])) for name in self.bodies.own}
@@ -382,7 +407,8 @@ class Blocks:
             to[there] = array[rows[there]]
         new.epoch, new.work_done = time, self._work
         new.put(state | {"pos": pos, "vel": vel, "t": np.zeros(len(mass))})
-        new._begin(begin_all, anew, before, eta_start)
+        inside = np.isin(rows, [member for members, _ in self.subsystems() for member in members])
+        new._begin(begin_all, anew | inside, before, eta_start)
         return new
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:

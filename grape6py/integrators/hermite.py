@@ -6,7 +6,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from grape6py._arrays import libraries, validate
 from grape6py._lib import memory_space
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
+
+
+class Subsystem(NamedTuple):
+    """Bodies that :class:`Hermite` integrates by themselves.
+
+    `semi_major_axis`, negative if they only meet, and `eccentricity` are those of the widest pair,
+    of bodies or of centres of mass; `slow_down` is the largest factor by which a pair in it is
+    slowed down, 1 for none.
+    """
+
+    ids: tuple[int, ...]
+    semi_major_axis: float
+    eccentricity: float
+    slow_down: float
 
 
 @takes_quantities
@@ -51,6 +65,9 @@ class Hermite(Integration):
         of AMUSE. By default 0 to n - 1.
     G : float
         The gravitational constant in these units.
+    subsystems : bool
+        Integrate bound pairs and close encounters by themselves: docs/encounters.md. Not with a
+        softening, a field, or sums in mode single.
     field : Field or callable, optional
         A field from outside: one of :mod:`grape6py.fields`, or a function field(t, pos, vel) that
         gives acc, jerk and pot, of shapes (n, 3), (n, 3) and (n,), in arrays of the kind that it is
@@ -123,6 +140,7 @@ class Hermite(Integration):
         passes: int = 1,
         dt: float | None = None,
         dt_max: float | None = None,
+        subsystems: bool = False,
         field: external.AnyField | None = None,
         orbit: Numbers | None = None,
         units: Units | None = None,
@@ -153,6 +171,12 @@ class Hermite(Integration):
                 ),
                 "passes": _passes(passes),
             }
+            if subsystems:
+                if eps or field is not None or orbit is not None or precision == "single":
+                    raise ArgumentError(
+                        "subsystems do not go together with a softening, a field or mode single"
+                    )
+                self._settings["subsystems"] = True
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
             with self._ranks.agreement("the arguments") as agreement:
@@ -190,6 +214,7 @@ class Hermite(Integration):
         settings = {"eps": validate.number("eps", a["eps"], negative=False)}
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
         settings |= {"passes": _passes(a["passes"]), step: validate.positive(step, a[step])}
+        settings |= {"subsystems": True} if a.get("subsystems") else {}
         return settings | outside_settings(a)
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
@@ -212,15 +237,30 @@ class Hermite(Integration):
             self.G,
             outside,
             self._ranks,
+            self._settings.get("subsystems", False),
         )
         self._blocks = _blocks(setup)
         self._begin()
-        self._warned = False
+        self._warned = self._warned_of_subsystems = False
 
     @property
     def jerk(self) -> Floats:
         """Time derivatives of :attr:`acc`; shape (n, 3), read-only."""
         return self._shown(self._synchronised().jerk)
+
+    def _step_sizes(self) -> Floats:
+        with self._lock:
+            return self._blocks.step_sizes()
+
+    @property
+    def subsystems(self) -> list[Subsystem]:
+        """Bound pairs and close encounters that are integrated by themselves."""
+        with self._lock:
+            own = self._own_ids()
+            return [
+                Subsystem(tuple(int(own[k]) for k in members), *map(float, elements))
+                for members, elements in self._blocks.subsystems()
+            ]
 
     def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
         """A call of the blocks; on the CPU if the device fails and the session goes on there."""
@@ -245,13 +285,20 @@ class Hermite(Integration):
                 Grape6Warning,
                 stacklevel=4,
             )
+        if self._settings.get("subsystems") and not self._warned_of_subsystems:
+            text = self._forces._board.last_warning()
+            if text.startswith("subsystems"):
+                self._warned_of_subsystems = True
+                warnings.warn(text, Grape6Warning, stacklevel=4)
 
 
 def _blocks(setup: Setup) -> Blocks:
     """Blocks of bodies that live where the sessions of all ranks compute."""
     with setup.ranks.agreement("the bodies") as agreement:
         agreement.same_contents("the precisions", setup.precision)
-        is_on_host = agreement.maximum(setup.board.option("DEVICE") < 0 or not _has_cupy())
+        is_on_host = agreement.maximum(
+            setup.subsystems or setup.board.option("DEVICE") < 0 or not _has_cupy()
+        )
     return Blocks(setup, HostArrays if is_on_host.value else DeviceArrays)
 
 

@@ -50,6 +50,9 @@ _BLOCK: Shapes = {
 _OUTSIDE: Shapes = {"field_acc": (3,), "field_jerk": (3,)}
 _NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 
+# The time of members of subsystems that carry nothing is beyond this.
+_NEVER = 2.0**999
+
 # Error of a pair term, and of a position whose difference is computed as it is, by mode. Where mode
 # auto sums in double, the library knows it.
 _NOISE = {"grape": (2.0**-24, 0.0), "single": (2.0**-24, 2.0**-24), "double": (2.0**-52, 0.0)}
@@ -73,6 +76,7 @@ class Setup(NamedTuple):
     G: float = 1.0
     external: External | None = None
     ranks: Ranks = ONE
+    subsystems: bool = False
 
 
 class HostArrays:
@@ -113,6 +117,7 @@ class HostArrays:
         eta, smallest, largest = setup.rule
         rule = {"n": self.n, "eta": eta, "dtmin": smallest, "dtmax": largest}
         rule["massless"], rule["noise"], rule["place"] = self.n - acting, *noise
+        rule["subsystems"] = setup.subsystems
         if external is not None:
             rule["field"] = external.c
         self.struct = ffi.new("struct g6x_hermite *", rule | pointers)
@@ -150,7 +155,39 @@ class HostArrays:
     @property
     def latest(self) -> float:
         """The latest of the bodies' times."""
-        return float(self.own["t"].max(initial=0.0))
+        return float(self.own["t"][self.carriers].max(initial=0.0))
+
+    @property
+    def carriers(self) -> AnyArray:
+        """Rows of single bodies, and those that carry the centre of mass of a subsystem."""
+        rows: AnyArray = self._everybody
+        if self._setup.subsystems:
+            rows = np.flatnonzero(self.own["t"] < _NEVER).astype(np.int32)
+        return rows
+
+    @property
+    def subsystems(self) -> Floats:
+        """All that an integration goes on from with the same subsystems."""
+        call = lib.g6x_subsystems_get, self._board.cluster, self.struct
+        if not self._setup.subsystems:
+            return np.zeros(0)
+        found = np.zeros(self._board.check(call[0](*call[1:], 0, ffi.NULL)))
+        self._board.check(call[0](*call[1:], len(found), pointer(found)))
+        return found
+
+    @subsystems.setter
+    def subsystems(self, state: Floats) -> None:
+        given = len(state), pointer(np.ascontiguousarray(state, float))
+        self._board.check(lib.g6x_subsystems_put(self._board.cluster, self.struct, *given))
+
+    def find_subsystems(self) -> tuple[AnyArray, Floats]:
+        """Who carries each body's subsystem, or itself; and elements of those that carry some."""
+        carrier, elements = np.arange(self.n, dtype=np.int32), np.full((self.n, 6), np.nan)
+        if self._setup.subsystems:
+            to = ffi.cast("double (*)[6]", pointer(elements))
+            call = self._board.cluster, self.struct, pointer(carrier), to
+            self._board.check(lib.g6x_subsystems(*call))
+        return carrier, elements
 
     def evolve(self, evolution: CData) -> int:
         """Let the library move blocks."""
@@ -160,7 +197,7 @@ class HostArrays:
     def merge(self, e: CData) -> None:
         """Bring together what the ranks have summed of the block under way."""
         self._merge_rows(e.ni)
-        if e.closer:
+        if e.closer or self._setup.subsystems:
             self._merge_nearest(e.ni, e.next)
 
     def _merge_rows(self, ni: int) -> None:
@@ -217,17 +254,30 @@ class HostArrays:
                     board.check(lib.g6x_get_partial(board.cluster, rows.stop - k, words))
             if self._words is not None:
                 self._merge_rows(ni)
+        if self._setup.subsystems:
+            board.check(lib.g6x_hermite_pull(board.cluster, h, ni, time))
+
+    def unfold(self, rows: AnyArray, time: float, found: list[Floats]) -> list[Floats]:
+        """Places, velocities, accelerations and jerks of all bodies, from those of what carries."""
+        if not self._setup.subsystems:
+            return found
+        every = [np.zeros((self.n, 3)) for _ in found]
+        for to, array in zip(every, found, strict=True):
+            to[rows] = array[: len(rows)]
+        call = self._board.cluster, self.struct, time, *map(pointer, every)
+        self._board.check(lib.g6x_hermite_unfold(*call))
+        return every
 
     def add_field(self, ni: int, time: float) -> None:
         """Add the field to the forces on the first rows of the block."""
         check(lib.g6x_hermite_add_field(self.struct, ni, time))
 
-    def correct(self, time: float) -> None:
-        """All bodies, to xi and vi; they stay where they are, so that no error of acc is asked
-        for."""
+    def correct(self, ni: int, time: float) -> None:
+        """The first rows of the block, to xi and vi; they stay where they are, so that no error of
+        acc is asked for."""
         h, none, rule = self.struct, ffi.NULL, self._setup.rule
         state = h.t, none, h.x, h.v, h.a, h.j, h.xi, h.vi
-        check(lib.g6x_hermite_correct(h.n, h.address, time, *rule, h.acc, h.jerk, none, *state))
+        check(lib.g6x_hermite_correct(ni, h.address, time, *rule, h.acc, h.jerk, none, *state))
 
     def steps_if(self, step: float, time: float, rows: AnyArray, roundoff: Floats) -> Floats:
         """Steps that the bodies of the block would have after this one, which ends at a time."""
@@ -255,12 +305,15 @@ class HostArrays:
     def send(self) -> None:
         """Send everybody who acts, after a start or an interruption."""
         nj, board, own = self.acting, self._board, self.own
-        arrays = (own["t"][:nj], self.mass[:nj], own["jerk"][:nj] / 6, own["acc"][:nj] / 2,
-                  own["vel"][:nj], own["pos"][:nj])  # fmt: skip
+        who = self.find_subsystems()[0][:nj]
+        arrays = (own["t"][who], self.mass[:nj], own["jerk"][who] / 6, own["acc"][who] / 2,
+                  own["vel"][who], own["pos"][who])  # fmt: skip
         if self._words is None:
             t, mass, *derivatives = arrays
             board.write(None, None, t, mass, None, *derivatives)
-            return
-        given = (ffi.NULL if nj == 0 else pointer(np.ascontiguousarray(array)) for array in arrays)
-        share = board.cluster, nj, self._first, self._end
-        board.check(lib.g6x_share_particles(*share, *given))
+        else:
+            given = (ffi.NULL if nj == 0 else pointer(np.ascontiguousarray(a)) for a in arrays)
+            share = board.cluster, nj, self._first, self._end
+            board.check(lib.g6x_share_particles(*share, *given))
+        if self._setup.subsystems:
+            self.subsystems = self.subsystems

@@ -127,8 +127,8 @@ class DeviceArrays(HostArrays):
                 for name in ("acc", "jerk"):
                     block[name][:ni] = block[name][:ni] + block[f"field_{name}"][:ni]
 
-    def correct(self, time: float) -> None:
-        self._call(lib.g6x_hermite_correct_device, self.struct, self.n, time, 0)
+    def correct(self, ni: int, time: float) -> None:
+        self._call(lib.g6x_hermite_correct_device, self.struct, ni, time, 0)
 
     def send(self) -> None:
         own, h, none = self.own, self.struct, ffi.NULL

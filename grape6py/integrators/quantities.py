@@ -185,7 +185,11 @@ class Quantities(Closed):
     @property
     def step_sizes(self) -> Floats:
         """Present steps of the bodies; shape (n,), read-only."""
-        return self._shown(self.state()["dt"])
+        return self._shown(self._step_sizes())
+
+    def _step_sizes(self) -> Floats:
+        steps: Floats = self.state()["dt"]
+        return steps
 
     def particles(self) -> Particles:
         """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""

@@ -44,6 +44,7 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "power": (None,),
     "rate": (None,),
     "work_done": (),
+    "subsystems": (None,),  # g6x_subsystems_get
 }
 
 

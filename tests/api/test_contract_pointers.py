@@ -54,6 +54,9 @@ MAY_BE_NULL = {
     "g6x_hermite_correct_device": {5},
     "g6x_field_add": {5, 6, 7},
     "g6x_hermite_work": {3},
+    "g6x_hermite_unfold": {5, 6},
+    "g6x_subsystems": {3},
+    "g6x_subsystems_get": {3},
 }  # fmt: skip
 OWN_TESTS = ("g6x_tree_", "g6x_walks")  # of null pointers, elsewhere
 TEXTS = ("g6x_last_error", "g6x_last_warning", "g6x_version", "g6x_backend")

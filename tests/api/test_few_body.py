@@ -284,3 +284,12 @@ def test_bodies_that_are_refused_stay_as_they_were(mass, x, v, code, said):
     assert said in text(lib.g6x_last_error, -1)
     assert np.array_equal([bodies.x, bodies.v], before, equal_nan=True)
     assert lib.g6x_few_body_evolve(ffi.NULL, 1.0) == lib.G6X_E_NULL
+
+
+@pytest.mark.parametrize("orbits", [0.9, 1.1, 7.6])
+@pytest.mark.parametrize("gamma", [0, 1e-6])
+def test_the_closest_approach_is_found_from_beyond_the_minor_axis(orbits, gamma):
+    """Where the step ends at more than a semi-major axis."""
+    few = FewBodies(*pair(0.9), gamma=gamma)
+    assert few.evolve(orbits * 2 * np.pi) == 0
+    assert few.b.closest == pytest.approx(0.1, rel=1e-6)

@@ -160,6 +160,38 @@ static void grape5(Board *b, int cluster)
     grape5_forces(b, cluster, NI - 50);
 }
 
+/* An integration in which a pair becomes a subsystem, and is seen by others. */
+static void subsystems(int id)
+{
+    enum { COUNT = 12, STATE = 200 };
+    static double row[9][COUNT][3], one[4][COUNT], state[STATE];
+    static int address[COUNT], nearest[COUNT];
+    struct g6x_hermite h = {.n = COUNT, .subsystems = 1};
+    struct g6x_evolution e = {.t_end = 0x1p-4, .passes = 1};
+    double zero[3] = {0};
+    memset(row, 0, sizeof row);
+    h.mass = one[0], h.t = one[1], h.dt = one[2], h.pot = one[3];
+    h.x = row[0], h.v = row[1], h.a = row[2], h.j = row[3], h.xi = row[4], h.vi = row[5];
+    h.acc = row[6], h.jerk = row[7], h.address = address, h.nearest = nearest;
+    h.eta = 0.01, h.dtmin = 0x1p-40, h.dtmax = 0x1p-6;
+    note("mode", g6x_set_int(id, G6X_PRECISION, G6X_DOUBLE));
+    for (int p = 0; p < COUNT; p++) {
+        one[0][p] = 1.0, one[1][p] = 0.0, one[2][p] = 0x1p-10;
+        for (int k = 0; k < 3; k++) h.x[p][k] = p * 3 % (5 + k);
+        if (p < 2) { /* the first two are a pair */
+            h.x[p][0] = p * 0.01, h.x[p][1] = h.x[p][2] = 0.0;
+            h.v[p][1] = p ? 7.0 : -7.0, h.a[p][0] = p ? -1e4 : 1e4;
+        }
+        note("pair", g6_set_j_particle(id, p, p, 0, 0, 1.0, zero, zero, zero, h.v[p], h.x[p]));
+    }
+    note("evolve", g6x_hermite_evolve(id, &h, &e));
+    note("unfold", g6x_hermite_unfold(id, &h, e.time, h.xi, h.vi, h.acc, row[8]));
+    const int count = g6x_subsystems_get(id, &h, STATE, state);
+    wrong += planning && count <= 0;
+    note("put", count > 0 ? g6x_subsystems_put(id, &h, count, state) : count);
+    note("pull", g6x_hermite_pull(id, &h, 1, e.time));
+}
+
 /* Everything that allocates: opening, growth, derivatives, other layouts, blocks, lists. */
 static void scenario(Board *b, int id)
 {
@@ -193,6 +225,7 @@ static void scenario(Board *b, int id)
     note("first use", g6_set_ti(id + 1, 0.0));
     other_forms(b, id);
     grape5(b, id);
+    subsystems(id);
 }
 
 /* The 0-th makes the plan. */

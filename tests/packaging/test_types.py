@@ -60,8 +60,6 @@ def test_the_program_runs(tmp_path):
 
 
 def test_the_stub_names_what_is_imported():
-    (listed,) = (node.value for node in STUB.body if isinstance(node, ast.Assign))
-    assert ast.literal_eval(listed) == grape6py.__all__
     found = {}
     for node in STUB.body:
         if isinstance(node, ast.ImportFrom):

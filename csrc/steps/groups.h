@@ -1,0 +1,180 @@
+/* groups.h - subsystems of a Hermite integration: bodies whose pull on each other is far above the
+ * tide of all others. The first member of a group carries its centre of mass, in the arrays of the
+ * integration and as j particle; the others have no mass there and are in no block. What goes on
+ * inside is of few_body.h. Bodies near a group see its members, and it feels them by these; those
+ * farther away see the centre of mass, in both directions. */
+#pragma once
+
+#include <stddef.h>
+
+#include "shared/hermite_step.h"
+#include "steps/few_body.h"
+
+/* Perturbations: the tide of what is outside over the pull of two parts, where these are farthest
+ * apart. */
+#define GROUPS_POINT 1e-6  /* below: bodies are as points to each other */
+#define GROUPS_KICKED 1e-3 /* below: a pair moves on ellipses with kicks between */
+#define GROUPS_PASS 1e-5   /* below, where they are now: two that meet are a group; */
+#define GROUPS_PARTED 1e-4 /* above: it is none any more */
+#define GROUPS_FORM 1e-3   /* below: a bound pair, of bodies or groups, is a group; */
+#define GROUPS_BREAK 2e-3  /* above: it takes in what disturbs it, or a part leaves; */
+#define GROUPS_TORN 0.1    /* above: it is none any more */
+
+/* The time of members that carry nothing. */
+#define GROUPS_NEVER 0x1p1000
+
+/* The two parts that a group would split into: the chain's first bodies, and the others. */
+struct group_parts {
+    int first;
+    double a, e, r,
+        rv; /* of their motion about each other: elements, distance, and its rate times it */
+    double speed;
+    double size;  /* the largest distance that they come to, if they are bound; that now, if not */
+    double inner; /* the larger of the tides of one on the inside of the other */
+};
+
+struct group {
+    int n, who[CHAIN_MOST]; /* ascending */
+    double mass;
+    double depth;  /* of the potential at its centre */
+    double reach;  /* a body of mass m sees members inside the cube root of this times m */
+    double sight2; /* the square of the distance from which on none sees members */
+    double tide;   /* at the end of the last step, over the pull of the mass, at a distance of 1 */
+    struct group_parts parts;
+    double mean[6]; /* of bodies: products of places, xx, yy, zz, xy, xz, yz, where the parts have
+                     * their mean over an orbit */
+    struct few_body now;  /* at the time of the carrier, about the centre of mass */
+    struct few_body then; /* at `end`, the end of the block under way */
+    double end;
+    double seen_at; /* the time of the members' places below; NaN: none */
+    double x[CHAIN_MOST][3], v[CHAIN_MOST][3];
+    /* Carriers and single bodies that may come near, ascending, and until when that holds. */
+    int *near, near_count;
+    double near_until, near_reach;
+};
+
+struct groups {
+    int n, count;
+    const double *own;       /* [n] masses of the bodies */
+    double *mass;            /* [n] as integrated: 0 for members, the group's for the first */
+    int *of;                 /* [n] number of the group, or -1 */
+    int *partner;            /* [n] of a block's rows: with whom a group could be made, or -1 */
+    struct group **group;    /* [n / 2] */
+    int *carrier;            /* [n / 2] of the groups */
+    double (*x)[3], (*v)[3]; /* of groups, or of what is near one, at a time */
+    double heaviest;         /* mass that a body or group has had */
+    struct chain_perturber *outside; /* of a group */
+    int capacity;                    /* of x, v and outside */
+    struct group *spare[2];          /* for the next that are made */
+    long long formed, failed;
+    int looking;
+    int begun;              /* groups of the bodies as they were at first have been made */
+    unsigned char *changed; /* [n] to be written as j particle anew */
+};
+
+/* A block of rows: particles, the nearest of each, and their predicted places. */
+struct groups_block {
+    int ni;
+    const int *address, *nearest;
+    double time;
+    double (*x)[3], (*v)[3], (*acc)[3], (*jerk)[3];
+    const double *pot;
+};
+
+/* NULL: there is no memory. `own` stays the caller's. */
+struct groups *groups_new(int n, const double own[]);
+void groups_free(struct groups *g);
+/* Whether the arrays are those that the groups were made in. */
+int groups_fit(const struct groups *g, const struct hermite_state *s);
+/* x, v, acc, jerk: [n] with what carries something at a time that no step ends before. Writes those
+ * of all bodies. acc and jerk may be NULL. */
+void groups_unfold(struct groups *g, const struct hermite_state *s, double time, double (*x)[3],
+                   double (*v)[3], double (*acc)[3], double (*jerk)[3]);
+
+/* Moves the inside of the block's groups to its end, and notes when two come to a distance. 0, or
+ * G6X_E_MEMORY. */
+int groups_predict(struct groups *g, const struct hermite_state *s, const struct groups_block *b,
+                   double closer);
+/* Begins or ends a look between two blocks, which a block that is under way has no part in. */
+void groups_look(struct groups *g, int looking);
+/* Adds to forces what members do beyond their centre of mass. */
+void groups_pull(struct groups *g, const struct hermite_state *s, const struct groups_block *b);
+/* Finds with whom rows make a group when the block has been moved. */
+void groups_find_partners(struct groups *g, const struct hermite_state *s,
+                          const struct groups_block *b);
+/* When the block has been moved: ends steps of its groups, and makes, joins and parts groups. Marks
+ * in `changed` what is to be written as j particle anew; returns whether anything is. */
+int groups_end(struct groups *g, const struct hermite_state *s, const struct hermite_rule *rule,
+               const struct groups_block *b);
+
+/* All groups as numbers: how many, and these. */
+int64_t groups_state_size(const struct groups *g);
+void groups_save(const struct groups *g, double to[]);
+/* Makes the groups of such numbers, where there are none. 0, G6X_E_MEMORY, or G6X_E_ARGUMENT: they
+ * are none. */
+int groups_restore(struct groups *g, int64_t size, const double from[]);
+
+/* ---- for the files groups*.c ----------------------------------------------------------------- */
+
+static inline struct group *groups_of(const struct groups *g, int p)
+{
+    return g->of[p] < 0 ? NULL : g->group[g->of[p]];
+}
+
+/* Whether p stands for itself or its group. */
+static inline int groups_carries(const struct groups *g, int p)
+{
+    return g->of[p] < 0 || g->group[g->of[p]]->who[0] == p;
+}
+
+/* About where a particle is, and how fast, at a time. */
+static inline void groups_about(const struct hermite_state *s, int p, double time, double x[3],
+                                double v[3])
+{
+    const double dt = time - s->t[p];
+    for (int k = 0; k < 3; k++) {
+        x[k] = s->x[p][k] + dt * (s->v[p][k] + 0.5 * dt * s->a[p][k]);
+        v[k] = s->v[p][k] + dt * s->a[p][k];
+    }
+}
+
+/* Of the parts of a group, zero if they are not bound. */
+static inline double groups_period(const struct group *q)
+{
+    const double a = q->parts.a;
+    return a > 0.0 ? KEPLER_TWO_PI * a * sqrt(a / q->mass) : 0.0;
+}
+
+/* The cube of the distance up to which a group, or a body, is seen by its members and feels the
+ * other: a light body, too, sees what a group does to its equal. NULL: a body. */
+static inline double groups_reach(const struct group *q, double other)
+{
+    return q ? q->reach * fmax(q->mass, other) : 0.0;
+}
+
+/* Whether two see each other's members, at a distance. */
+static inline int groups_are_near(const struct group *own, double mass, const struct group *q,
+                                  double other, double r2)
+{
+    const double reach = fmax(groups_reach(own, other), groups_reach(q, mass));
+    return r2 * r2 * r2 < reach * reach;
+}
+
+/* Makes space for places of so many. 0, or G6X_E_MEMORY. */
+int groups_reserve(struct groups *g, int count);
+/* Members about their centre at a time of a step that begins at `start`. */
+void groups_see(struct group *q, double start, double time, int looking);
+/* The force of all others on a body at x, v. */
+void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
+                     const double x[3], const double v[3], double acc[3], double jerk[3]);
+/* Of some bodies, NULL: all, but for p and q, whose centre of mass is at x: that which disturbs
+ * them most, if both together are as hard as a group has to be; -1: there is none. */
+int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
+                    int q, double mass, const double x[3], int count, const int among[]);
+/* Whether p may come near a group in a span of time: it would have to be four times as fast as it
+ * is. */
+int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
+                    int p, double time, double span);
+/* Finds the parts of a group, and how far it reaches. */
+void groups_find_parts(const struct groups *g, struct group *q);
+void groups_set_sight(const struct groups *g, struct group *q);

@@ -1,0 +1,344 @@
+/* groups_change.c - groups are made, take others in, and part: see groups.h. */
+#include <string.h>
+
+#include "g6lib.h"
+#include "steps/groups.h"
+#include "util/memory.h"
+
+/* Bodies with places and velocities from a centre, and how that moves. */
+struct bodies {
+    int n, who[CHAIN_MOST];
+    double m[CHAIN_MOST], x[CHAIN_MOST][3], v[CHAIN_MOST][3];
+    double centre[4][3]; /* place, velocity, acceleration, jerk */
+};
+
+/* What a change is made in. */
+struct change {
+    struct groups *g;
+    const struct hermite_state *s;
+    const struct hermite_rule *rule;
+    const struct groups_block *block;
+};
+
+static double *state_of(const struct hermite_state *s, int p, int order)
+{
+    return order == 0 ? s->x[p] : order == 1 ? s->v[p] : order == 2 ? s->a[p] : s->j[p];
+}
+
+/* A first step. */
+static double step_of(const struct hermite_rule *rule, const struct hermite_state *s, int p)
+{
+    const double j = hermite_norm(s->j[p]);
+    const double wanted = j > 0.0 ? rule->eta / 8.0 * hermite_norm(s->a[p]) / j : rule->dt_max;
+    double dt = rule->dt_max;
+    while ((dt > wanted || fmod(s->t[p], dt) != 0.0) && dt > rule->dt_min) dt *= 0.5;
+    return dt;
+}
+
+static void remove_group(struct groups *g, int number)
+{
+    struct group *q = g->group[number];
+    for (int i = 0; i < q->n; i++) g->of[q->who[i]] = -1, g->mass[q->who[i]] = g->own[q->who[i]];
+    memory_free(q->near);
+    memory_free(q);
+    g->group[number] = g->group[--g->count];
+    if (number == g->count) return;
+    q = g->group[number];
+    for (int i = 0; i < q->n; i++) g->of[q->who[i]] = number;
+}
+
+/* Puts a body into its order. */
+static void insert(struct bodies *all, int who, double m, const double x[3], const double v[3])
+{
+    int i = all->n++;
+    for (; i > 0 && all->who[i - 1] > who; i--) {
+        all->who[i] = all->who[i - 1], all->m[i] = all->m[i - 1];
+        memcpy(all->x[i], all->x[i - 1], sizeof *all->x);
+        memcpy(all->v[i], all->v[i - 1], sizeof *all->v);
+    }
+    all->who[i] = who, all->m[i] = m;
+    memcpy(all->x[i], x, sizeof *all->x), memcpy(all->v[i], v, sizeof *all->v);
+}
+
+/* Adds what p stands for, whose centre is at x, v. */
+static void add_bodies(const struct groups *g, struct bodies *all, int p, const double x[3],
+                       const double v[3])
+{
+    const struct group *q = groups_of(g, p);
+    double at[CHAIN_MOST][3] = {{0.0}}, speed[CHAIN_MOST][3] = {{0.0}};
+    if (q) few_body_read(&q->now, at, speed);
+    for (int i = 0; i < (q ? q->n : 1); i++) {
+        const int who = q ? q->who[i] : p;
+        for (int k = 0; k < 3; k++) at[i][k] += x[k], speed[i][k] += v[k];
+        insert(all, who, g->own[who], at[i], speed[i]);
+    }
+}
+
+/* Lets one particle move with a centre. */
+static void carry(const struct change *c, int p, double time, const double centre[4][3])
+{
+    c->s->t[p] = time;
+    for (int order = 0; order < 4; order++)
+        memcpy(state_of(c->s, p, order), centre[order], sizeof *centre);
+    c->s->dt[p] = step_of(c->rule, c->s, p);
+    c->g->changed[p] = 1;
+}
+
+/* The perturbation of a group's parts at a distance. */
+static double perturbation(const struct group *q, double distance)
+{
+    return q->tide * distance * distance * distance;
+}
+
+/* Whether the parts of a group only meet: they are not bound, or two would not come back. */
+static int only_meets(const struct group *q)
+{
+    const struct group_parts *p = &q->parts;
+    return p->a <= 0.0 || (q->n == 2 && perturbation(q, p->size) > GROUPS_TORN);
+}
+
+/* Whether a group's parts, at the end of its step, do not belong together any more. */
+static int is_over(const struct group *q)
+{
+    const struct group_parts *p = &q->parts;
+    if (perturbation(q, p->r) > GROUPS_TORN) return 1;
+    if (p->inner > GROUPS_FORM) return 0;
+    if (only_meets(q)) return p->rv > 0.0 && perturbation(q, p->r) > GROUPS_PARTED;
+    return q->n > 2 && perturbation(q, p->size) > GROUPS_BREAK;
+}
+
+/* Parts that only meet shall not be gone before a step's end. */
+static void shorten(const struct change *c, const struct group *q)
+{
+    double *dt = &c->s->dt[q->who[0]];
+    while (*dt * q->parts.speed > q->parts.r && *dt > c->rule->dt_min) *dt *= 0.5;
+}
+
+/* Whether there is memory for two more groups. */
+static int can_make(struct groups *g)
+{
+    for (int k = 0; k < 2; k++)
+        if (!g->spare[k]) g->spare[k] = memory_zeroed(sizeof **g->spare);
+    return g->spare[0] && g->spare[1] && !groups_reserve(g, g->count + 2);
+}
+
+/* Makes a group of bodies, or lets one move by itself. */
+static void make(const struct change *c, const struct bodies *all, double time)
+{
+    struct groups *g = c->g;
+    const struct few_setting set = {.tolerance = FEW_TOLERANCE};
+    if (all->n == 1) {
+        carry(c, all->who[0], time, all->centre);
+        return;
+    }
+    struct group *new = g->spare[0] ? g->spare[0] : g->spare[1];
+    if (new == g->spare[0])
+        g->spare[0] = NULL;
+    else
+        g->spare[1] = NULL;
+    new->n = all->n;
+    memcpy(new->who, all->who, sizeof new->who);
+    for (int i = 0; i < all->n; i++) new->mass += all->m[i];
+    g->heaviest = fmax(g->heaviest, new->mass);
+    if (few_body_begin(&new->now, &set, all->n, all->m, (const double (*)[3])all->x,
+                       (const double (*)[3])all->v))
+        g->failed++;
+    groups_find_parts(g, new);
+    new->seen_at = new->end = NAN;
+    for (int i = 0; i < all->n; i++) {
+        const int p = all->who[i];
+        g->of[p] = g->count, g->mass[p] = 0.0;
+        c->s->t[p] = GROUPS_NEVER, c->s->dt[p] = GROUPS_NEVER * 0x1p-10;
+        c->g->changed[p] = 1;
+    }
+    g->group[g->count++] = new;
+    g->mass[all->who[0]] = new->mass;
+    carry(c, all->who[0], time, all->centre);
+    shorten(c, new);
+    g->formed++;
+}
+
+/* Bodies of one part of a group, about their own centre, which is added to `centre`. */
+static void part_of(const struct groups *g, const struct group *q, int first, int end,
+                    struct bodies *all)
+{
+    double x[CHAIN_MOST][3], v[CHAIN_MOST][3], mean[2][3] = {{0.0}}, mass = 0.0;
+    few_body_read(&q->now, x, v);
+    for (int i = first; i < end; i++) mass += q->now.chain.m[i];
+    for (int i = first; i < end; i++)
+        for (int k = 0; k < 3; k++) {
+            const double part = mass > 0.0 ? q->now.chain.m[i] / mass : 1.0 / (end - first);
+            mean[0][k] += part * x[q->now.who[i]][k], mean[1][k] += part * v[q->now.who[i]][k];
+        }
+    for (int i = first; i < end; i++) {
+        const int k = q->now.who[i];
+        double at[3], speed[3];
+        for (int c = 0; c < 3; c++) at[c] = x[k][c] - mean[0][c], speed[c] = v[k][c] - mean[1][c];
+        insert(all, q->who[k], g->own[q->who[k]], at, speed);
+    }
+    for (int order = 0; order < 2; order++)
+        for (int k = 0; k < 3; k++) all->centre[order][k] += mean[order][k];
+}
+
+/* The force on the centre of some bodies. */
+static void find_derivatives(const struct change *c, struct bodies *all, double time)
+{
+    double mass = 0.0;
+    for (int k = 0; k < 3; k++) all->centre[2][k] = all->centre[3][k] = 0.0;
+    for (int i = 0; i < all->n; i++) mass += all->m[i], c->g->mass[all->who[i]] = 0.0;
+    for (int i = 0; i < all->n; i++) {
+        const double part = mass > 0.0 ? all->m[i] / mass : 1.0 / all->n;
+        const int who = all->who[i];
+        double acc[3], jerk[3];
+        groups_pull_all(c->g, c->s, who, time, c->s->x[who], c->s->v[who], acc, jerk);
+        for (int k = 0; k < 3; k++)
+            all->centre[2][k] += part * acc[k], all->centre[3][k] += part * jerk[k];
+    }
+    for (int i = 0; i < all->n; i++) c->g->mass[all->who[i]] = all->m[i];
+}
+
+/* Lets each of some parts, which are in no group, move from now on. Forces of rows are not used:
+ * what two have on each other may hide in their rounding what moves both. */
+static void settle(const struct change *c, struct bodies parts[], int count, double time)
+{
+    for (int k = 0; k < count;
+         k++) /* all stand alone for a moment, so that each feels the others */
+        for (int i = 0; i < parts[k].n; i++) {
+            const int who = parts[k].who[i];
+            c->s->t[who] = time;
+            for (int d = 0; d < 3; d++) {
+                c->s->x[who][d] = parts[k].centre[0][d] + parts[k].x[i][d];
+                c->s->v[who][d] = parts[k].centre[1][d] + parts[k].v[i][d];
+                c->s->a[who][d] = c->s->j[who][d] = 0.0;
+            }
+        }
+    for (int k = 0; k < count; k++) find_derivatives(c, &parts[k], time);
+    for (int k = 0; k < count; k++) make(c, &parts[k], time);
+}
+
+/* Brings a body that is in the midst of its step to a time, as the block would. */
+static void bring(const struct change *c, int p, double time)
+{
+    const struct hermite_state *s = c->s;
+    double x[3], v[3], acc[3], jerk[3], a2[3], a3[3];
+    const double dt = time - s->t[p];
+    if (dt == 0.0) return;
+    hermite_predict_one(s, p, time, x, v);
+    groups_pull_all(c->g, s, p, time, x, v, acc, jerk);
+    hermite_add_orders(dt, s->a[p], s->j[p], acc, jerk, x, v, a2, a3);
+    memcpy(s->x[p], x, sizeof x), memcpy(s->v[p], v, sizeof v);
+    memcpy(s->a[p], acc, sizeof acc), memcpy(s->j[p], jerk, sizeof jerk);
+    s->t[p] = time;
+}
+
+/* Makes one group of what p and q stand for, the first of which is a row of the block. */
+static void join(const struct change *c, int p, int q)
+{
+    struct groups *g = c->g;
+    const struct group *of[2] = {groups_of(g, p), groups_of(g, q)};
+    const double time = c->s->t[p], part = g->mass[q] / (g->mass[p] + g->mass[q]);
+    struct bodies all = {0};
+    double from[2][2][3];
+    if ((of[0] ? of[0]->n : 1) + (of[1] ? of[1]->n : 1) > CHAIN_MOST || !can_make(g)) return;
+    bring(c, q, time);
+    for (int order = 0; order < 2; order++)
+        for (int k = 0; k < 3; k++) {
+            const double a = state_of(c->s, p, order)[k], d = state_of(c->s, q, order)[k] - a;
+            all.centre[order][k] = a + part * d;
+            from[0][order][k] = -part * d, from[1][order][k] = (1.0 - part) * d;
+        }
+    add_bodies(g, &all, p, from[0][0], from[0][1]);
+    add_bodies(g, &all, q, from[1][0], from[1][1]);
+    if (of[0]) remove_group(g, g->of[p]);
+    if (of[1]) remove_group(g, g->of[q]);
+    settle(c, &all, 1, time);
+}
+
+/* Splits a group, which a row of the block is, into its parts. */
+static void part(const struct change *c, int number)
+{
+    struct groups *g = c->g;
+    struct group *q = g->group[number];
+    const int p = q->who[0];
+    struct bodies parts[2] = {{0}};
+    if (!can_make(g)) return; /* later */
+    for (int k = 0; k < 2; k++) {
+        for (int order = 0; order < 2; order++)
+            memcpy(parts[k].centre[order], state_of(c->s, p, order), sizeof *parts[k].centre);
+        part_of(g, q, k ? q->parts.first : 0, k ? q->n : q->parts.first, &parts[k]);
+    }
+    remove_group(g, number);
+    settle(c, parts, 2, c->s->t[p]);
+}
+
+/* Forgets lists that a group, which reaches farther than it did, should be in, and its own. */
+static void forget_reach(const struct change *c, struct group *q)
+{
+    const double time = c->block->time;
+    for (int k = 0; k < c->g->count; k++) {
+        struct group *other = c->g->group[k];
+        const double left = other->near_until - time;
+        if (other == q || (left > 0.0 && groups_may_meet(c->g, c->s, other, q->who[0], time, left)))
+            other->near_until = -INFINITY;
+    }
+    q->near_reach = q->reach;
+}
+
+static void end_group(const struct change *c, int row)
+{
+    const int p = c->block->address[row], number = c->g->of[p];
+    const double time = c->block->time;
+    struct group *q = c->g->group[number];
+    few_body_copy(&q->now, &q->then);
+    q->seen_at = q->end = NAN;
+    q->depth = fabs(c->block->pot[row]);
+    groups_find_parts(c->g, q);
+    if (q->reach > 1.5 * q->near_reach) forget_reach(c, q);
+    if (only_meets(q)) shorten(c, q);
+    if (is_over(q)) {
+        part(c, number);
+    } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
+        const int other =
+            groups_intruder(c->g, c->s, time, p, p, q->mass, c->s->x[p], q->near_count, q->near);
+        if (other >= 0 && c->s->t[other] == time) join(c, p, other);
+    }
+}
+
+/* Forgets lists of what is near that have, or should have, what has changed. */
+static void forget_near(const struct change *c)
+{
+    struct groups *g = c->g;
+    int *changed = g->partner, count = 0;
+    for (int p = 0; p < g->n; p++)
+        if (g->changed[p] && groups_carries(g, p)) changed[count++] = p;
+    for (int k = 0; k < g->count; k++) {
+        struct group *q = g->group[k];
+        const double time = c->block->time, left = q->near_until - time;
+        int forget = 0;
+        groups_set_sight(g, q); /* something may be heavier */
+        for (int n = 0; n < q->near_count; n++) forget |= g->changed[q->near[n]];
+        for (int n = 0; n < count && left > 0.0 && !forget; n++)
+            forget = groups_may_meet(g, c->s, q, changed[n], time, left);
+        if (forget) q->near_until = -INFINITY;
+    }
+}
+
+int groups_end(struct groups *g, const struct hermite_state *s, const struct hermite_rule *rule,
+               const struct groups_block *b)
+{
+    const struct change c = {g, s, rule, b};
+    const long long formed = g->formed;
+    const int count = g->count;
+    memset(g->changed, 0, (size_t)g->n);
+    for (int i = 0; i < b->ni; i++) {
+        const int p = b->address[i];
+        if (g->of[p] >= 0 && !g->changed[p]) end_group(&c, i);
+    }
+    for (int i = 0; i < b->ni; i++) {
+        const int p = b->address[i], q = g->partner[i];
+        if (q >= 0 && !g->changed[p] && !g->changed[q]) join(&c, p, q);
+    }
+    const int any = g->formed != formed || g->count != count;
+    if (any) forget_near(&c);
+    return any;
+}

@@ -1,0 +1,163 @@
+/* groups_inside.c - the motion inside groups, and what acts on it: see groups.h. */
+#include "core/hermite.h"
+#include "g6lib.h"
+#include "steps/groups.h"
+#include "util/memory.h"
+
+/* Steps for which a list of what may come near is made. */
+#define STEPS 16.0
+
+int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
+                    int p, double time, double span)
+{
+    const int c = own->who[0];
+    const struct group *q = groups_of(g, p);
+    double x[2][3], v[2][3], a[3];
+    groups_about(s, c, time, x[0], v[0]);
+    groups_about(s, p, time, x[1], v[1]);
+    for (int k = 0; k < 3; k++) {
+        x[1][k] -= x[0][k], v[1][k] -= v[0][k];
+        a[k] = s->a[p][k] - s->a[c][k];
+    }
+    const double left =
+        hermite_norm(x[1]) - 4.0 * span * hermite_norm(v[1]) - 2.0 * span * span * hermite_norm(a);
+    const double reach = 2.0 * fmax(groups_reach(own, g->mass[p]), groups_reach(q, own->mass));
+    return !(left > 0.0 && left * left * left > reach);
+}
+
+/* Lists what may be near a group in some steps, of length dt from now. */
+static int find_near(struct groups *g, const struct hermite_state *s, struct group *own, double dt)
+{
+    const double time = s->t[own->who[0]], span = STEPS * dt;
+    own->near_count = 0;
+    for (int p = 0; p < g->n; p++) {
+        if (p == own->who[0] || !groups_carries(g, p) || g->mass[p] == 0.0) continue;
+        if (!groups_may_meet(g, s, own, p, time, span)) continue;
+        if (own->near_count % 64 == 0) {
+            const struct memory_array near[] = {MEMORY_ARRAY(own->near, own->near_count + 64), {0}};
+            if (memory_grow_all(near)) return G6X_E_MEMORY;
+        }
+        own->near[own->near_count++] = p;
+    }
+    own->near_until = time + span;
+    own->near_reach = own->reach;
+    return groups_reserve(g, own->near_count);
+}
+
+/* Distance in sizes of a group from which on bodies act by the series of their tide. */
+#define FAR 12.0
+
+/* Those that act on the inside of a group in a step of length dt, from its centre. Of those far
+ * away whose tide hardly changes in it, the tide in its middle counts. */
+static struct chain_outside find_outside(const struct groups *g, const struct hermite_state *s,
+                                         const struct group *own, double dt)
+{
+    const int c = own->who[0];
+    const double time = s->t[c], size = own->parts.size, far = FAR * size, none[3] = {0.0};
+    struct chain_outside outside = {.body = g->outside};
+    double steady[CHAIN_FAR_TERMS] = {0.0};
+    hermite_predict(own->near_count, own->near, time, s, g->x, g->v);
+    for (int n = 0; n < own->near_count; n++) {
+        const int p = own->near[n];
+        struct chain_perturber *o = &g->outside[outside.count];
+        for (int k = 0; k < 3; k++)
+            o->x[k] = g->x[n][k] - s->x[c][k], o->v[k] = g->v[n][k] - s->v[c][k];
+        const double r2 = kepler_dot(o->x, o->x), r = sqrt(r2), way = dt * hermite_norm(o->v);
+        if (!groups_are_near(own, own->mass, NULL, g->mass[p], r2)) continue;
+        o->mass = g->mass[p];
+        const int is_far = r - far > 2.0 * way;
+        if (is_far &&
+            2.0 * o->mass * size * size * size * way < GROUPS_POINT * own->mass * r2 * r2) {
+            for (int k = 0; k < 3; k++) o->x[k] += 0.5 * dt * o->v[k];
+            chain_far_add(o->mass, o->x, steady);
+            continue;
+        }
+        for (int k = 0; k < 3; k++) {
+            o->a[k] = s->a[p][k] + (time - s->t[p]) * s->j[p][k] - s->a[c][k];
+            o->j[k] = s->j[p][k] - s->j[c][k];
+        }
+        for (int k = 0; k < 3 && is_far; k++) {
+            double d[3];
+            chain_outside_at(o, 0.5 * k * dt, none, d);
+            chain_far_add(o->mass, d, outside.far.of[k]);
+        }
+        outside.count += !is_far;
+    }
+    outside.far.span = dt;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < CHAIN_FAR_TERMS; i++) outside.far.of[k][i] += steady[i];
+    chain_far_end(&outside.far);
+    return outside;
+}
+
+/* The tide on a group after a time, over the pull of its mass, for a distance of 1. */
+static double tide_on(const struct group *own, const struct chain_outside *o, double dt)
+{
+    const double none[3] = {0.0, 0.0, 0.0};
+    double sum = chain_far_size(&o->far);
+    for (int p = 0; p < o->count; p++) {
+        double d[3];
+        chain_outside_at(&o->body[p], dt, none, d);
+        const double r2 = kepler_dot(d, d);
+        sum += 2.0 * o->body[p].mass / (r2 * sqrt(r2));
+    }
+    return sum / own->mass;
+}
+
+/* Moves own->then on from own->now, as accurately as that converges; if it does not, all go
+ * straight on, so that none is lost, and an error is returned. */
+static int evolve(struct group *own, struct few_setting *s, double dt)
+{
+    for (; s->tolerance < 1e-3; s->tolerance *= 1e3) {
+        few_body_copy(&own->then, &own->now);
+        few_body_restart(&own->then);
+        if (!few_body_evolve(&own->then, s, dt)) return 0;
+    }
+    few_body_copy(&own->then, &own->now);
+    few_body_restart(&own->then);
+    const struct chain_view at = chain_view_of(own->n, own->then.at);
+    for (int i = 0; i + 1 < own->n; i++)
+        for (int k = 0; k < 3; k++) at.x[i][k] += dt * at.v[i][k];
+    return G6X_E_RANGE;
+}
+
+static int move_inside(struct groups *g, const struct hermite_state *s, struct group *own,
+                       double time, double closer)
+{
+    const int c = own->who[0];
+    const double dt = time - s->t[c];
+    if (time > own->near_until || own->reach > 1.5 * own->near_reach) {
+        const int code = find_near(g, s, own, dt);
+        if (code) return code;
+    }
+    const double turn = own->n == 2 ? groups_period(own) / dt
+                                    : 0.0; /* the shorter a step is, the fewer kicks it takes */
+    struct few_setting set = {
+        .tolerance = FEW_TOLERANCE,
+        .kepler = GROUPS_POINT,
+        .kicked = fmin(GROUPS_KICKED * fmax(turn * turn, 1.0), GROUPS_TORN),
+        .slowed = GROUPS_POINT,
+        .closer = closer,
+        .outside = find_outside(g, s, own, dt),
+    };
+    own->end = time;
+    own->seen_at = NAN;
+    if (evolve(own, &set, dt)) {
+        g->failed++;
+        own->tide = INFINITY; /* so that it parts */
+        return 0;
+    }
+    own->tide = tide_on(own, &set.outside, dt);
+    return 0;
+}
+
+int groups_predict(struct groups *g, const struct hermite_state *s, const struct groups_block *b,
+                   double closer)
+{
+    int code = 0;
+    for (int i = 0; i < b->ni && g->count && !code; i++) {
+        struct group *q = groups_of(g, b->address[i]);
+        if (q) code = move_inside(g, s, q, b->time, closer);
+    }
+    return code;
+}

@@ -1,0 +1,207 @@
+"""Hermite's subsystems: binaries and encounters keep their energy, and cost little."""
+
+import numpy as np
+import pytest
+
+from few_bodies import FewBodies, elements, energy, pair
+from grape6py import Hermite, fields, plummer
+from grape6py.errors import ArgumentError
+
+
+def with_binaries(n, pairs, a, e, seed=1):
+    """n bodies of equal mass in a Plummer sphere, of which 2 pairs are in binaries."""
+    rng = np.random.default_rng(seed)
+    _, pos, vel = plummer(n - pairs, seed=seed)
+    inner = [[], []]
+    for _ in range(pairs):
+        m, x, v = pair(e, (1 / n, 1 / n), a)
+        FewBodies(m, x, v).evolve(0)
+        bodies = FewBodies(m, x, v, gamma=1e-6)
+        bodies.evolve(rng.uniform(0, 2 * np.pi * np.sqrt(a**3 * n / 2)))
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        inner[0].append(bodies.x @ turn)
+        inner[1].append(bodies.v @ turn)
+    first = [np.repeat(q[:pairs], 2, axis=0) + np.concatenate(i)
+             for q, i in zip((pos, vel), inner, strict=True)]  # fmt: skip
+    pos, vel = (np.concatenate([f, q[pairs:]]) for f, q in zip(first, (pos, vel), strict=True))
+    return np.full(n, 1 / n), pos, vel
+
+
+def made(bodies, **options):
+    given = {"backend": "cpu", "dt_max": 1 / 8, "threads": 1, "subsystems": True}
+    return Hermite(*bodies, **(given | options))
+
+
+@pytest.mark.parametrize("a", [1e-3, 1e-4])
+@pytest.mark.parametrize("e", [0.0, 0.9, 0.99])
+def test_hard_binaries_keep_the_energy_of_the_cluster(a, e):
+    """As they do not without: 26 of them lost 2e-4 to 3 in a unit of time."""
+    bodies = with_binaries(256, 26, a, e)
+    cluster = made(bodies)
+    before = energy(*bodies)
+    cluster.evolve(0.5)
+    assert abs(energy(cluster.mass, cluster.pos, cluster.vel) - before) < 1e-6
+    assert len(cluster.subsystems) >= 25
+    assert cluster.steps < 30000  # 18000 without binaries
+    found = [s.semi_major_axis for s in cluster.subsystems if len(s.ids) == 2]
+    assert np.median(found) == pytest.approx(a, rel=1e-3)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.9, 0.999999])
+def test_two_bodies_alone(e):
+    """They drifted to harder orbits before."""
+    m, x, v = pair(e)
+    cluster = made((m, x, v), dt_max=1 / 64)
+    cluster.evolve(64 * np.pi)
+    d, w = cluster.pos[1] - cluster.pos[0], cluster.vel[1] - cluster.vel[0]
+    a, vector = elements(1.0, d, w)
+    assert a == pytest.approx(1.0, abs=1e-9)
+    assert np.linalg.norm(vector) == pytest.approx(e, abs=1e-9)
+    assert np.abs(d - (x[1] - x[0])).max() < 1e-6
+    (only,) = cluster.subsystems
+    assert only.ids == (0, 1)
+    assert only.semi_major_axis == pytest.approx(1.0, rel=1e-9)
+    assert (cluster.step_sizes == 1 / 64).all()
+
+
+def flyby(distance):
+    """A binary that a star passes, and the same far from anything."""
+    m, x, v = pair(0.3, (0.3, 0.2), 0.01)
+    mass = [*m, 0.5]
+    pos = np.vstack([x, [3.0, distance, 0.01]])
+    vel = np.vstack([v, [-1.5, 0, 0]])
+    return mass, pos, vel
+
+
+@pytest.mark.parametrize("distance", [0.4, 0.2, 0.04, 0.015])
+def test_a_star_that_passes_a_binary_leaves_the_energy(distance):
+    """And does to it what it does to few bodies, where the phase of its orbit does not matter."""
+    few, cluster = FewBodies(*flyby(distance)), made(flyby(distance), eta=0.005)
+    few.evolve(4.0)
+    cluster.evolve(4.0)
+    before = energy(*flyby(distance))
+    assert energy(few.mass, cluster.pos, cluster.vel) == pytest.approx(before, rel=2e-6)
+    if distance < 0.4:
+        return
+    of = [elements(0.5, x[1] - x[0], v[1] - v[0])
+          for x, v in ((few.x, few.v), (cluster.pos, cluster.vel))]  # fmt: skip
+    assert of[1][0] == pytest.approx(of[0][0], rel=5e-6)
+    assert np.abs(of[1][1] - of[0][1]).max() < 5e-6
+    assert np.abs(cluster.pos[2] - few.x[2]).max() < 1e-6
+
+
+def test_bits_do_not_depend_on_threads_looks_or_files(tmp_path):
+    bodies = with_binaries(256, 26, 1e-3, 0.9)
+    whole, looked, stopped = made(bodies), made(bodies, threads=3), made(bodies)
+    whole.evolve(0.4)
+    for time in (0.07, 0.1, 0.25, 0.4):
+        looked.evolve(time)
+        looked.energy()
+    stopped.evolve(0.21)
+    stopped.save(tmp_path / "run.h5")
+    loaded = Hermite.load(tmp_path / "run.h5")
+    assert np.array_equal(loaded.pos, stopped.pos)
+    assert loaded.subsystems == stopped.subsystems
+    loaded.evolve(0.4)
+    for other in looked, loaded:
+        assert np.array_equal(whole.pos, other.pos)
+        assert np.array_equal(whole.vel, other.vel)
+        assert whole.subsystems == other.subsystems
+
+
+def test_what_is_seen_of_members_is_that_of_bodies():
+    bodies = with_binaries(100, 20, 1e-3, 0.5)
+    cluster = made(bodies, precision="double")
+    cluster.evolve(0.3)
+    mass, pos, vel = bodies[0], cluster.pos, cluster.vel
+    d = pos[None] - pos[:, None]
+    r = np.sqrt((d**2).sum(axis=2)) + np.eye(100)
+    acc = (mass[None, :, None] * d / r[..., None] ** 3).sum(axis=1)
+    error = np.linalg.norm(cluster.acc - acc, axis=1) / np.linalg.norm(acc, axis=1)
+    assert error.max() < 1e-3
+    assert np.median(error) < 1e-5
+    w = vel[None] - vel[:, None]
+    rate = 3 * (d * w).sum(axis=2)[..., None] / r[..., None] ** 2
+    jerk = (mass[None, :, None] * (w - rate * d) / r[..., None] ** 3).sum(axis=1)
+    error = np.linalg.norm(cluster.jerk - jerk, axis=1) / np.linalg.norm(jerk, axis=1)
+    assert np.median(error) < 1e-3
+    assert len(cluster.binaries().first) >= 20
+
+
+def test_bodies_of_subsystems_may_come_go_and_change():
+    bodies = with_binaries(100, 10, 1e-3, 0.5)
+    cluster = made(bodies)
+    cluster.evolve(0.1)
+    assert len(cluster.subsystems) == 10
+    cluster.remove([0])
+    cluster.merge([2, 3])
+    cluster.kick([4], [[0, 0, 9.0]])
+    cluster.evolve(0.2)
+    assert len(cluster) == 98
+    assert sorted(s.ids for s in cluster.subsystems)[0] == (6, 7)
+    with_one = energy(cluster.mass, cluster.pos, cluster.vel)
+    cluster.evolve(0.3)
+    assert energy(cluster.mass, cluster.pos, cluster.vel) == pytest.approx(with_one, abs=1e-6)
+
+
+def test_planets_without_mass_go_with_their_star():
+    m, pos, vel = plummer(64, seed=4)
+    planet = pos[5] + [1e-4, 0, 0], vel[5] + [0, np.sqrt(m[5] / 1e-4), 0]
+    cluster = made((np.append(m, 0.0), np.vstack([pos, planet[0]]), np.vstack([vel, planet[1]])))
+    cluster.evolve(0.5)
+    a, vector = elements(m[5], cluster.pos[64] - cluster.pos[5], cluster.vel[64] - cluster.vel[5])
+    assert a == pytest.approx(1e-4, rel=1e-6)
+    assert np.linalg.norm(vector) < 1e-5
+    assert (5, 64) in [s.ids for s in cluster.subsystems]
+
+
+@pytest.mark.parametrize("options", [
+    {"eps": 0.01}, {"field": fields.point_mass(1.0)}, {"precision": "single"},
+])  # fmt: skip
+def test_what_they_do_not_go_together_with_is_named(options):
+    with pytest.raises(ArgumentError, match="a softening, a field or mode single"):
+        made(plummer(20, seed=1), **options)
+    assert "subsystems" not in made(plummer(20, seed=1), subsystems=False).settings
+
+
+def test_pairs_that_are_there_at_the_start_take_no_step_alone():
+    m, x, v = pair(0.99, (0.1, 0.1), 1e-6)
+    bodies = [*m, 0.1], np.vstack([x, [1.0, 0, 0]]), np.vstack([v, [0, 0.3, 0]])
+    cluster = made(bodies, dt=1 / 64, dt_max=None)
+    cluster.evolve(0.5)
+    assert energy(*bodies) == pytest.approx(energy(bodies[0], cluster.pos, cluster.vel), rel=1e-8)
+    assert cluster.subsystems[0].ids[:2] == (0, 1)
+
+
+@pytest.mark.parametrize("mass", [0.0, 1e-12, 1e-6])
+def test_planets_feel_their_star_and_the_others(mass):
+    """Two, far apart: the inner pair is slowed down."""
+    bodies = np.array([1.0, mass, mass]), np.zeros((3, 3)), np.zeros((3, 3))
+    for k, a in ((1, 0.01), (2, 1.0)):
+        bodies[1][k, 0], bodies[2][k, 1] = a, np.sqrt(1 / a)
+    cluster = made(bodies, dt_max=1 / 16)
+    cluster.evolve(3.0)
+    for k, a in ((1, 0.01), (2, 1.0)):
+        d, w = (
+            q[k] - bodies[0][:k] @ q[:k] / bodies[0][:k].sum() for q in (cluster.pos, cluster.vel)
+        )
+        assert elements(1.0, d, w)[0] == pytest.approx(a, rel=1e-4)
+
+
+@pytest.mark.backends("cuda gpu")
+def test_a_gpu_sums_and_the_host_does_the_rest():
+    bodies = with_binaries(64, 8, 1e-3, 0.5)
+    cluster = made(bodies, backend="cuda")
+    cluster.evolve(0.2)
+    assert len(cluster.subsystems) == 8
+    after = energy(cluster.mass, cluster.pos, cluster.vel)
+    assert after == pytest.approx(energy(*bodies), abs=1e-5)
+
+
+@pytest.mark.full
+def test_a_cluster_goes_through_core_collapse():
+    bodies = plummer(128, seed=5)
+    cluster = made(bodies, dt_max=1 / 8)
+    before = energy(*bodies)
+    cluster.evolve(80.0)
+    assert abs(energy(cluster.mass, cluster.pos, cluster.vel) / before - 1) < 1e-3
