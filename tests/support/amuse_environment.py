@@ -13,6 +13,7 @@ import tarfile
 import tools
 from legacy import RANKS
 from once import made_once
+from packages import SAFELY
 from variants import BUILD, run
 
 VERSION = "2024.6.0"
@@ -73,7 +74,7 @@ def install(python):
     for code in CODES:
         shutil.rmtree(place(code), ignore_errors=True)
         with tarfile.open(f"{place(code)}.tar.gz") as file:
-            file.extractall(CLIENTS, filter="data")
+            file.extractall(CLIENTS, **SAFELY)
 
 
 def environment():
