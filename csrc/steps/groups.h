@@ -167,10 +167,10 @@ void groups_see(struct group *q, double start, double time, int looking);
 /* The force of all others on a body at x, v. */
 void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
                      const double x[3], const double v[3], double acc[3], double jerk[3]);
-/* Of some bodies, NULL: all, but for p and q, whose centre of mass is at x: that which disturbs
- * them most, if both together are as hard as a group has to be; -1: there is none. */
+/* Of all but p and q, whose centre of mass is at x: that which disturbs them most, if both together
+ * are as hard as a group has to be; -1: there is none. */
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
-                    int q, double mass, const double x[3], int count, const int among[]);
+                    int q, double mass, const double x[3]);
 /* Whether p may come near a group in a span of time: it would have to be four times as fast as it
  * is. */
 int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,

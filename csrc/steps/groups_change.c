@@ -144,7 +144,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
                        (const double (*)[3])all->v))
         g->failed++;
     groups_find_parts(g, new);
-    new->seen_at = new->end = NAN;
+    new->seen_at = new->end = NAN, new->then.met = INFINITY;
     for (int i = 0; i < all->n; i++) {
         const int p = all->who[i];
         g->of[p] = g->count, g->mass[p] = 0.0;
@@ -298,8 +298,7 @@ static void end_group(const struct change *c, int row)
     if (is_over(q)) {
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
-        const int other =
-            groups_intruder(c->g, c->s, time, p, p, q->mass, c->s->x[p], q->near_count, q->near);
+        const int other = groups_intruder(c->g, c->s, time, p, p, q->mass, c->s->x[p]);
         if (other >= 0 && c->s->t[other] == time) join(c, p, other);
     }
 }

@@ -41,12 +41,11 @@ static double tide_between(struct groups *g, const struct hermite_state *s, doub
 }
 
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
-                    int q, double mass, const double x[3], int count, const int among[])
+                    int q, double mass, const double x[3])
 {
     double most = 0.0, sum = 0.0;
     int best = -1;
-    for (int n = 0; n < count; n++) {
-        const int other = among ? among[n] : n;
+    for (int other = 0; other < g->n; other++) {
         double d[3], w[3];
         if (other == p || other == q || !groups_carries(g, other) || !(g->mass[other] > 0.0))
             continue;
@@ -79,8 +78,7 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
     if (gamma * far3 < GROUPS_FORM) return 1;
     if (gamma > UNKNOWN) { /* with what disturbs them most, which is to join them */
         for (int c = 0; c < 3; c++) d[c] = here->x[c] + g->mass[q] / both * d[c];
-        return gamma * far3 < GROUPS_TORN &&
-               groups_intruder(g, s, time, p, q, both, d, g->n, NULL) >= 0;
+        return gamma * far3 < GROUPS_TORN && groups_intruder(g, s, time, p, q, both, d) >= 0;
     }
     return tide_between(g, s, time, p, q, here, there, r2) * far3 < GROUPS_FORM;
 }

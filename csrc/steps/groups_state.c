@@ -54,7 +54,7 @@ static int restore_one(struct groups *g, int n, const double from[])
     struct group *q = memory_zeroed(sizeof *q);
     if (!q) return G6X_E_MEMORY;
     double m[CHAIN_MOST];
-    q->n = n, q->seen_at = q->end = NAN, q->near_until = -INFINITY;
+    q->n = n, q->seen_at = q->end = NAN, q->near_until = -INFINITY, q->then.met = INFINITY;
     for (int i = 0; i < n; i++) {
         q->who[i] = (int)from[i], q->now.who[i] = (int)from[n + i];
         m[i] = g->own[q->who[i]];

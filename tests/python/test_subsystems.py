@@ -109,6 +109,20 @@ def test_bits_do_not_depend_on_threads_looks_or_files(tmp_path):
         assert whole.subsystems == other.subsystems
 
 
+def test_a_file_goes_on_with_the_same_bits_where_masses_differ(tmp_path):
+    """Whom a subsystem takes in did depend on a list that files do not have."""
+    _, pos, vel = plummer(20, seed=7)
+    mass = 10 ** np.random.default_rng(7).uniform(-3, -0.5, 20)
+    whole, stopped = (made((mass, 0.3 * pos, vel)) for _ in range(2))
+    whole.evolve(4.0)
+    stopped.evolve(0.8)
+    stopped.evolve(1.6)
+    stopped.save(tmp_path / "run.h5")
+    loaded = Hermite.load(tmp_path / "run.h5")
+    loaded.evolve(4.0)
+    assert np.array_equal(whole.pos, loaded.pos)
+
+
 def test_what_is_seen_of_members_is_that_of_bodies():
     bodies = with_binaries(100, 20, 1e-3, 0.5)
     cluster = made(bodies, precision="double")
