@@ -1,7 +1,7 @@
 """The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
 
-curves.py draws the curves, bodies.py the bodies, ticks.py chooses ticks, scale.py the units, and
-groups.py says what bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
+curves.py draws the curves, bodies.py the bodies, scale.py knows the units, and groups.py says what
+bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from grape6py import diagnostics
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.moments import Moment
 from grape6py.files.storage import atomic_files
-from grape6py.picture import curves, ticks
+from grape6py.picture import curves
 from grape6py.picture.bodies import Bodies
-from grape6py.picture.scale import Scale, labelled
+from grape6py.picture.scale import Scale, distinct, labelled
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def figure_of(
     for axes in top:
         axes.set_xlabel(labelled("time", scale.of_time))
         curves.mark(axes, times)
-    labels = ticks.distinct([moment.time for moment in shown])
+    labels = distinct([moment.time for moment in shown])
     seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
     seen += [(other, shown[0], labels[0]) for other in aside]
     for k, (view, moment, label) in enumerate(seen):

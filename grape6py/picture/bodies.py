@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from grape6py.errors import ArgumentError
 from grape6py.models import Component
-from grape6py.picture import ticks
 from grape6py.picture.groups import SKY, Group, groups
 from grape6py.picture.scale import labelled
 
@@ -119,10 +119,9 @@ class Bodies:
         axes.grid(False)
         axes.spines[:].set_visible(False)
         limits = self.centre[:, None] + np.array([-self.size, self.size])
-        for axis, (low, high) in zip((axes.xaxis, axes.yaxis), limits, strict=True):
-            space = 0.12 * (high - low)
-            found = ticks.across(low + space, high - space, 0.8 * points, 0)
-            found._replace(limits=(low, high)).put_on(axis)
+        axes.set(xlim=limits[0], ylim=limits[1])
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(max(2, int(points / 45)), prune="both"))
         axes.set_xlabel(self._names[0])
         if outermost:
             axes.set_ylabel(self._names[1])

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from grape6py.picture import ticks
+from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1f4e79", "#2a9d8f", "#e07a1f", "#b23a48", "#6a4c93")
 _FEW = 40  # outputs: each of them has a marker
-_APART = 1.45 * ticks.SIZE  # between the middles of labels, in points
+_APART = 13.0  # between the middles of labels, in points
 
 
 def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, float]) -> None:
@@ -35,17 +34,16 @@ def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, flo
         words = "no error at any output" if (shown == 0).any() else "no energy to compare"
         words = words if len(time) > 1 else "one output: no error yet"
         axes.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", color="#777777")
-    ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
-    found = ticks.upwards(shown[some], size[1], decades=1)
-    (found if some.any() else found._replace(places=[], labels=[])).put_on(axes.yaxis)
+    _scale(axes, time, shown[some], decades=1)
+    if not some.any():
+        axes.set_yticks([])
 
 
 def radii(
     axes: Axes, time: Floats, found: Floats, fractions: Sequence[float], size: tuple[float, float]
 ) -> None:
     """Draw radii, shape (n, fractions), each with its label to the right of the axes."""
-    ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
-    ticks.upwards(found, size[1]).put_on(axes.yaxis)
+    _scale(axes, time, found[np.isfinite(found)])
     ends = []
     for k in range(len(fractions)):
         axes.plot(time, found[:, k], color=COLOURS[k % len(COLOURS)], **_style(time))
@@ -62,6 +60,22 @@ def radii(
             annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6,
             "alpha": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
+
+
+def _scale(axes: Axes, time: Floats, values: Floats, decades: float = 0.0) -> None:
+    """Limits and ticks: logarithmic upwards if all values are above zero and differ, or if at least
+    so many decades are to be seen."""
+    low, high = (values.min(), values.max()) if values.size else (0.0, 1.0)
+    beyond = 0.02 * (time[-1] - time[0]) or 0.2 * abs(time[0]) or 1.0
+    axes.set_xlim(time[0] - beyond, time[-1] + beyond)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    if low > 0 and high > low * 10 ** (0.3 - decades):
+        there = np.log10(high / low)
+        more = max(0.08 * (there + 0.1), (decades - there) / 2)
+        axes.set(yscale="log", ylim=(low / 10**more, min(high * 10**more, 1e308)))
+    else:
+        beyond = max(0.08 * (high - low), 0.1 * max(abs(low), abs(high))) or 0.5
+        axes.set_ylim(low - beyond, high + beyond)
 
 
 def mark(axes: Axes, times: Sequence[float]) -> None:

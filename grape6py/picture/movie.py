@@ -18,9 +18,9 @@ from grape6py import progress
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.runs import moments, reader
 from grape6py.files.storage import atomic_files
-from grape6py.picture import STYLE, ticks, title_of, write_title
+from grape6py.picture import STYLE, title_of, write_title
 from grape6py.picture.bodies import Bodies
-from grape6py.picture.scale import Scale
+from grape6py.picture.scale import Scale, distinct
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +111,7 @@ def film(
         progress.Bar(0, len(records), shown) as reached,
     ):
         made = os.path.join(folder, f"movie{kind}")
-        labels = [scale.at(label) for label in ticks.distinct(times)]
+        labels = [scale.at(label) for label in distinct(times)]
         frames = (scale.moment(moments.read(source, k)) for k in range(len(records)))
         _film(made, writer, bodies, name, zip(frames, labels, strict=True), reached)
         with open(made, "rb") as file:

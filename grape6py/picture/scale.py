@@ -51,3 +51,12 @@ class Scale(NamedTuple):
 def labelled(name: str, unit: str) -> str:
     """What an axis shows."""
     return f"{name} [{unit}]" if unit else name
+
+
+def distinct(values: Sequence[float]) -> list[str]:
+    """Numbers with five digits, or as many as tell them apart."""
+    for digits in range(5, 18):
+        labels = [f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}") for value in values]
+        if len(set(labels)) == len(set(values)):
+            break
+    return labels
