@@ -19,3 +19,15 @@ static inline int missing(void)
 {
     return session_registry_refuse(G6X_E_NULL, "a scalar argument is a null pointer");
 }
+
+static inline int open_by_environment(int64_t id)
+{
+    return session_registry_open(id, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
+}
+
+/* The calls that name their devices, which are not asked for. */
+static inline int open_special(int64_t id, int n, const int *list, const char *call)
+{
+    if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "%s: null pointer", call);
+    return open_by_environment(id);
+}

@@ -9,7 +9,6 @@
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "session/grape5.h"
-#include "session/output.h"
 #include "util/memory.h"
 #include "session/registry.h"
 #include "cpu/grape5_sum.h"
@@ -18,31 +17,15 @@
 #define EPS_NEVER_SET (-1.0)
 #define EPS_REFUSED (-2.0)
 
-/* ---- opening ---------------------------------------------------------------------- */
-
-int api_g5_calls_open(int64_t id)
-{
-    return session_registry_open(id, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
-}
-
-int api_g5_calls_open_special(int n, const int *list)
-{
-    if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "g5_open_special: null pointer");
-    return api_g5_calls_open(GRAPE5_CLUSTER(0));
-}
-
 /* The scale of a cut-off, which programs set by a table; there are none here. */
-int api_g5_calls_set_eta(int64_t id, double eta)
+int api_g5_calls_set_eta(struct session *s, double eta)
 {
     static atomic_flag known = ATOMIC_FLAG_INIT;
-    int code = 0;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     if (bits_of(eta) - 1 >= bits_of(INFINITY)) /* without a comparison, which may trap on a NaN */
-        code = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eta: eta is not above 0");
-    else if (is_finite(eta) && options_process()->log && !atomic_flag_test_and_set(&known))
+        return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eta: eta is not above 0");
+    if (is_finite(eta) && options_process()->log && !atomic_flag_test_and_set(&known))
         error_print("g5_set_eta: there is no cut-off here; forces reach to all distances");
-    return session_registry_leave(s, code);
+    return 0;
 }
 
 /* ---- softening -------------------------------------------------------------------- */
@@ -52,8 +35,7 @@ static _Atomic double eps2_everywhere = EPS_NEVER_SET;
 /* How often g5_set_eps_to_all has been called. */
 static _Atomic int64_t times_set;
 
-/* The open, locked session of an id, with the softening set for all clusters. */
-static struct session *session_of(int64_t id, int *code)
+struct session *api_g5_calls_take(int64_t id, int *code)
 {
     struct session *s = session_registry_take(id, code);
     if (!s) return NULL;
@@ -99,15 +81,11 @@ int api_g5_calls_set_eps_everywhere(double eps, int squared)
     return eps2 < 0.0 ? session_registry_refuse(G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
-int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
+int api_g5_calls_set_eps_to_all(struct session *s, double eps, int squared)
 {
-    int code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
-    return session_registry_leave(
-        s, s->grape5.eps2 < 0.0 ? error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED) : 0);
+    return s->grape5.eps2 < 0.0 ? error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
 static int reserve_eps(struct grape5 *g, int ni)
@@ -119,14 +97,11 @@ static int reserve_eps(struct grape5 *g, int ni)
     return 0;
 }
 
-int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
+int api_g5_calls_set_eps(struct session *s, int ni, const double *eps)
 {
-    int code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
     struct grape5 *g = &s->grape5;
+    int code = 0;
     g->n_each = 0;
-    code = 0;
     if (ni < 0)
         code = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
     else if (ni && !eps)
@@ -141,7 +116,7 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
         g->eps2_each[i] = checked_eps2(eps[i], 0);
         if (g->eps2_each[i] < 0.0) code = error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED);
     }
-    return session_registry_leave(s, code);
+    return code;
 }
 
 /* The softenings of the next run: *eps2, one or, if *each, one per pipe. */
@@ -168,15 +143,11 @@ static int softening(struct session *s, const double **eps2, int *each)
 
 /* ---- j particles ------------------------------------------------------------------ */
 
-int api_g5_calls_set_n(int64_t id, int n)
+int api_g5_calls_set_n(struct session *s, int n)
 {
-    int code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
     s->grape5.n = n;
     s->grape5.n_given = 1;
-    return session_registry_leave(
-        s, n < 0 ? error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0);
+    return n < 0 ? error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0;
 }
 
 /* Writes a particle, or half of one. The other half is kept, or is NaN if it was never sent, so
@@ -210,16 +181,13 @@ static int check_write(struct session *s, int address, int n, int null)
     return n && null ? error_set(&s->error, G6X_E_NULL, "g5_set_xmj: null pointer") : 0;
 }
 
-int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], const double *mass,
-                        const double *eps2)
+int api_g5_calls_set_j0(struct session *s, int address, int n, const double (*x)[3],
+                        const double *mass, const double *eps2)
 {
-    int code;
     int64_t which;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
     const int source = options_process()->g5_source_by_address ? address : 0;
-    code = check_write(s, address, n, !x || !mass || !eps2);
-    if (code || !n) return session_registry_leave(s, code);
+    int code = check_write(s, address, n, !x || !mass || !eps2);
+    if (code || !n) return code;
     struct symmetric *p = &s->grape5.symmetric;
     code = cpu_symmetric_set(p, address, n, x + source, mass + source, eps2 + source, &which);
     if (code == G6X_E_ARGUMENT)
@@ -227,17 +195,14 @@ int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], co
                         (long long)which);
     else if (code)
         (void)session_grape5_bad_write(s, code, which, p->capacity);
-    return session_registry_leave(s, code);
+    return code;
 }
 
-int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const double (*x)[3],
                        const double *mass)
 {
-    int first, code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
-    first = check_write(s, address, n,
-                        (halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass));
+    int first = check_write(s, address, n,
+                            (halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass));
     if (!first) session_force_before_write(s);
     if (!first && address > INT_MAX - n) {
         if (s->grape5.here)
@@ -254,15 +219,17 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
                                    mass ? mass + source : NULL);
     for (int k = 0; !s->grape5.here && k < requested; k++) {
         const int from = source + k;
-        code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
+        const int code =
+            set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
     }
-    return session_registry_leave(s, first);
+    return first;
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
 
-static int set_xi(struct session *s, int ni, const double (*x)[3], int each, const double *eps)
+int api_g5_calls_set_xi(struct session *s, int ni, const double (*x)[3], int each,
+                        const double *eps)
 {
     struct grape5 *g = &s->grape5;
     struct pipes *p = &s->pipes;
@@ -308,7 +275,7 @@ static int check(struct session *s)
     return bad < 0 ? 0 : session_force_bad_particle(s, bad, (int)bad, lost, LACKS);
 }
 
-static int run(struct session *s, int symmetric)
+int api_g5_calls_run(struct session *s, int symmetric)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
@@ -353,7 +320,7 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
     return code;
 }
 
-static int get_force(struct session *s, int ni, double (*a)[3], double *p)
+int api_g5_calls_get_force(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct grape5 *g = &s->grape5;
     const int here = g->here || g->ran_symmetric, results = here ? g->results : s->call.ni;
@@ -383,49 +350,16 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
     return code;
 }
 
-int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps)
-{
-    int code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
-    return session_registry_leave(s, set_xi(s, ni, x, each, eps));
-}
-
-int api_g5_calls_run(int64_t id, int symmetric)
-{
-    int code;
-    struct session *s = session_of(id, &code);
-    if (!s) return code;
-    return session_registry_leave(s, run(s, symmetric));
-}
-
-int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
-{
-    int code;
-    struct session *s = session_of(id, &code);
-    if (s) {
-        code = get_force(s, ni, a, p);
-        session_registry_release(s);
-    } else {
-        session_output_nan(ni, a, NULL, p, NULL, NULL);
-    }
-    return code;
-}
-
-int api_g5_calls_calculate(int64_t id, int symmetric, int ni, const double (*x)[3], int each,
+int api_g5_calls_calculate(struct session *s, int symmetric, int ni, const double (*x)[3], int each,
                            const double *eps2, double (*a)[3], double *p)
 {
-    int code;
-    struct session *s = session_of(id, &code);
-    if (s) code = set_xi(s, ni, x, each, eps2);
-    if (s && !code) {
-        (void)run(s, symmetric);
-        code = get_force(s, ni, a, p);
-    } else {
+    const int code = api_g5_calls_set_xi(s, ni, x, each, eps2);
+    if (code) {
         session_output_nan(ni, a, NULL, p, NULL, NULL);
+        return code;
     }
-    if (s) session_registry_release(s);
-    return code;
+    (void)api_g5_calls_run(s, symmetric);
+    return api_g5_calls_get_force(s, ni, a, p);
 }
 
 int api_g5_calls_last_error(int64_t id, char *buffer, int length)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "session/output.h"
 #include "session/registry.h"
 
 #define GRAPE5_CLUSTER(devid) (SESSION_GRAPE5 + (int64_t)(devid))
@@ -16,26 +17,39 @@
  * and a large set is sent at once, so that its tree is not built in pieces. */
 enum { GRAPE5_J_MEMORY = 1 << 24 };
 
-int api_g5_calls_open(int64_t id);
-int api_g5_calls_open_special(int n, const int *list);
-int api_g5_calls_set_eta(int64_t id, double eta);
-int api_g5_calls_set_n(int64_t id, int n);
+/* The open, locked session of a cluster, with the softening set for all; as session_registry_take.
+ */
+struct session *api_g5_calls_take(int64_t id, int *code);
+/* As ON_SESSION and ON_SESSION_OR, of a cluster. */
+#define ON_CLUSTER(call, ...) ON_CLUSTER_OR((void)0, call, __VA_ARGS__)
+#define ON_CLUSTER_OR(missing, call, ...)                                                          \
+    __extension__({                                                                                \
+        int code_of_id;                                                                            \
+        struct session *session_of_id = api_g5_calls_take(CLUSTER, &code_of_id);                   \
+        if (!session_of_id) missing;                                                               \
+        session_of_id ? session_registry_leave(session_of_id, call(session_of_id, __VA_ARGS__))    \
+                      : code_of_id;                                                                \
+    })
+
+int api_g5_calls_set_eta(struct session *s, double eta);
+int api_g5_calls_set_n(struct session *s, int n);
 /* Sets eps or, if `squared`, eps^2 of all clusters. */
 int api_g5_calls_set_eps_everywhere(double eps, int squared);
 /* The same for one cluster. */
-int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared);
-int api_g5_calls_set_eps(int64_t id, int ni, const double *eps);
-int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+int api_g5_calls_set_eps_to_all(struct session *s, double eps, int squared);
+int api_g5_calls_set_eps(struct session *s, int ni, const double *eps);
+int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const double (*x)[3],
                        const double *mass);
 /* The same for the calls that end in 0. */
-int api_g5_calls_set_j0(int64_t id, int address, int n, const double (*x)[3], const double *mass,
-                        const double *eps2);
+int api_g5_calls_set_j0(struct session *s, int address, int n, const double (*x)[3],
+                        const double *mass, const double *eps2);
 enum { OF_ALL, SQUARED, LENGTHS }; /* softenings: of g5_set_eps etc., or in `eps` */
-int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps);
+int api_g5_calls_set_xi(struct session *s, int ni, const double (*x)[3], int each,
+                        const double *eps);
 /* `symmetric`: the run of the calls that end in 0. */
-int api_g5_calls_run(int64_t id, int symmetric);
-int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p);
+int api_g5_calls_run(struct session *s, int symmetric);
+int api_g5_calls_get_force(struct session *s, int ni, double (*a)[3], double *p);
 /* The last three in one call, which no other thread can interrupt. */
-int api_g5_calls_calculate(int64_t id, int symmetric, int ni, const double (*x)[3], int each,
+int api_g5_calls_calculate(struct session *s, int symmetric, int ni, const double (*x)[3], int each,
                            const double *eps2, double (*a)[3], double *p);
 int api_g5_calls_last_error(int64_t id, char *buffer, int length);

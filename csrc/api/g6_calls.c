@@ -10,17 +10,6 @@
 #include "session/quick_write.h"
 #include "session/registry.h"
 
-int api_g6_calls_open(int64_t id)
-{
-    return session_registry_open(id, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
-}
-
-int api_g6_calls_open_special(int n, const int *list)
-{
-    if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "g6_open_special: null pointer");
-    return session_registry_open(0, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID);
-}
-
 int api_g6_calls_idle(int64_t id)
 {
     int code;
@@ -33,8 +22,6 @@ int api_g6_calls_most(int64_t id)
     const int code = api_g6_calls_idle(id);
     return code ? code : 0x7fffffff;
 }
-
-int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_recent()); }
 
 /* ---- j particles ------------------------------------------------------------------ */
 

@@ -6,11 +6,8 @@
 
 #include "api/arguments.h"
 
-int api_g6_calls_open(int64_t id);
-int api_g6_calls_open_special(int n, const int *list);
 /* Does nothing, but needs an open cluster. */
 int api_g6_calls_idle(int64_t id);
-int api_g6_calls_idle_recent(void);
 /* The largest number of j particles. */
 int api_g6_calls_most(int64_t id);
 

@@ -27,7 +27,7 @@ static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SES
 #include "api/g6_list.h"
 
 /* A null pointer opens cluster 0: sapporo2's own test does so. */
-FORTRAN(g6_open, int *clusterid) { return api_g6_calls_open(clusterid ? *clusterid : 0); }
+FORTRAN(g6_open, int *clusterid) { return open_by_environment(clusterid ? *clusterid : 0); }
 FORTRAN(g6_close, int *clusterid) { return session_registry_close(clusterid ? *clusterid : 0); }
 
 /* Takes the exported call's arguments in the same order, so that none is moved or saved. */

@@ -22,13 +22,13 @@
 
 /* ---- opening and closing ----------------------------------------------------------------- */
 
-FORM(g6_open_all, api_g6_calls_open(SESSION_ALL), void)
+FORM(g6_open_all, open_by_environment(SESSION_ALL), void)
 FORM(g6_close_all, session_registry_close(SESSION_ALL), void)
 FORM(g6_npipes, options_process()->npipes, void)
 FORM(get_device_count, 1, void)
-FORM(g6_open_special, GIVEN(ndevice, api_g6_calls_open_special(VALUE(ndevice), list)),
+FORM(g6_open_special, GIVEN(ndevice, open_special(0, VALUE(ndevice), list, "g6_open_special")),
      IN(int, ndevice), int *list)
-FORM(g6_open_special2, GIVEN(ndevice, api_g6_calls_open_special(VALUE(ndevice), list)),
+FORM(g6_open_special2, GIVEN(ndevice, open_special(0, VALUE(ndevice), list, "g6_open_special")),
      IN(int, ndevice), int *list, UNUSED IN(int, nmax))
 CALLS0(g6_reset, (session_registry_reset(id), 0))
 
@@ -52,7 +52,7 @@ CALL(g6_print_chip_status, api_g6_calls_idle(id))
 CALL(g6_set_i_particle_scales_from_real_value, api_g6_calls_idle(id), UNUSED IN(int, address),
      UNUSED double acc[3], UNUSED double jerk[3], UNUSED IN(double, phi),
      UNUSED IN(double, jfactor), UNUSED IN(double, ffactor))
-FORM(force_j_particle_send, api_g6_calls_idle_recent(), void)
+FORM(force_j_particle_send, api_g6_calls_idle(session_registry_recent()), void)
 
 /* ---- j particles; g6_set_j_particle is in each file ------------------------------------------ */
 

@@ -24,7 +24,7 @@
 
 #include "api/g6_list.h"
 
-int g6_open(int clusterid) { return api_g6_calls_open(clusterid); }
+int g6_open(int clusterid) { return open_by_environment(clusterid); }
 int g6_close(int clusterid) { return session_registry_close(clusterid); }
 
 /* Takes the exported call's arguments in the same order, so that none is moved or saved. */
