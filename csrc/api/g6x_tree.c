@@ -27,6 +27,11 @@ struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
     return p;
 }
 
+void api_g6x_tree_release(struct tree_handle *const *p)
+{
+    if (*p) tree_handles_release(*p);
+}
+
 _Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
 
 int api_g6x_tree_whole(const double whole[], struct tree_whole *to)
@@ -104,8 +109,7 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     return open_tree(NULL, n, x, v, mass);
 }
 
@@ -118,10 +122,8 @@ int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x
     if (n > 0 && (w.fastest >= 0.0) != (v != NULL))
         return session_registry_refuse(G6X_E_ARGUMENT,
                                        "all ranks' particles have velocities, or none's");
-    FPENV_HERE;
-    fpenv_flush(1);
-    code = open_tree(&w, n, x, v, mass);
-    return code;
+    FPENV_FLUSHED_HERE;
+    return open_tree(&w, n, x, v, mass);
 }
 
 int g6x_tree_close(int tree)
@@ -133,17 +135,13 @@ int g6x_tree_close(int tree)
 int g6x_tree_particles(int tree, double (*x)[3], double mass[])
 {
     int code;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
-    if (!p) return code;
-    code = p->n;
-    if (p->n && !(x && mass)) {
-        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_particles: null pointer");
-    } else if (p->n) {
-        memcpy(x, p->x, (size_t)p->n * sizeof *x);
-        memcpy(mass, p->mass, (size_t)p->n * sizeof *mass);
-    }
-    tree_handles_release(p);
-    return code;
+    TREE_HERE(p, tree, &code);
+    if (!p || !p->n) return code;
+    if (!(x && mass))
+        return session_registry_refuse(G6X_E_NULL, "g6x_tree_particles: null pointer");
+    memcpy(x, p->x, (size_t)p->n * sizeof *x);
+    memcpy(mass, p->mass, (size_t)p->n * sizeof *mass);
+    return p->n;
 }
 
 int g6x_tree_set_int(int tree, int key, int value)
@@ -151,18 +149,14 @@ int g6x_tree_set_int(int tree, int key, int value)
     struct options o = {0};
     struct error err = {0};
     int code;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    TREE_HERE(p, tree, &code);
     if (!p) return code;
     if (key != G6X_THREADS && key != G6X_ISA)
-        code = session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
-    else if (options_set_int(&o, key, value, &err))
-        code = session_registry_refuse(err.code, "%s", err.text);
-    else if (key == G6X_THREADS)
-        p->threads = value;
-    else
-        p->isa = value;
-    tree_handles_release(p);
-    return code;
+        return session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
+    if (options_set_int(&o, key, value, &err))
+        return session_registry_refuse(err.code, "%s", err.text);
+    *(key == G6X_THREADS ? &p->threads : &p->isa) = value;
+    return 0;
 }
 
 /* ---- forces ------------------------------------------------------------------------------- */
@@ -397,9 +391,8 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
 {
     struct tree_forces out = *to;
     int code = 0;
-    FPENV_HERE;
-    fpenv_flush(1);
-    struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
+    FPENV_FLUSHED_HERE;
+    TREE_HERE(p, handle, &code);
     if (p && !p->moving) out.jerk = NULL;
     if (p) code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
     if (!code) code = setting_checked(setting, w);
@@ -413,7 +406,6 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
         session_output_nan(w->ni, to->acc, to->jerk, to->pot, NULL, NULL);
     else if (!out.jerk)
         session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
-    if (p) tree_handles_release(p);
     return code;
 }
 
@@ -423,9 +415,8 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
     const struct tree_setting s = {
         .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
     int code;
-    FPENV_HERE;
-    fpenv_flush(1);
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    FPENV_FLUSHED_HERE;
+    TREE_HERE(p, tree, &code);
     const struct request w = {.ni = p ? p->n : 0, .last_acc = last_acc, .eps2 = eps2};
     if (p)
         code = bound ? setting_checked(&s, &w)
@@ -433,7 +424,6 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
     if (bound)
         *bound =
             code ? (double)NAN : tree_bound_of(method == TREE_BARNES_HUT ? 0 : order, accuracy);
-    if (p) tree_handles_release(p);
     return code;
 }
 

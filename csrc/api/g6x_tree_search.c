@@ -102,11 +102,10 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
                     const long long start[], int count[], int found[])
 {
     int code;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    TREE_HERE(p, tree, &code);
     struct seeking s = {
         .p = p, .x = x, .self = self, .h2 = h2, .start = start, .count = count, .found = found};
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && ni && !(h2 && count && (found || !start)))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_within: null pointer");
@@ -115,7 +114,6 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
         for (int i = 0; count && i < ni; i++) count[i] = -1;
     else
         code = seek_all(ni, &s);
-    if (p) tree_handles_release(p);
     return code;
 }
 
@@ -123,10 +121,9 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
                      double r2[])
 {
     int code;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    TREE_HERE(p, tree, &code);
     struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && k < 0) code = session_registry_refuse(G6X_E_ARGUMENT, "k = %d is negative", k);
     if (!code && ni && k && !(number && r2))
@@ -145,6 +142,5 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
             if (r2) r2[j] = (double)NAN;
         }
     }
-    if (p) tree_handles_release(p);
     return code;
 }

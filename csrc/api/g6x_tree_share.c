@@ -39,8 +39,7 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
     if (n < 0 || (n && !(x && key)))
         return session_registry_refuse(n < 0 ? G6X_E_ARGUMENT : G6X_E_NULL,
                                        "g6x_tree_keys: n = %d, or a null pointer", n);
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     tree_whole_box(&box, &w);
     struct keying k = {&box, x, (uint64_t *)key};
     threads_each(options_threads(session_registry_initial().threads), n, GRAIN, find_keys, &k);
@@ -50,17 +49,13 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
 int g6x_tree_by_key(int tree, int order[])
 {
     int code;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
-    if (!p) return code;
-    code = p->n;
-    if (p->n && !order)
-        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
-    else if (p->tree.pieces)
-        code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no one order");
-    else if (p->n)
-        memcpy(order, p->tree.points.order, (size_t)p->n * sizeof *order);
-    tree_handles_release(p);
-    return code;
+    TREE_HERE(p, tree, &code);
+    if (!p || !p->n) return code;
+    if (!order) return session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
+    if (p->tree.pieces)
+        return session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no one order");
+    memcpy(order, p->tree.points.order, (size_t)p->n * sizeof *order);
+    return p->n;
 }
 
 static int part_of(const struct tree_handle *p, const struct tree_setting *s, double eps2,
@@ -82,8 +77,7 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
                   long long capacity, long long *bytes)
 {
     int code;
-    struct fpenv host;
-    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    TREE_HERE(p, tree, &code);
     if (!p) return code;
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};
@@ -92,22 +86,16 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
         (method == G6X_TREE_FMM && order >= TREE_LEAST_ORDER && order <= TREE_LARGEST_ORDER);
     if (!is_known || !(theta > 0.0 && theta <= TREE_WIDEST) ||
         !(bound >= 0.0 && bound < INFINITY) || !(eps2 >= 0.0 && eps2 < INFINITY) || regions < 0)
-        code = session_registry_refuse(
+        return session_registry_refuse(
             G6X_E_ARGUMENT,
             "no part for eps2 %g, method %d, order %d, theta %g, bound %g, %d "
             "regions",
             eps2, method, order, theta, bound, regions);
-    else if (!bytes || (regions && !region))
-        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
-    else if (p->tree.pieces)
-        code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
-    if (!code) {
-        fpenv_enter(&host);
-        fpenv_flush(1);
-        code = part_of(p, &s, eps2, regions, (const struct tree_region *)(const void *)region, to,
-                       capacity, bytes);
-        fpenv_leave(&host);
-    }
-    tree_handles_release(p);
-    return code;
+    if (!bytes || (regions && !region))
+        return session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
+    if (p->tree.pieces)
+        return session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
+    FPENV_FLUSHED_HERE;
+    return part_of(p, &s, eps2, regions, (const struct tree_region *)(const void *)region, to,
+                   capacity, bytes);
 }

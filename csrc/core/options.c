@@ -1,7 +1,4 @@
 /* options.c - see options.h: the table of options, and their values. config.c reads them. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "core/options.h"
 
 #include <ctype.h>
@@ -10,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __linux__
 #include <sched.h>
 #include <sys/auxv.h>
-#endif
 
 #include "core/config.h"
 #include "core/error.h"
@@ -33,14 +28,7 @@ const char *options_variable(const char *name)
     return options_is_privileged() ? NULL : getenv(name);
 }
 
-int options_is_privileged(void)
-{
-#ifdef __linux__
-    return getauxval(AT_SECURE) != 0;
-#else
-    return geteuid() != getuid() || getegid() != getgid();
-#endif
-}
+int options_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
 
 #define SET(name, ...) " " #name
 #define WORDS(to, text) .kind = OPTION_WORD, .number = &(to), .words = text
@@ -146,10 +134,8 @@ static int cores(void)
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int n = online > 0 ? (int)online : 1;
     int allowed = n;
-#ifdef __linux__
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) allowed = CPU_COUNT(&set);
-#endif
     const int ranks = options_process()->ranks_here;
     return allowed < n || ranks == 1 ? allowed : n > ranks ? n / ranks : 1;
 }

@@ -34,24 +34,14 @@ static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_C
     }
 }
 
-/* Quickselect (Hoare 1961, algorithm 65: find). */
+/* By insertion: the numbers are few. */
 static double select_median(const double *column, int n)
 {
     double a[ORIGIN_COLUMN];
-    memcpy(a, column, (size_t)n * sizeof *a);
-    for (int low = 0, high = n - 1; low < high;) {
-        const double pivot = a[low + (high - low) / 2];
-        int i = low, k = high;
-        while (i <= k) {
-            while (a[i] < pivot) i++;
-            while (a[k] > pivot) k--;
-            if (i > k) break;
-            const double other = a[i];
-            a[i++] = a[k];
-            a[k--] = other;
-        }
-        if (k < n / 2) low = i;
-        if (i > n / 2) high = k;
+    for (int k = 0; k < n; k++) {
+        int at = k;
+        for (; at > 0 && a[at - 1] > column[k]; at--) a[at] = a[at - 1];
+        a[at] = column[k];
     }
     return a[n / 2];
 }

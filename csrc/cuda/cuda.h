@@ -176,10 +176,10 @@ int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_
 int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
                        void *job, struct error *err);
 /* Launches a kernel on a caller's stream. */
-int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                           struct error *err);
-/* Makes a stream wait for the work launched so far on another one. */
-int cuda_device_follow(struct cuda *c, int stream, int other, struct error *err);
+int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
+                           void *job, struct error *err);
+/* Makes one of the device's streams wait for the work so far on another one, or on a caller's. */
+int cuda_device_follow(struct cuda *c, int stream, void *other, struct error *err);
 /* Waits for one of the device's streams. */
 int cuda_device_wait(struct cuda *c, int stream, const char *what, struct error *err);
 /* Waits for all of its streams that may have work. */
@@ -191,8 +191,6 @@ int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, 
 /* Copies host memory to the device, on stream 0, and waits. */
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
                         struct error *err);
-/* Makes stream 0 wait for the work so far on a caller's stream. */
-int cuda_device_follow_caller(struct cuda *c, void *stream, struct error *err);
 /* Waits until a caller's stream has finished its work. */
 int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err);
 /* Resets the notes; no running kernel may use them. */

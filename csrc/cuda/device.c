@@ -80,8 +80,8 @@ static int load_first_kernels(struct cuda *c, int jerk, struct error *err)
     return load_kernels(c, first, (int)(sizeof first / sizeof *first), err);
 }
 
-static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
-                  void *job, struct error *err)
+int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
+                           void *job, struct error *err)
 {
     const int found = c->function[c->mode][kernel] ? 0 : load_kernels(c, &kernel, 1, err);
     if (found) return found;
@@ -102,29 +102,14 @@ int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, i
                        void *job, struct error *err)
 {
     if (stream >= c->busy) c->busy = stream + 1;
-    return launch(c, c->device.stream[stream], kernel, grid_x, grid_y, job, err);
+    return cuda_device_launch_for(c, c->device.stream[stream], kernel, grid_x, grid_y, job, err);
 }
 
-int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                           struct error *err)
-{
-    return launch(c, stream, kernel, grid_x, 1, job, err);
-}
-
-int cuda_device_follow(struct cuda *c, int stream, int other, struct error *err)
+int cuda_device_follow(struct cuda *c, int stream, void *other, struct error *err)
 {
     const struct driver *d = &c->device.driver;
-    void *const event = c->device.event;
-    int error = d->record(event, c->device.stream[other]);
-    if (!error) error = d->follow(c->device.stream[stream], event, 0);
-    return cuda_device_check(c, error, "event", err);
-}
-
-int cuda_device_follow_caller(struct cuda *c, void *stream, struct error *err)
-{
-    const struct driver *d = &c->device.driver;
-    int error = d->record(c->device.event, stream);
-    if (!error) error = d->follow(c->device.stream[0], c->device.event, 0);
+    int error = d->record(c->device.event, other);
+    if (!error) error = d->follow(c->device.stream[stream], c->device.event, 0);
     return cuda_device_check(c, error, "event", err);
 }
 

@@ -82,7 +82,7 @@ int cuda_fused_step_run(struct cuda *c, struct cuda *fine, struct jmemory *j,
     int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
     if (!code && fine && fine->launched)
         code = fine->busy > 1 ? cuda_device_idle(fine, "sum", err)
-                              : cuda_device_follow_caller(c, fine->device.stream[0], err);
+                              : cuda_device_follow(c, 0, fine->device.stream[0], err);
     c->unread = 1;
     if (!code) code = cuda_device_launch(c, 0, KERNEL_FUSED_STEP, 1, 1, &job, err);
     if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "fused_step", err);

@@ -37,7 +37,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
                                 .address = h->address,
                                 .notes = notes};
     for (int kernel = KERNEL_NEXT_TIME; kernel <= KERNEL_NEXT_LIST && !code; kernel++)
-        code = cuda_device_launch_for(c, stream, kernel, blocks, &job, err);
+        code = cuda_device_launch_for(c, stream, kernel, blocks, 1, &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     if (code) return code;
     *found = (struct device_block){.ni = notes->count, .time = notes->time, .bad = bad_of(notes)};
@@ -78,7 +78,7 @@ int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
         job.noise = *noise;
         *fine = job.fine = cuda_pointer(&c->fine_rows);
     }
-    return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job,
+    return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), 1, &job,
                                   err);
 }
 
@@ -114,7 +114,7 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
     job.notes = cuda_notes(c);
     if (!code)
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
-                                      ceil_div(job.rows, THREADS), &job, err);
+                                      ceil_div(job.rows, THREADS), 1, &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     if (rows)
         *rows = (struct device_particles){.n = cuda_notes(c)->acting,
@@ -146,7 +146,8 @@ int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct
     job.left = h->left;
     int code = cuda_device_clear_notes(c, err);
     job.notes = cuda_notes(c);
-    if (!code) code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, job.rows, &job, err);
+    if (!code)
+        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, job.rows, 1, &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     *found = code ? 0 : cuda_notes(c)->unknown ? -1 : cuda_notes(c)->watched;
     return code;

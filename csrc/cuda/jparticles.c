@@ -169,7 +169,7 @@ static int send_all(struct cuda *c, struct packing *p, int64_t total, struct err
         threads_each(threads, n, PIECE, pack_piece, p);
         if (total > CUDA_FEW) code = send(c, stream, p->sent, (int)n, err);
     }
-    return code || total <= size ? code : cuda_device_follow(c, 0, 1, err);
+    return code || total <= size ? code : cuda_device_follow(c, 0, c->device.stream[1], err);
 }
 
 /* Sends all slots in use, or the dirty ones. A few wait for the prediction. */
@@ -243,7 +243,7 @@ static int update_owner(struct cuda *c, const struct upload *u, int same, int *d
     if (!current) code = cuda_jparticles_reserve(owner, u->memory->capacity, err);
     if (!code && !current) code = update_slots(owner, u, same, &changed, err);
     if (!code) code = send_few(owner, err);
-    if (!code) code = cuda_device_follow_caller(c, owner->device.stream[0], err);
+    if (!code) code = cuda_device_follow(c, 0, owner->device.stream[0], err);
     owner->predicted &= !changed;
     *dirty = owner->changes != c->seen;
     c->seen = owner->changes;

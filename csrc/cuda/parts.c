@@ -57,8 +57,8 @@ int cuda_parts_store(struct cuda *c, void *part, void *stream, int *left, struct
                                       .stride = c->stride,
                                       .part = part,
                                       .rows = c->targets.ni};
-    return cuda_device_launch_for(c, stream, KERNEL_STORE_PART, ceil_div(job.rows, THREADS), &job,
-                                  err);
+    return cuda_device_launch_for(c, stream, KERNEL_STORE_PART, ceil_div(job.rows, THREADS), 1,
+                                  &job, err);
 }
 
 int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void *stream,
@@ -76,8 +76,8 @@ int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void
                                        .rows = c->targets.ni,
                                        .count = count};
     const int code = cuda_device_launch_for(c, stream, KERNEL_MERGE_PARTS,
-                                            ceil_div(job.rows, ROWS_OF_MERGE), &job, err);
+                                            ceil_div(job.rows, ROWS_OF_MERGE), 1, &job, err);
     c->targets.on_device = 1; /* as are the results, also after pairs were left to the host */
     c->sums = SUMS_SETTLED;
-    return code ? code : cuda_device_follow_caller(c, stream, err);
+    return code ? code : cuda_device_follow(c, 0, stream, err);
 }

@@ -241,7 +241,7 @@ static int sum(struct cuda *c, struct packing *p, int stream, int first, int cou
         c->has |= WANT_NEAREST;
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
-    if (stream) code = cuda_device_follow(c, stream, 0, err);
+    if (stream) code = cuda_device_follow(c, stream, c->device.stream[0], err);
     c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, err);
     if (!first) c->launched_at = clock_nanoseconds();

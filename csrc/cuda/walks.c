@@ -265,7 +265,7 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct error *err)
     }
     for (int a = 0; a < WALK_PIECES; a++)
         for (int b = 0; b < WALK_PIECES && !code; b++)
-            if (a != b) code = cuda_device_follow(c, b, a, err);
+            if (a != b) code = cuda_device_follow(c, b, c->device.stream[a], err);
     return code;
 }
 

@@ -4,9 +4,6 @@
  * new thread: the host's thread may have a small stack, and its signal handlers must not run inside
  * Python. Nothing is ever shut down, since the host may be exiting.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <dlfcn.h>
 #include <fenv.h>
 #include <link.h>
@@ -23,6 +20,7 @@
 #include "python/find_python.h"
 #include "python/gil.h"
 #include "core/options.h"
+#include "util/threads.h"
 
 enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
@@ -136,23 +134,15 @@ static void *perform(void *argument)
     return NULL;
 }
 
-/* Runs a request on a new thread with its own stack and all signals blocked, or here if no thread
- * can be created. */
-static void perform_apart(struct request *e)
-{
-    pthread_t thread;
-    if (python_driver_thread(&thread, perform, e))
-        (void)perform(e);
-    else
-        (void)pthread_join(thread, NULL);
-}
-
+/* Runs a request: on a new thread with its own stack and all signals blocked if it is to be `apart`
+ * and one can be created, or here. */
 static void run(struct request *e, int apart)
 {
     fenv_t host;
+    pthread_t thread;
     (void)fegetenv(&host);
-    if (apart)
-        perform_apart(e);
+    if (apart && !threads_start(&thread, DRIVER_STACK, perform, e))
+        (void)pthread_join(thread, NULL);
     else
         (void)perform(e);
     (void)fesetenv(&host);

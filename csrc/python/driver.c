@@ -1,34 +1,15 @@
 /* driver.c - see driver.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "python/driver.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "core/error.h"
-
-enum { STACK = 16 << 20 };
+#include "util/threads.h"
 
 /* Device files: of the kernel module, or of Windows (WSL). */
 static const char *const FILES[] = {"/dev/nvidiactl", "/dev/dxg"};
-
-int python_driver_thread(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-    pthread_attr_t attributes;
-    sigset_t all, hosts;
-    (void)sigfillset(&all);
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &hosts);
-    const int failed = pthread_create(thread, &attributes, run, argument);
-    (void)pthread_sigmask(SIG_SETMASK, &hosts, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return failed;
-}
 
 /* Starts the driver and checks whether it sees a device. */
 static void *look(void *start)
@@ -67,7 +48,7 @@ int python_driver_begin(struct driver_start *d)
     *(void **)&version = dlsym(d->library, "cuDriverGetVersion");
     if (version && version(&d->cuda)) d->cuda = 0;
     d->cuda /= 1000;
-    d->meanwhile = device_is_likely() && python_driver_thread(&d->thread, look, d) == 0;
+    d->meanwhile = device_is_likely() && !threads_start(&d->thread, DRIVER_STACK, look, d);
     if (!d->meanwhile) (void)look(d);
     return d->meanwhile ? 0 : python_driver_end(d);
 }

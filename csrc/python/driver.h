@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+enum { DRIVER_STACK = 16 << 20 }; /* of threads that call Python or the driver */
+
 struct driver_start {
     void *library;     /* libcuda.so.1 */
     int cuda;          /* the major version of CUDA that the driver supports */
@@ -17,6 +19,3 @@ struct driver_start {
 int python_driver_begin(struct driver_start *d);
 /* Waits for the end of the start; 0 or G6X_E_NO_DEVICE as above. */
 int python_driver_end(struct driver_start *d);
-/* Starts a thread with a large stack and with all signals blocked, since they belong to the host. 0
- * if it runs. */
-int python_driver_thread(pthread_t *thread, void *(*run)(void *), void *argument);

@@ -1,8 +1,5 @@
 /* find_python.c - see find_python.h. It starts nothing, and looks for no library by its bare name:
  * LD_LIBRARY_PATH, PATH and PYTHONHOME must have no effect. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "python/find_python.h"
 
 #include <dirent.h>

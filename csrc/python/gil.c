@@ -1,7 +1,4 @@
 /* gil.c - see gil.h. The library does not link to Python: it looks up symbols when needed. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "python/gil.h"
 
 #include <dlfcn.h>

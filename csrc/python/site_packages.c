@@ -1,8 +1,5 @@
 /* site_packages.c - paths, and the folders that a Python imports packages from; see
  * python/find_python.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -110,3 +110,8 @@ static inline void fpenv_flush(int on)
 static inline int fpenv_flushes(void) { return 0; }
 static inline void fpenv_flush(int on) { (void)on; }
 #endif
+
+/* As FPENV_HERE, with denormal numbers flushed to zero. */
+#define FPENV_FLUSHED_HERE                                                                         \
+    FPENV_HERE;                                                                                    \
+    fpenv_flush(1)

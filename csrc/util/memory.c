@@ -1,15 +1,10 @@
 /* memory.c - see memory.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "util/memory.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
 #include <sys/mman.h>
-#endif
 
 #include "g6lib.h"
 
@@ -46,30 +41,21 @@ static void *with_header(void *base, size_t total, int mapped)
     return p;
 }
 
-#ifdef __linux__
-static void want_huge_pages(void *base, size_t total)
+/* What mmap or mremap gave, on huge pages; NULL if that is nothing. */
+static void *mapped(void *base, size_t total)
 {
-#ifdef MADV_HUGEPAGE
-    (void)madvise(base, total, MADV_HUGEPAGE);
-#endif
-}
-
-static void *map(size_t total)
-{
-    void *base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return NULL;
-    want_huge_pages(base, total);
+    (void)madvise(base, total, MADV_HUGEPAGE);
     return with_header(base, total, 1);
 }
-#endif
 
 void *memory_zeroed(size_t bytes)
 {
     if (refused() || bytes > SIZE_MAX / 2) return NULL;
     const size_t total = bytes + 2 * LINE;
-#ifdef __linux__
-    if (total >= MAPPED) return map(total);
-#endif
+    if (total >= MAPPED)
+        return mapped(mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                      total);
     void *base = calloc(1, total);
     return base ? with_header(base, total, 0) : NULL;
 }
@@ -77,18 +63,13 @@ void *memory_zeroed(size_t bytes)
 void *memory_grown(void *p, size_t bytes)
 {
     if (!p) return memory_zeroed(bytes);
-#ifdef __linux__
     if (header_of(p)->mapped) {
         const struct header old = *header_of(p);
         const size_t total = bytes + 2 * LINE;
         if (refused() || bytes > SIZE_MAX / 2) return NULL;
         if (total <= old.total) return p;
-        void *base = mremap(old.base, old.total, total, MREMAP_MAYMOVE);
-        if (base == MAP_FAILED) return NULL;
-        want_huge_pages(base, total);
-        return with_header(base, total, 1);
+        return mapped(mremap(old.base, old.total, total, MREMAP_MAYMOVE), total);
     }
-#endif
     void *more = memory_zeroed(bytes);
     if (!more) return NULL;
     const size_t kept = header_of(p)->total - 2 * LINE;
@@ -101,13 +82,10 @@ void memory_free(void *p)
 {
     if (!p) return;
     const struct header h = *header_of(p);
-#ifdef __linux__
-    if (h.mapped) {
+    if (h.mapped)
         (void)munmap(h.base, h.total);
-        return;
-    }
-#endif
-    free(h.base);
+    else
+        free(h.base);
 }
 
 int memory_grow_all(const struct memory_array *array)

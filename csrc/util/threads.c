@@ -9,9 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
-#ifdef __linux__
 #include <sys/prctl.h>
-#endif
 
 #include "util/clock.h"
 #include "util/fpenv.h"
@@ -120,28 +118,32 @@ static int wait_for(struct worker *w)
     return 1;
 }
 
-/* Workers block all signals: handlers of the host program run in its own threads. */
+int threads_start(pthread_t *thread, size_t stack, void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    sigset_t all, hosts;
+    (void)sigfillset(&all);
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, stack);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &hosts);
+    const int failed = pthread_create(thread, &attributes, run, argument);
+    (void)pthread_sigmask(SIG_SETMASK, &hosts, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return failed;
+}
+
 static int add_worker(void)
 {
     pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, old;
     struct worker *w = memory_zeroed(sizeof *w);
     if (!w) return 0;
     (void)pthread_mutex_init(&w->mutex, NULL);
     (void)pthread_cond_init(&w->wake, NULL);
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int failed = pthread_create(&thread, &attributes, worker_main, w);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    if (failed) {
+    if (threads_start(&thread, STACK, worker_main, w)) {
         memory_free(w);
         return 0;
     }
+    (void)pthread_detach(thread);
     workers[nworkers++] = w;
     return 1;
 }
@@ -212,14 +214,10 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
 void threads_nap(int64_t nanoseconds)
 {
     const struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-#ifdef __linux__
     const int slack = prctl(PR_GET_TIMERSLACK);
     (void)prctl(PR_SET_TIMERSLACK, 1);
     (void)nanosleep(&t, NULL);
     if (slack > 0) (void)prctl(PR_SET_TIMERSLACK, slack);
-#else
-    (void)nanosleep(&t, NULL);
-#endif
 }
 
 struct each {

@@ -1,6 +1,8 @@
 /* threads.h - a thread pool for short tasks. */
 #pragma once
 
+#include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Calls work(argument) on up to n threads at once, including the caller, and returns when all have
@@ -12,6 +14,10 @@ void threads_run(int n, void (*work)(void *argument), void *argument);
  * several threads. */
 void threads_each(int threads, int64_t n, int64_t grain,
                   void (*work)(void *context, int64_t first, int64_t end), void *context);
+
+/* Starts a thread with all signals blocked: handlers of the host run in its own threads. 0 if it
+ * runs. */
+int threads_start(pthread_t *thread, size_t stack, void *(*run)(void *), void *argument);
 
 /* Makes this thread sleep for so many nanoseconds, and hardly longer. */
 void threads_nap(int64_t nanoseconds);

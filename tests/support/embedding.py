@@ -31,7 +31,8 @@ TRAPS = "-ffpe-trap=zero,overflow,invalid"
 COUNTS = BUILD / "counted/bridge"  # where support/covered.py looks for them
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
 SOURCES = """python/bridge python/driver python/gil python/find_python python/site_packages
-    core/error core/options core/config core/environment simd/dispatch""".split()
+    core/error core/options core/config core/environment simd/dispatch
+    util/clock util/memory util/threads""".split()
 
 # A driver, whose INIT, COUNT and VERSION are what it says.
 INIT = "int cuInit(unsigned flags) { return flags ? 1 : INIT; }"
@@ -88,7 +89,7 @@ def compile_parts(folder):
     shutil.rmtree(COUNTS, ignore_errors=True)
     COUNTS.mkdir(parents=True)
     library = folder / "libgrape6.so"
-    gcc(library, *(capi.ROOT / f"csrc/{name}.c" for name in SOURCES),
+    gcc(library, "-D_GNU_SOURCE", *(capi.ROOT / f"csrc/{name}.c" for name in SOURCES),
         capi.TESTS / "c/bridge_calls.c", "-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete",
         "--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/")  # fmt: skip
     gcc(folder / "open_device", capi.TESTS / "c/open_device.c", library, RPATH)
