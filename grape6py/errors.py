@@ -4,7 +4,9 @@ Every exception is a :class:`Grape6Error` and also what a Python programmer woul
 (ValueError, IndexError, ...), so both ways of catching work.
 """
 
+import difflib
 import re
+from collections.abc import Iterable
 
 # What a terminal obeys instead of showing it: control characters, and turns of the direction.
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -13,6 +15,12 @@ _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 def printable(text: object) -> str:
     """A text, names in which may come out of a file, with nothing in it that a terminal obeys."""
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(text))
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What follows a name that is unknown, if a known one is near it."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 class Grape6Error(Exception):

@@ -9,6 +9,7 @@ none more on a few other platforms: see ``np.finfo(np.longdouble)``).
 Units are the caller's, with G = 1.
 """
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
@@ -17,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Int64s, Reals, Untyped
-from grape6py._arrays.processors import usable_cpus
 
 Real: TypeAlias = type[np.floating]
 
@@ -165,7 +165,7 @@ def direct_sum(
         _sum_rows(out, few, target, sources, real(eps2), h2, include_self)
 
     count = 0 if threads is None else validate.integer("threads", threads)
-    with ThreadPoolExecutor(count or usable_cpus()) as pool:
+    with ThreadPoolExecutor(count or len(os.sched_getaffinity(0))) as pool:
         list(pool.map(work, range(0, ni, _ROWS)))
     return out
 

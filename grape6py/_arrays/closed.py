@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from typing import ClassVar
 
-from grape6py.errors import ReadOnlyError
+from grape6py.errors import ReadOnlyError, meant
 
 
 class Closed:
@@ -29,7 +28,5 @@ class Closed:
             reason = f"{name} is fixed from the start: make a new {kind.__name__}({name}=...)"
         else:
             known = [known for known in {*dir(kind), *options} if known[0] != "_"]
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            reason = f"a {kind.__name__} has no attribute {name}{hint}"
+            reason = f"a {kind.__name__} has no attribute {name}{meant(name, known)}"
         raise ReadOnlyError(reason)

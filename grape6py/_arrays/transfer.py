@@ -6,12 +6,12 @@ are made in page-locked memory, which CuPy keeps for the next ones: new pages wo
 the copy.
 """
 
+import os
 import threading
 
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray
-from grape6py._arrays.processors import usable_cpus
 
 LARGE = 1 << 20  # bytes; smaller copies gain nothing
 MOST_LOCKED = 1 << 28  # bytes of a result; larger ones would keep too much from the system
@@ -26,7 +26,7 @@ def to_device(cupy: CuPy, host: AnyArray) -> tuple[DeviceArray, AnyArray | None]
 
     array, locked = cupy.empty(host.shape, host.dtype), empty_pinned(host.shape, host.dtype)
     source, staged = host.reshape(-1), locked.reshape(-1)
-    count = min(MOST_THREADS, usable_cpus())
+    count = min(MOST_THREADS, len(os.sched_getaffinity(0)))
     ends = [k * len(source) // count for k in range(count + 1)]
     pieces = [slice(*ends[k : k + 2]) for k in range(count)]
     threads = [threading.Thread(target=np.copyto, args=(staged[p], source[p])) for p in pieces]

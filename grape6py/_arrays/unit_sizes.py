@@ -7,11 +7,10 @@ the Sun and the Earth's and Jupiter's masses from there, too; parsec and astrono
 
 from __future__ import annotations
 
-import difflib
 import math
 from typing import Final
 
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, meant
 
 G_CGS: Final = 6.6743e-8
 _AU = 1.495978707e13
@@ -91,8 +90,7 @@ def _named(dimension: str, text: str) -> float:
         return count * _named("length", length) / _named("time", time)
     known = _SIZES[dimension]
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        hint = meant(name, known)
         raise ArgumentError(
             f"{name!r} is no unit of {dimension}{hint}; there are {', '.join(known)}"
         )

@@ -5,7 +5,6 @@ A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or a
 """
 
 import argparse
-import difflib
 import os
 import re
 import sys
@@ -15,7 +14,7 @@ from typing import TypeAlias
 
 from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
-from grape6py.errors import Grape6Error, printable
+from grape6py.errors import Grape6Error, meant, printable
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -139,6 +138,5 @@ def _stuck_output() -> str | None:
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> None:
     """End with the message on arguments that a command has not, and what may have been meant."""
     names = [name for action in parser._actions for name in action.option_strings]
-    near = difflib.get_close_matches(unknown[0].partition("=")[0], names, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    hint = meant(unknown[0].partition("=")[0], names)
     parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -7,7 +7,6 @@ import numpy as np
 
 from grape6py import __version__
 from grape6py._arrays.kinds import Attributes
-from grape6py._arrays.processors import usable_cpus
 from grape6py._lib.declarations import ISAS, PRECISIONS
 from grape6py._lib.library import lib, text
 
@@ -21,7 +20,7 @@ def describe() -> Attributes:
         "numpy": np.__version__,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu_model(),
-        "cpus": usable_cpus(),
+        "cpus": len(os.sched_getaffinity(0)),
     }
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grape6py import events, fields
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, meant
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Untyped
@@ -31,9 +30,9 @@ def field_of(texts: Sequence[str], units: Units | None) -> fields.Field | None:
         name, *parameters = text.split(",")
         name = name.strip().replace("-", "_")
         if name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise ArgumentError(f"--field {name}{hint}: there are {', '.join(FIELDS)}")
+            raise ArgumentError(
+                f"--field {name}{meant(name, FIELDS)}: there are {', '.join(FIELDS)}"
+            )
         make: Untyped = getattr(fields, name)
         known = [key for key in inspect.signature(make).parameters if key != "units"]
         given: dict[str, float] = {}

@@ -24,7 +24,7 @@ _HARD = 0.02, 2.0  # semi-major axes of binaries in Henon units, times n: those 
 
 
 class Model(NamedTuple):
-    """How a model is drawn, draw(n, seed, **options), its title, its options."""
+    """How a model is drawn, draw(n, seed=..., **options), its title, its options."""
 
     draw: Callable[..., models.Particles | models.Labelled]
     title: str
@@ -64,16 +64,6 @@ def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Part
     return draw
 
 
-def _king(n: int, seed: int, w0: float = 6.0) -> models.Particles:
-    return models.king(n, w0, seed)
-
-
-def _fractal(
-    n: int, seed: int, dimension: float = 1.6, virial_ratio: float = 0.5
-) -> models.Particles:
-    return models.fractal(n, dimension, seed, virial_ratio)
-
-
 def _galaxy(n: int, seed: int, black_hole: float = 0.0) -> models.Labelled:
     n_halo, n_stars = _shares(n, black_hole)
     n_bulge = n_stars // 4
@@ -95,14 +85,9 @@ def _shares(n: int, black_hole: float) -> tuple[int, int]:
 
 MODELS = {
     "plummer": Model(_sphere(models.plummer), "Plummer sphere", _STARS),
-    "king": Model(_sphere(_king), "King model", ("w0", *_STARS)),
+    "king": Model(_sphere(functools.partial(models.king, w0=6.0)), "King model", ("w0", *_STARS)),
     "uniform": Model(_sphere(models.uniform), "uniform sphere", ("virial_ratio", *_STARS)),
-    "fractal": Model(_fractal, "fractal cluster", ("dimension", "virial_ratio")),
+    "fractal": Model(models.fractal, "fractal cluster", ("dimension", "virial_ratio")),
     "galaxy": Model(_galaxy, "disk galaxy", ("black_hole",), 0.05),
-    "merger": Model(
-        _merger,
-        "merger of two galaxies",
-        _GALAXIES,
-        0.1,
-    ),
+    "merger": Model(_merger, "merger of two galaxies", _GALAXIES, 0.1),
 }

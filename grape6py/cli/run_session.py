@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import inspect
 import json
@@ -22,7 +21,7 @@ import tqdm
 from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
 from grape6py.cli import convert, launched, run_fields, run_file, run_models
-from grape6py.errors import ArgumentError, Grape6Error, printable
+from grape6py.errors import ArgumentError, Grape6Error, meant, printable
 from grape6py.files import formats
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.writer import Writer, describe
@@ -159,7 +158,7 @@ class _Integration:
             if o.renumber:
                 o.parser.error(f"--renumber: of a file, and {o.start} is a model")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
-            drawn = model.draw(n, seed, **shape)
+            drawn = model.draw(n, seed=seed, **shape)
             particles, component = drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             n = len(particles.mass)  # a binary is two bodies
             if owners.size > 1:  # the others' can go
@@ -174,8 +173,7 @@ class _Integration:
         else:
             if not Path(o.start).exists():
                 known = ", ".join(run_models.MODELS)
-                near = difflib.get_close_matches(o.start, run_models.MODELS, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
+                hint = meant(o.start, run_models.MODELS)
                 raise ArgumentError(f"{o.start} is no file, and no model{hint}: those are {known}")
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:

@@ -5,6 +5,7 @@ and C programs link. Nothing is computed here.
 """
 
 import math
+import os
 import threading
 import warnings
 from typing import Self
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import Attributes, Floats, Int32s, Int64s, Numbers, Untyped
-from grape6py._arrays.processors import usable_cpus
 from grape6py._lib import memory_space
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
@@ -541,7 +541,7 @@ def _squared_radii(place: Untyped, h: Numbers | None, n: int) -> Floats:
 
 
 def _duration(ni: int, nj: int) -> str:
-    seconds = ni * nj / (_PAIRS_PER_CPU_SECOND * usable_cpus())
+    seconds = ni * nj / (_PAIRS_PER_CPU_SECOND * len(os.sched_getaffinity(0)))
     return f"about {seconds:.0f} s" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"
 
 

@@ -7,15 +7,15 @@ by its name second.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from grape6py._arrays.kinds import PathLike
-from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError, meant
 from grape6py.files.formats import (
     amuse_hdf5,
     gadget,
@@ -110,8 +110,8 @@ FORMATS = {
         Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
                "single", gadget.recognises, gadget.LAYOUT.read, gadget.write, gadget.LAYOUT),
         Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", _UNSIGNED,
-               "single", gadget.recognises_labelled, gadget.LAYOUT.read, gadget.write_labelled,
-               gadget.LAYOUT),
+               "single", partial(gadget.recognises, has_labels=True), gadget.LAYOUT.read,
+               partial(gadget.write, has_labels=True), gadget.LAYOUT),
         Format("nbody6", "NBODY6 conf.3", (".conf3",), r"conf\.3(_.*)?|out3", "time ids units",
                _BITS_32, "single", nbody6.recognises, nbody6.read, nbody6.write),
         Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64, "double",
@@ -137,8 +137,7 @@ def named(name: str) -> Format:
     """The format of a name; an ArgumentError lists them."""
     if name in FORMATS:
         return FORMATS[name]
-    near = difflib.get_close_matches(str(name), FORMATS, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    hint = meant(str(name), FORMATS)
     raise ArgumentError(f"there is no format {name!r}{hint}; there are: {', '.join(FORMATS)}")
 
 

@@ -60,14 +60,9 @@ class _Blocks(NamedTuple):
         return self.source.floats(offset, kind, shape, name)
 
 
-def recognises(source: Source) -> bool:
-    """Whether a record of 256 bytes begins the file."""
-    return _begun(source) in (("<", False), (">", False))
-
-
-def recognises_labelled(source: Source) -> bool:
-    """Whether a label HEAD begins the file, and then such a record."""
-    return _begun(source) in (("<", True), (">", True))
+def recognises(source: Source, *, has_labels: bool = False) -> bool:
+    """Whether a record of 256 bytes begins the file, in format 2 after a label HEAD."""
+    return _begun(source) in (("<", has_labels), (">", has_labels))
 
 
 def _begun(source: Source) -> tuple[str, bool] | None:
@@ -169,19 +164,10 @@ def _masses(
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def write(content: Snapshot, _comment: str, place: parts.Place | None = None) -> Iterator[bytes]:
-    """A file of format 1, in single precision as all readers know it."""
-    yield from _written(content, place, has_labels=False)
-
-
-def write_labelled(
-    content: Snapshot, _comment: str, place: parts.Place | None = None
+def write(
+    content: Snapshot, _comment: str, place: parts.Place | None = None, *, has_labels: bool = False
 ) -> Iterator[bytes]:
-    """A file of format 2."""
-    yield from _written(content, place, has_labels=True)
-
-
-def _written(content: Snapshot, place: parts.Place | None, has_labels: bool) -> Iterator[bytes]:
+    """A file of format 1, or of format 2, in single precision as all readers know it."""
     n = len(content.mass)
     if 12 * n >= 2**31:
         raise ArgumentError(f"{n} bodies are too many for a block of a Gadget file: take HDF5")
