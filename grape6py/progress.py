@@ -1,5 +1,6 @@
 """Where an integration stands: times to stop at on the way, and the bar that shows it."""
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 
@@ -25,27 +26,16 @@ def multiples(now: float, end: float, every: float) -> Iterator[float]:
     yield end
 
 
-class Bar:
+@contextlib.contextmanager
+def bar(now: float, end: float, requested: bool) -> Iterator[Callable[[float], None]]:
     """Context whose value is called with the time reached; a progress bar if requested."""
-
-    def __init__(self, now: float, end: float, requested: bool) -> None:
-        self._bar, self._now = None, now
-        if requested:
-            self._bar = tqdm.tqdm(
-                total=end - now,
-                disable=None,  # unless stderr is a terminal
-                leave=False,
-                bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
-            )
-
-    def __enter__(self) -> Callable[[float], None]:
-        return self._reached
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def _reached(self, time: float) -> None:
-        if self._bar is not None:
-            self._bar.update(time - self._now)
-            self._now = time
+    if not requested:
+        yield lambda _: None
+        return
+    with tqdm.tqdm(
+        total=end - now,
+        disable=None,  # unless stderr is a terminal
+        leave=False,
+        bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
+    ) as shown:
+        yield lambda time: shown.update(time - now - shown.n)

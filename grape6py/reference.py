@@ -151,7 +151,14 @@ def direct_sum(
     if h2 is not None:
         h2 = np.broadcast_to(np.asarray(validate.numbers("h2", h2), dtype=real), (ni,))
 
-    out = _zeros(target_index, real, jerk=vel is not None, nearest=nearest, lists=h2 is not None)
+    out = DirectSum(
+        acc=np.zeros((ni, 3), real),
+        jerk=None if vel is None else np.zeros((ni, 3), real),
+        pot=np.zeros(ni, real),
+        nearest=target_index.astype(np.int64) if nearest else None,
+        distance=np.zeros(ni, real) if nearest else None,
+        neighbours=None if h2 is None else [np.empty(0, np.int64)] * ni,
+    )
     # Components as rows, so that every pass over a tile runs along contiguous sources.
     sources = (mass, _columns(pos), None if vel is None else _columns(vel), index)
 
@@ -179,21 +186,6 @@ def _foreign_targets(
     if index is None:  # beyond every 32-bit label
         index = np.full(len(pos), np.iinfo(np.int64).min)
     return pos, vel, validate.numbers("target_index", index).astype(np.int64)
-
-
-def _zeros(
-    target_index: Int64s, real: Real, *, jerk: bool, nearest: bool, lists: bool
-) -> DirectSum:
-    """Sums of nothing on these targets."""
-    ni = len(target_index)
-    return DirectSum(
-        acc=np.zeros((ni, 3), real),
-        jerk=np.zeros((ni, 3), real) if jerk else None,
-        pot=np.zeros(ni, real),
-        nearest=target_index.astype(np.int64) if nearest else None,
-        distance=np.zeros(ni, real) if nearest else None,
-        neighbours=[np.empty(0, np.int64)] * ni if lists else None,
-    )
 
 
 def _sum_rows(

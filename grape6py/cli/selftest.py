@@ -91,32 +91,24 @@ def judge(seed: int) -> Iterator[Attributes]:
     truth = Truth(model)
     for isa in [isa for isa, here in machine.isas().items() if here]:
         for mode in LIMITS:
-            used: Attributes = {
-                "jerk": True,
-                "snap": True,
-                "neighbour_self": False,
-            }  # whatever the environment says
+            # Whatever the environment says.
+            used: Attributes = {"jerk": True, "snap": True, "neighbour_self": False}
             with Grape6(backend="cpu", precision=mode, isa=isa, **used) as session:
                 session.set_particles(*model)
                 forces = session.forces(nn=True, h=RADIUS)
+                wrong = int(np.sum(forces.nearest != truth.nearest))
                 found: list[Check] = [
                     *_errors(mode, forces, truth.sums),
                     *_errors(mode, session.forces(eps=EPS), truth.softened, ", softened"),
-                    ("nearest neighbours wrong", _differing(forces.nearest, truth.nearest), 0),
+                    ("nearest neighbours wrong", wrong, 0),
                     ("lists wrong", truth.wrong_lists(forces.neighbours, GREY[mode]), 0),
                     ("rows that differ when cut up", _differing_rows(session, model, forces), 0),
                     *_prediction(session, model),
                 ]
             for check, value, limit in found:
-                yield {
-                    "backend": "cpu",
-                    "isa": isa,
-                    "mode": mode,
-                    "check": check,
-                    "value": value,
-                    "limit": limit,
-                    "ok": bool(value <= limit),  # a NaN is a miss
-                }
+                judged = {"check": check, "value": value, "limit": limit}
+                is_good = bool(value <= limit)  # a NaN is a miss
+                yield {"backend": "cpu", "isa": isa, "mode": mode, **judged, "ok": is_good}
 
 
 class Truth:
@@ -157,10 +149,6 @@ def _errors(
             error /= np.linalg.norm(true.astype(float), axis=1)
         yield f"{name}{how}, median error", float(np.median(error)), median
         yield f"{name}{how}, largest error", float(error.max()), largest
-
-
-def _differing(indices: Untyped, true: Untyped) -> int:
-    return int((indices != true).sum())
 
 
 def _differing_rows(session: Grape6, model: Particles, forces: Forces) -> int:

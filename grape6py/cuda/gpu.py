@@ -85,8 +85,11 @@ class SharedDevice:
             what = precision, self.capability, cuda_version()
             found = machine_code.find([name for name in names if name not in known], *what)
             for name, code in found.items():
-                with _if_no_code():
+                try:
                     known[name] = self._load(name, code)
+                except driver.CUDADriverError as error:
+                    if error.status not in _NO_CODE:
+                        raise  # else it is compiled again: this driver may not take another's
             missing = [name for name in names if name not in known]
             made = machine_code.make(missing, *what) if missing else {}
             for name, code in made.items():
@@ -110,13 +113,3 @@ def gpu(number: int) -> SharedDevice:
         if number not in _gpus:
             _gpus[number] = SharedDevice(number)
         return _gpus[number]
-
-
-@contextlib.contextmanager
-def _if_no_code() -> Iterator[None]:
-    """The driver may not take what another one took: then it is compiled again."""
-    try:
-        yield
-    except driver.CUDADriverError as error:
-        if error.status not in _NO_CODE:
-            raise

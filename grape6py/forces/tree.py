@@ -321,7 +321,7 @@ class Tree(Closed):
         """
         given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
         with self._call(given) as place:
-            eps2 = _eps2(eps)
+            _, eps2 = validate.softening(eps)
             setting = _setting(method, theta, accuracy, order, bound)
             setting = setting.replaced(eps2=eps2, momentum=bool(momentum))
             ni, on = self._targets(place, targets, self_index)
@@ -391,7 +391,7 @@ class Tree(Closed):
         ...     acc, pot, _ = tree.forces(order=4, bound=bound, last_acc=size)
         """
         with self._call({"last_acc": last_acc}) as place:
-            eps2 = _eps2(eps)
+            _, eps2 = validate.softening(eps)
             setting = Setting.of(checked(method, None, accuracy, order), eps2=eps2)
             if last_acc is not None:
                 last_acc = place.floats("last_acc", last_acc, (self._n,))
@@ -572,8 +572,3 @@ def _setting(
     if theta is None and bound > 0:
         theta = WIDEST_BY_BOUND
     return Setting.of(checked(method, theta, accuracy, order), bound=bound)
-
-
-def _eps2(eps: float) -> float:
-    eps = validate.number("eps", eps, negative=False)
-    return validate.number("eps^2", eps * eps)

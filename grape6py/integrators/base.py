@@ -25,7 +25,7 @@ from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
 from grape6py.integrators.state import EXTRA, enter, extra_of
-from grape6py.progress import Bar, multiples
+from grape6py.progress import bar, multiples
 
 if TYPE_CHECKING:
     from grape6py.files.formats import Snapshot
@@ -330,7 +330,7 @@ class Integration(Changes):
             watched = Events(self, given)
             self._stopped_by: Event | None = None
             try:
-                with Bar(self.time, t, progress) as shown:
+                with bar(self.time, t, progress) as shown:
                     self._go_on(t, every, shown, callback, watched)
             finally:
                 self._stopping[0], self._asked_to_stop = 0, False

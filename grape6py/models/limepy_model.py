@@ -99,7 +99,8 @@ def limepy(
     if g >= 3.5:
         raise ArgumentError(f"g = {g} is not below 3.5: the model would be infinite")
     package = _package()
-    word = int(np.random.SeedSequence(_entropy(seed)).generate_state(1)[0])
+    entropy = seed.generate_state(4) if isinstance(seed, np.random.SeedSequence) else seed
+    word = int(np.random.SeedSequence(entropy).generate_state(1)[0])
     with _global_random_state(), np.errstate(all="ignore"):
         drawn = _drawn(package, phi0, g, settings, numbers, word)
     pos, vel = (np.column_stack([getattr(drawn, name) for name in names])
@@ -143,10 +144,6 @@ def _components(
         row = int(np.argmin(numbers))
         raise ArgumentError(f"n = {n}: component {row} has less than one body; increase n")
     return numbers, mass / (numbers * mass).sum()
-
-
-def _entropy(seed: Seed) -> Untyped:
-    return seed.generate_state(4) if isinstance(seed, np.random.SeedSequence) else seed
 
 
 @contextlib.contextmanager

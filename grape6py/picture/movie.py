@@ -108,7 +108,7 @@ def film(
     with (
         tempfile.TemporaryDirectory(prefix="grape6-movie-") as folder,
         mpl.rc_context(STYLE),
-        progress.Bar(0, len(records), shown) as reached,
+        progress.bar(0, len(records), shown) as reached,
     ):
         made = os.path.join(folder, f"movie{kind}")
         labels = [scale.at(label) for label in distinct(times)]

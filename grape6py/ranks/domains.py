@@ -37,9 +37,7 @@ class Way:
 
     def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
         self._ranks = ranks
-        self._order, self._cuts = _by_rank(ranks, rank)
-        counts = ranks.swapped(np.diff(self._cuts))
-        self.begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
+        self._order, self._cuts, self.begin = _by_rank(ranks, rank)
 
     def there(self, rows: DeviceArray) -> DeviceArray:
         """What came: one rank's rows behind the other's."""
@@ -74,10 +72,8 @@ class Moves:
         self._ranks, self._rank = ranks, rank
         self._stays = xp.flatnonzero(rank == ranks.rank)
         left = xp.flatnonzero(rank != ranks.rank)
-        order, self._cuts = _by_rank(ranks, rank[left])
+        order, self._cuts, self._begin = _by_rank(ranks, rank[left])
         self._gone = left[order]
-        counts = ranks.swapped(np.diff(self._cuts))
-        self._begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
         self._first = int(self._begin[ranks.rank])  # place of the first that stays
         self._after = self._first + len(self._stays)
         self.count = len(self._stays) + int(self._begin[-1])
@@ -97,7 +93,8 @@ class Moves:
         """Rows for those that belong here, where these came from; None of None, on all ranks."""
         if rows is None:
             return None
-        got, _ = self._ranks.exchanged(self._that_came(rows), self._begin)
+        came = module_of(rows).concatenate([rows[: self._first], rows[self._after :]])
+        got, _ = self._ranks.exchanged(came, self._begin)
         if self._is_still:
             return rows
         found = module_of(rows).empty((len(self._rank), *rows.shape[1:]), rows.dtype)
@@ -105,22 +102,20 @@ class Moves:
         found[self._gone] = got
         return found
 
-    def _that_came(self, rows: DeviceArray) -> DeviceArray:
-        return module_of(rows).concatenate([rows[: self._first], rows[self._after :]])
-
     def places(self) -> tuple[DeviceArray, DeviceArray]:
         """The rank that each own row is on afterwards, and its place there."""
         place = self.back(module_of(self._rank).arange(self.count))
         return self._rank, place
 
 
-def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s]:
-    """Order of rows by the ranks that they go to, and where those of each begin in it."""
+def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s, Int64s]:
+    """Order of rows by the ranks that they go to, where those of each begin in it, and where those
+    of each begin among the rows that come."""
     xp = module_of(rank)
     rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
     order = rank.argsort(kind="stable")
-    cuts = xp.searchsorted(rank[order], xp.arange(ranks.size + 1))
-    return order, on_host(cuts).astype(np.int64)
+    cuts = on_host(xp.searchsorted(rank[order], xp.arange(ranks.size + 1))).astype(np.int64)
+    return order, cuts, np.concatenate([[0], np.cumsum(ranks.swapped(np.diff(cuts)))])
 
 
 def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:

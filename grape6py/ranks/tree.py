@@ -84,7 +84,9 @@ class SharedTree:
             extent = self._inner.extent(pos, mass)
             if not np.isfinite(extent).all():
                 place.check()
-        self._particles: tuple[DeviceArray, ...] = tuple(map(self._own_copy, (pos, mass, vel)))
+        self._particles: tuple[DeviceArray, ...] = pos, mass, vel
+        if not self._inner.of_host:  # the caller may not change those: arrays from the host are own
+            self._particles = tuple(None if a is None else a.copy() for a in self._particles)
         self.first, self._n_all = ranks.numbered(len(pos))
         timed = self._stages.timed
         with timed("keys", pos, meets=True):
@@ -108,11 +110,6 @@ class SharedTree:
         if not some_are_too_fine.value:
             given = whole, cut, way, pos, self._stages
             self._domain = DomainTree(ranks, self._inner, *given)
-
-    def _own_copy(self, array: DeviceArray) -> DeviceArray:
-        """What the caller may not change: arrays that came to a device are such."""
-        is_own = array is None or self._inner.of_host
-        return array if is_own else array.copy()
 
     def _by_replica(self, call: str, *arguments: object) -> Untyped:
         """What a tree of all particles gives: where no one box resolves them, or there are none,
@@ -285,10 +282,7 @@ class SharedTree:
         if self._domain is None:
             found = self._by_replica(search, targets, how)
         else:
-            found = getattr(self._searches_in(self._domain), search)(targets, how)
+            if self._searches is None:
+                self._searches = Searches(self._domain, self.first, len(self._particles[0]))
+            found = getattr(self._searches, search)(targets, how)
         return found
-
-    def _searches_in(self, domain: DomainTree) -> Searches:
-        if self._searches is None:
-            self._searches = Searches(domain, self.first, len(self._particles[0]))
-        return self._searches

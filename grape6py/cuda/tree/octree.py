@@ -260,22 +260,19 @@ class Octree(TreeCells):
         job, ni = self.fields, self.fields.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
         level2, level1 = pieces(large, numbers.IN_LEVEL2), pieces(large, numbers.IN_LEVEL1)
-        wide, small, longest = (
-            self._capacities.large,
-            self._capacities.groups,
-            self._capacities.longest,
-        )
+        capacities = self._capacities
+        wide, small, longest = capacities.large, capacities.groups, capacities.longest
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
         in_each = numbers.TREE_LEVEL2 + 1  # lists of a level-2 group and its level-1 groups
         at_once = min(level2, self._entries(LEAST_LISTS) // (in_each * sum(wide)) + 1)
         job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
-        capacities = [wide, wide, small, longest]
+        entries = [wide, wide, small, longest]
         counts = [level2, level1, groups, job.slots]
         lists = [at_once, at_once * numbers.TREE_LEVEL2, batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
-            sizes = self._level_bytes(level, counts[level], lists[level], capacities[level])
+            sizes = self._level_bytes(level, counts[level], lists[level], entries[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
         # Lists of groups have served when those of other kinds are made.
         wanted["lists_2"] = max(wanted["lists_2"], wanted.pop("lists_3"))
@@ -285,7 +282,7 @@ class Octree(TreeCells):
         again = ffi.cast("int32_t *", at["again"])
         job.again = [again + job.again_room * kind for kind in range(numbers.KINDS)]
         for level in range(4):
-            self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, capacities[level])
+            self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, entries[level])
         self._done = [0] * numbers.KINDS
         self.launch("tree_begin", 1, 32)
         if job.from_root:

@@ -89,12 +89,6 @@ class Search(Job):
         if number.size:
             self.set(number=number, r2=r2)
             self.fields.k = k
-            most = (
-                ""
-                if k <= numbers.NEAREST_CHUNK
-                else "_more"
-                if k <= numbers.NEAREST_MORE
-                else "_many"
-            )
-            self._search(f"tree_search_nearest{most}")
+            kinds = ("", numbers.NEAREST_CHUNK), ("_more", numbers.NEAREST_MORE), ("_many", k)
+            self._search("tree_search_nearest" + next(kind for kind, most in kinds if k <= most))
         return number, r2
