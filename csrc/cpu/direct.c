@@ -43,10 +43,7 @@ struct direct {
 
     struct direct_job job;
     struct jmemory *memory;
-    int packed; /* whether rows are packed, as the fields below describe */
-    double packed_time;
-    int packed_snap;
-    struct scale packed_scale;
+    int packed; /* whether rows are packed, at the time and in the units of `job` */
     _Atomic int64_t zero_distances;
     atomic_flag lock[ROW_LOCKS];
     struct direct_lists lists;
@@ -217,15 +214,12 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     if (!code) code = reserve_slots(d, u->memory->capacity, err);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
-    const int scaled = d->packed && !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
-    const int same = scaled && d->memory == u->memory && d->packed_time == u->time &&
-                     d->packed_snap == u->options->snap;
+    const int scaled = d->packed && !memcmp(&job->scale, &u->scale, sizeof u->scale);
+    const int same =
+        scaled && d->memory == u->memory && job->time == u->time && job->snap == u->options->snap;
     if (!same) jmemory_stale_all(u->memory, d->packing);
     if (!scaled) find_units(job, &u->scale, d->mode);
     d->packed = 1;
-    d->packed_time = u->time;
-    d->packed_snap = u->options->snap;
-    d->packed_scale = u->scale;
     d->memory = u->memory;
 
     job->mode = d->mode;

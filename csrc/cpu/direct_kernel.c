@@ -82,33 +82,21 @@ static void rows_unlock(const struct direct_job *job, int i)
         atomic_flag_clear_explicit(&job->lock[i / 8 % ROW_LOCKS], memory_order_release);
 }
 
+/* A call with constants for whether positions are split, never in 64 bits, and there are jerks. */
+#define EACH_JERK(split, jerk, CALL) ((jerk) ? CALL(split, 1) : CALL(split, 0))
+#define EACH_KIND(split, jerk, CALL)                                                               \
+    (REAL_BITS == 32 && (split) ? EACH_JERK(REAL_BITS == 32, jerk, CALL) : EACH_JERK(0, jerk, CALL))
+
 #include "cpu/direct_row.h"
 #include "cpu/direct_hits.h"
 #include "cpu/direct_tile.h"
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define EACH_NEAREST(job, CALL, split, jerk)                                                       \
-    do {                                                                                           \
-        if ((job)->nearest == 2)                                                                   \
-            CALL(split, jerk, 2);                                                                  \
-        else if ((job)->nearest)                                                                   \
-            CALL(split, jerk, 1);                                                                  \
-        else                                                                                       \
-            CALL(split, jerk, 0);                                                                  \
-    } while (0)
-#define EACH_VARIANT(job, CALL)                                                                    \
-    do {                                                                                           \
-        const int split_ = REAL_BITS == 32 && (job)->mode == MODE_GRAPE;                           \
-        if (REAL_BITS == 32 && split_ && (job)->jerk)                                              \
-            EACH_NEAREST(job, CALL, 1, 1);                                                         \
-        else if (REAL_BITS == 32 && split_)                                                        \
-            EACH_NEAREST(job, CALL, 1, 0);                                                         \
-        else if ((job)->jerk)                                                                      \
-            EACH_NEAREST(job, CALL, 0, 1);                                                         \
-        else                                                                                       \
-            EACH_NEAREST(job, CALL, 0, 0);                                                         \
-    } while (0)
+#define EACH_NEAREST(split, jerk, CALL)                                                            \
+    (job->nearest == 2 ? CALL(split, jerk, 2)                                                      \
+     : job->nearest    ? CALL(split, jerk, 1)                                                      \
+                       : CALL(split, jerk, 0))
 
 /* With fewer i, the row arrangement is faster than tiles with empty lanes. */
 enum { ROWS_BELOW = VL * 3 / 4 };
@@ -118,12 +106,15 @@ static void direct_sum(const struct direct_job *job, int i, int n, int64_t first
 {
     while (n > 0) {
         const int done = n >= TILE ? TILE : n >= ROWS_BELOW ? n : 1;
-#define TILES(split, jerk, nn) tile_sum(job, split, jerk, nn, i, done, first, last, rows, nearest)
-#define ROW(split, jerk, nn) row_sum(job, split, jerk, nn, i, first, last, rows, nearest)
+#define TILE_SUM(split, jerk, nn)                                                                  \
+    tile_sum(job, split, jerk, nn, i, done, first, last, rows, nearest)
+#define TILES(split, jerk) EACH_NEAREST(split, jerk, TILE_SUM)
+#define ROW_SUM(split, jerk, nn) row_sum(job, split, jerk, nn, i, first, last, rows, nearest)
+#define ROW(split, jerk) EACH_NEAREST(split, jerk, ROW_SUM)
         if (n >= ROWS_BELOW)
-            EACH_VARIANT(job, TILES);
+            EACH_KIND(job->mode == MODE_GRAPE, job->jerk, TILES);
         else
-            EACH_VARIANT(job, ROW);
+            EACH_KIND(job->mode == MODE_GRAPE, job->jerk, ROW);
         i += done, n -= done, rows += done;
         if (nearest) nearest += done;
     }

@@ -62,14 +62,10 @@ NOINLINE void row_stretch_close(int split, int jerk, const struct pair_i *body, 
                                 const real *j, const int32_t *index, int label, int place, int nc,
                                 struct pair_sum *sum, struct row_result *out)
 {
-    if (split && jerk)
-        row_stretch_without(1, 1, body, close, j, index, label, place, nc, sum, out);
-    else if (split)
-        row_stretch_without(1, 0, body, close, j, index, label, place, nc, sum, out);
-    else if (jerk)
-        row_stretch_without(0, 1, body, close, j, index, label, place, nc, sum, out);
-    else
-        row_stretch_without(0, 0, body, close, j, index, label, place, nc, sum, out);
+#define WITHOUT(split, jerk)                                                                       \
+    row_stretch_without(split, jerk, body, close, j, index, label, place, nc, sum, out)
+    EACH_KIND(split, jerk, WITHOUT);
+#undef WITHOUT
 }
 
 /* Chunks of a stretch. If one has close pairs, its sum is discarded and computed again without
@@ -171,14 +167,9 @@ NOINLINE void row_block_crowded(const struct direct_job *job, int split, int jer
 {
     struct row_result r;
     const int nc = chunks_of_block(job, block);
-    if (split && jerk)
-        row_block(job, REAL_BITS == 32, 1, 0, 1, i, block, nc, &r);
-    else if (split)
-        row_block(job, REAL_BITS == 32, 0, 0, 1, i, block, nc, &r);
-    else if (jerk)
-        row_block(job, 0, 1, 0, 1, i, block, nc, &r);
-    else
-        row_block(job, 0, 0, 0, 1, i, block, nc, &r);
+#define ALL_OF_BLOCK(split, jerk) row_block(job, split, jerk, 0, 1, i, block, nc, &r)
+    EACH_KIND(split, jerk, ALL_OF_BLOCK);
+#undef ALL_OF_BLOCK
     in_units(job, r.sum);
     memcpy(sum, r.sum, NSUM * sizeof *sum);
     close_pairs_exactly(job, i, block, r.close, r.nclose, sum, nearest);

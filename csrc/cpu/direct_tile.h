@@ -116,10 +116,9 @@ INLINE vec tile_lane_without(struct tile *t, const int split, const int jerk, co
 NOINLINE vec tile_lane_close(struct tile *t, int split, int jerk, const real *j,
                              const int32_t *index, int place, int nc, struct pair_sum *sum)
 {
-    if (split && jerk) return tile_lane_without(t, 1, 1, j, index, place, nc, sum);
-    if (split) return tile_lane_without(t, 1, 0, j, index, place, nc, sum);
-    if (jerk) return tile_lane_without(t, 0, 1, j, index, place, nc, sum);
-    return tile_lane_without(t, 0, 0, j, index, place, nc, sum);
+#define WITHOUT(split, jerk) tile_lane_without(t, split, jerk, j, index, place, nc, sum)
+    return EACH_KIND(split, jerk, WITHOUT);
+#undef WITHOUT
 }
 
 /* Sub-sum of one lane over nc chunks; j points to that lane of the first chunk. The loop has two
@@ -271,25 +270,16 @@ static void tile_take(struct tile *t, const struct direct_job *job, int i)
     }
 }
 
-static void tile_row(const struct tile *t, int l, struct partial_row *row)
-{
-    row->invalid = (uint32_t)t->invalid[l];
-    for (int w = 0; w < NWINDOW; w++) row->top[w] = (int32_t)t->top[w][l];
-    for (int k = 0; k < NSUM; k++)
-        for (int d = 0; d < MAX_LIMBS; d++) row->limb[k][d] = t->limb[k][d][l];
-}
-
 /* Writes a row; if other threads add to it too, adds the sums instead. */
 static void tile_give(const struct direct_job *job, const struct tile *t, int l,
                       struct partial_row *row)
 {
-    struct partial_row own;
-    if (!job->shared) {
-        tile_row(t, l, row);
-    } else {
-        tile_row(t, l, &own);
-        partial_merge(row, &own, job->limbs);
-    }
+    struct partial_row own, *const to = job->shared ? &own : row;
+    to->invalid = (uint32_t)t->invalid[l];
+    for (int w = 0; w < NWINDOW; w++) to->top[w] = (int32_t)t->top[w][l];
+    for (int k = 0; k < NSUM; k++)
+        for (int d = 0; d < MAX_LIMBS; d++) to->limb[k][d] = t->limb[k][d][l];
+    if (job->shared) partial_merge(row, &own, job->limbs);
 }
 
 /* Bits of tile_block's `self` for particles i .. i + n - 1 and a block. */

@@ -29,8 +29,6 @@ struct work {
     struct grape5_sum *sum;
     int64_t n, blocks;
     int64_t i_step, j_step, i_parts, count; /* tasks: i parts times j parts */
-    _Atomic int64_t next;
-    _Atomic int first_bad;
     _Atomic int64_t zero_distances;
     double acc_unit[2], pot_unit[2];
     double (*block_sum)[NACC]; /* [block][i], if j has parts */
@@ -107,12 +105,6 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
     for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
 
-static void note_bad(struct work *w, int i)
-{
-    int bad = atomic_load(&w->first_bad);
-    while (i < bad && !atomic_compare_exchange_weak(&w->first_bad, &bad, i)) continue;
-}
-
 static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
 {
     for (int k = 0; k < 3; k++) s->acc[i][k] = bad ? (double)NAN : sum[k];
@@ -126,10 +118,7 @@ static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_
     double total[TILE][NACC];
     int bad[TILE];
     memset(total, 0, (size_t)count * sizeof *total);
-    for (int k = 0; k < count; k++) {
-        t[k] = take_target(w, i + k, &bad[k]);
-        if (bad[k]) note_bad(w, (int)(i + k));
-    }
+    for (int k = 0; k < count; k++) t[k] = take_target(w, i + k, &bad[k]);
     for (int64_t b = first; b < last; b++)
         for (int k = 0; k < count; k++) {
             double sum[NACC];
@@ -144,10 +133,10 @@ static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_
     for (int k = 0; k < count && !w->block_sum; k++) store(w->sum, i + k, total[k], bad[k]);
 }
 
-static void task(void *work)
+static void sum_tasks(void *work, int64_t from, int64_t to)
 {
     struct work *w = work;
-    for (int64_t k; (k = atomic_fetch_add(&w->next, 1)) < w->count;) {
+    for (int64_t k = from; k < to; k++) {
         const int64_t i = k % w->i_parts * w->i_step, first = k / w->i_parts * w->j_step;
         const int64_t end = i + w->i_step < w->sum->ni ? i + w->i_step : w->sum->ni;
         const int64_t last = first + w->j_step < w->blocks ? first + w->j_step : w->blocks;
@@ -179,8 +168,7 @@ static void add_blocks(struct work *w)
 {
     for (int i = 0; i < w->sum->ni; i++) {
         double total[NACC] = {0};
-        int bad = 0;
-        for (int k = 0; k < 3; k++) bad |= !is_finite(w->sum->x[i][k]);
+        const int bad = !all_finite(w->sum->x[i], 3);
         for (int64_t b = 0; b < w->blocks && !bad; b++)
             for (int q = 0; q < NACC; q++) total[q] += w->block_sum[b * w->sum->ni + i][q];
         store(w->sum, i, total, bad);
@@ -194,7 +182,6 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
               mass = mass_shift(&p->scale);
     struct work w = {.p = p, .sum = sum, .n = n < p->capacity ? n : p->capacity};
     w.blocks = ceil_div(w.n, BLOCK);
-    w.first_bad = sum->ni;
     scale_factors(2 * length - mass, w.acc_unit);
     scale_factors(length - mass, w.pot_unit);
     const int64_t useful = w.n * sum->ni / PAIRS_PER_THREAD + 1;
@@ -204,10 +191,11 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
         w.block_sum = memory_zeroed((size_t)(w.blocks * sum->ni) * sizeof *w.block_sum);
         if (!w.block_sum) return G6X_E_MEMORY;
     }
-    threads_run(w.count < most ? (int)w.count : most, task, &w);
+    threads_each(most, w.count, 1, sum_tasks, &w);
     if (w.block_sum) add_blocks(&w);
     memory_free(w.block_sum);
-    sum->first_bad = w.first_bad;
+    sum->first_bad = 0;
+    while (sum->first_bad < sum->ni && all_finite(sum->x[sum->first_bad], 3)) sum->first_bad++;
     sum->zero_distances = w.zero_distances;
     return 0;
 }
