@@ -232,25 +232,6 @@ struct prepared {
     int first_bad;
 };
 
-static void free_prepared(struct prepared *r)
-{
-    memory_free(r->x);
-    memory_free(r->v);
-    memory_free(r->eps2);
-    memory_free(r->bad);
-}
-
-static int is_bad(const struct request *w, int i)
-{
-    return !all_finite(w->x[i], 3) || (w->v && !all_finite(w->v[i], 3));
-}
-
-static int first_bad_target(const struct request *w)
-{
-    const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
-    return x < v ? x : v;
-}
-
 static int replace_bad(const struct tree_handle *p, const struct request *w, struct prepared *r)
 {
     const size_t bytes = (size_t)w->ni * sizeof *r->x;
@@ -261,7 +242,7 @@ static int replace_bad(const struct tree_handle *p, const struct request *w, str
     memcpy(r->x, w->x, bytes);
     if (w->v) memcpy(r->v, w->v, bytes);
     for (int i = r->first_bad; i < w->ni; i++) {
-        r->bad[i] = (unsigned char)is_bad(w, i);
+        r->bad[i] = !all_finite(w->x[i], 3) || (w->v && !all_finite(w->v[i], 3));
         if (!r->bad[i]) continue;
         memcpy(r->x[i], p->n ? p->x[0] : p->tree.box.centre, sizeof *r->x);
         if (w->v) memset(r->v[i], 0, sizeof *r->v);
@@ -285,7 +266,8 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
         r->in.v = (const double (*)[3])r->v;
         if (!r->v) return G6X_E_MEMORY;
     }
-    r->first_bad = first_bad_target(w);
+    const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
+    r->first_bad = x < v ? x : v;
     return r->first_bad < w->ni ? replace_bad(p, w, r) : 0;
 }
 
@@ -359,7 +341,10 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
         if (w->momentum && out->jerk) tree_net_force_close(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
     }
-    free_prepared(&r);
+    memory_free(r.x);
+    memory_free(r.v);
+    memory_free(r.eps2);
+    memory_free(r.bad);
     tree_share_free(&joined);
     if (w->done) w->done[0] = counts.pairs, w->done[1] = counts.points, w->done[2] = counts.locals;
     if (counts.zero_distances && !code)

@@ -187,14 +187,6 @@ static int is_new_list(const struct jmemory *j, int64_t nj)
            (j->unmapped || is_much(j, r->changed_end));
 }
 
-static void count_nothing(struct jmemory *j)
-{
-    memset(&j->x, 0, sizeof j->x);
-    memset(&j->mass, 0, sizeof j->mass);
-    memset(&j->v, 0, sizeof j->v);
-    j->counted = 0;
-}
-
 /* Counts an exponent. `most` is the highest so far; end_count sets the total. */
 static inline void count_one(struct histogram *h, int exponent, int *most, int64_t *none)
 {
@@ -411,7 +403,12 @@ void jmemory_settle(struct jmemory *j, int64_t nj, int threads)
         jmemory_stale_slots(j, end - 1, j->counted - 1);
     }
     const int new_list = is_new_list(j, end);
-    if (new_list) count_nothing(j);
+    if (new_list) {
+        memset(&j->x, 0, sizeof j->x);
+        memset(&j->mass, 0, sizeof j->mass);
+        memset(&j->v, 0, sizeof j->v);
+        j->counted = 0;
+    }
     settle_origin(j, end);
     settle_rewritten(j, threads);
     settle_slots(j);

@@ -9,13 +9,6 @@ void partial_clear(struct partial_row *row)
     for (int w = 0; w < NWINDOW; w++) row->top[w] = BIN_LOWEST;
 }
 
-static void shift_down(int64_t limb[MAX_LIMBS], int by)
-{
-    limb[2] = by == 1 ? limb[1] : by == 2 ? limb[0] : 0;
-    limb[1] = by == 1 ? limb[0] : 0;
-    limb[0] = 0;
-}
-
 void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limbs)
 {
     for (int w = 0; w < NWINDOW; w++) {
@@ -23,8 +16,10 @@ void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limb
         if (by <= 0) continue;
         row->top[w] = top[w];
         for (int k = 3 * w; k < NSUM && window_of(k) == w; k++) {
-            shift_down(row->limb[k], by);
-            if (limbs < MAX_LIMBS) row->limb[k][2] = 0;
+            int64_t *limb = row->limb[k];
+            limb[2] = limbs < MAX_LIMBS ? 0 : by == 1 ? limb[1] : by == 2 ? limb[0] : 0;
+            limb[1] = by == 1 ? limb[0] : 0;
+            limb[0] = 0;
         }
     }
 }

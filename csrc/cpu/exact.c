@@ -39,13 +39,6 @@ static long double add(const struct direct_job *job, int i, int64_t address, str
     return pair_distance2(&r, 0.0L);
 }
 
-static void finish(const struct exact_body *e, double sum[NSUM])
-{
-    const long double s[NSUM] = {e->sum.ax, e->sum.ay, e->sum.az, e->sum.jx,
-                                 e->sum.jy, e->sum.jz, e->sum.pot};
-    for (int k = 0; k < NSUM; k++) sum[k] += (double)s[k];
-}
-
 void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
                      int n, double sum[NSUM], struct nearest *nearest)
 {
@@ -59,7 +52,9 @@ void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const i
         if (r2 >= 0.0L && neighbour_is_nearer((double)r2, a, nearest->r2, nearest->address))
             *nearest = (struct nearest){(double)r2, a};
     }
-    finish(&e, sum);
+    const long double s[NSUM] = {e.sum.ax, e.sum.ay, e.sum.az, e.sum.jx,
+                                 e.sum.jy, e.sum.jz, e.sum.pot};
+    for (int k = 0; k < NSUM; k++) sum[k] += (double)s[k];
 }
 
 void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],

@@ -162,21 +162,14 @@ static int exponent_of_most(const double *a, int n)
     }
 }
 
-/* End of the points sent below `end`. Later addresses and the capacity must not influence the
- * units. */
-static int64_t end_of_written(const struct grape5_points *p, int64_t end)
-{
-    while (end > p->finite && bits_of(p->m[end - 1]) == EMPTY) end--;
-    return end;
-}
-
 /* Finds scale and origin from a sample of points; its addresses depend only on n. They must only
  * suit most points: sums of the others are exact. */
 static void find_units(const struct grape5_points *p, int64_t n, const int given[3],
                        struct acc_units *f, struct scale *scale)
 {
     double x[3][ORIGIN_COLUMN], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
-    const int64_t end = end_of_written(p, n);
+    int64_t end = n; /* of those sent: later addresses must not influence the units */
+    while (end > p->finite && bits_of(p->m[end - 1]) == EMPTY) end--;
     const int samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
     int count = 0;
     for (int k = 0; k < samples; k++) {

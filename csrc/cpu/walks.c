@@ -29,13 +29,6 @@ struct tiles {
 
 static int64_t tiles_of(int64_t ni) { return ceil_div(ni, WALK_ROWS); }
 
-/* Targets per tile. All tiles of a group have the same size, except the last. */
-static int64_t step_of(int64_t ni)
-{
-    const int64_t even = ceil_div(ni, tiles_of(ni));
-    return ceil_div(even, VECTORS) * VECTORS;
-}
-
 /* The walk that a tile belongs to. */
 static int64_t walk_of(const struct tiles *t, int64_t tile)
 {
@@ -55,8 +48,9 @@ static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
     struct walks *w = t->w;
     const int64_t walk = walk_of(t, tile);
     const struct walk_group *g = &w->group[walk];
-    const int64_t step = step_of(g->ni), first = (tile - t->before[walk]) * step;
-    const int64_t left = g->ni - first;
+    /* all tiles of a group have the same size, except the last */
+    const int64_t step = ceil_div(ceil_div(g->ni, tiles_of(g->ni)), VECTORS) * VECTORS;
+    const int64_t first = (tile - t->before[walk]) * step, left = g->ni - first;
     const int count = (int)(left < step ? left : step);
     if (count <= 0) return; /* rounding up can leave the last tile empty */
     const enum walk_error error = t->kernel->tile(w, g, first, count, work);

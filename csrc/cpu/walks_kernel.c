@@ -203,11 +203,6 @@ HOST_DEVICE void chunk_on(const int vectors, const struct walk_group *g, int64_t
     }
 }
 
-static double in_callers_units(double sum, int exponent)
-{
-    return is_finite(sum) ? ldexp(sum, exponent) : INFINITY;
-}
-
 static void finish(const struct walk_group *g, int64_t first, int count, const struct walk_units *f,
                    struct walk_work *work)
 {
@@ -215,7 +210,10 @@ static void finish(const struct walk_group *g, int64_t first, int count, const s
         const int good = is_good(g->x[first + i]);
         for (int c = 0; c < 4; c++) {
             const int exponent = f->mass - (c < 3 ? 2 : 1) * f->length;
-            work->sum[c][i] = good ? in_callers_units(work->sum[c][i], exponent) : (double)NAN;
+            const double sum = work->sum[c][i];
+            work->sum[c][i] = !good            ? (double)NAN
+                              : is_finite(sum) ? ldexp(sum, exponent)
+                                               : (double)INFINITY;
         }
         work->sum[3][i] = 0.0 - work->sum[3][i];
     }

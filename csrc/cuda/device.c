@@ -71,15 +71,6 @@ static int load_kernels(struct cuda *c, const int *kernel, int count, struct err
     return code;
 }
 
-/* Loads the kernels of the first force calls together, so that they compile in parallel. Open fails
- * if they cannot be compiled. */
-static int load_first_kernels(struct cuda *c, int jerk, struct error *err)
-{
-    const int first[] = {KERNEL_RECEIVE, KERNEL_RECEIVE_AT_REST, KERNEL_PREDICT, KERNEL_FEW + jerk,
-                         KERNEL_SOME + jerk};
-    return load_kernels(c, first, (int)(sizeof first / sizeof *first), err);
-}
-
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
                            void *job, struct error *err)
 {
@@ -219,7 +210,11 @@ int cuda_device_open(const struct options *o, int choice, int mirror, struct cud
     code = cuda_device_enter(c, err);
     if (!code) {
         c->mode = o->precision;
-        code = load_first_kernels(c, o->jerk ? 1 : 0, err);
+        /* Those of the first force calls together, so that they compile in parallel. */
+        const int jerk = o->jerk ? 1 : 0;
+        const int first[] = {KERNEL_RECEIVE, KERNEL_RECEIVE_AT_REST, KERNEL_PREDICT,
+                             KERNEL_FEW + jerk, KERNEL_SOME + jerk};
+        code = load_kernels(c, first, (int)(sizeof first / sizeof *first), err);
         if (!code)
             code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
                                        MOST_SENT * sizeof(struct cuda_sent), err);

@@ -104,12 +104,6 @@ static int send_dirty_at_rest(struct cuda *c, const struct at_rest *r, struct di
     return code;
 }
 
-/* Whether all dirty particles are in the range at rest. */
-static int is_all_at_rest(const struct dirty_list *dirty, const struct at_rest *r)
-{
-    return !dirty->count && dirty->first >= r->first && dirty->end <= r->end;
-}
-
 /* ---- dirty particles ------------------------------------------------------------------ */
 
 /* What is packed for the device: slots first .. first + run - 1, then those of a list. */
@@ -177,7 +171,9 @@ static int send_dirty(struct cuda *c, const struct upload *u, int all, struct er
 {
     struct jmemory *j = u->memory;
     struct dirty_list *dirty = cuda_dirty_list(c, j);
-    if (!all && !u->options->predict_on_host && is_all_at_rest(dirty, &j->rest))
+    const int is_at_rest =
+        !dirty->count && dirty->first >= j->rest.first && dirty->end <= j->rest.end;
+    if (!all && !u->options->predict_on_host && is_at_rest)
         return send_dirty_at_rest(c, &j->rest, dirty, err);
     if (at_rest_any(&j->rest)) jmemory_commit(j);
     struct packing p = {.c = c,

@@ -225,14 +225,6 @@ static int finish_some(struct shares *s)
     return 0;
 }
 
-/* Whether a device has summed its share again, and so overwritten merged rows. */
-static int any_settled(const struct cuda_multi_device *m)
-{
-    int any = 0;
-    for (int k = 0; k < m->sharing; k++) any |= m->device[k]->sums == SUMS_SETTLED;
-    return any;
-}
-
 static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, struct error *err)
 {
     struct cuda *c = m->device[0];
@@ -242,7 +234,9 @@ static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, 
     if (count <= m->merged) return 0;
     if (count < ni) return finish_some(&s);
     int code = on_all(&s, finish_share, err);
-    if (code || any_settled(m)) m->merged = 0;
+    int again = code; /* or a device has summed its share again, and so overwritten merged rows */
+    for (int k = 0; k < m->sharing; k++) again |= m->device[k]->sums == SUMS_SETTLED;
+    if (again) m->merged = 0;
     while (code && drop_lost(m)) {
         if (!share(m, &s.targets)) {
             code = start_alone(m, &s.targets, err);

@@ -58,11 +58,6 @@ static int no_memory(const struct walks *w, struct error *err)
 
 static uint64_t aligned(int64_t bytes) { return (uint64_t)ceil_div(bytes, ALIGNED) * ALIGNED; }
 
-static int64_t entry_bytes(const struct walks *w)
-{
-    return w->common_x ? (int64_t)sizeof(int32_t) : BODY_BYTES;
-}
-
 struct layout {
     int64_t targets, tiles;
     uint64_t entry_at, tile_at, bytes;
@@ -73,7 +68,8 @@ static struct layout layout_of(const struct walks *w, const struct before *b, in
 {
     struct layout l = {b[end].targets - b[first].targets, b[end].tiles - b[first].tiles, 0, 0, 0};
     l.entry_at = aligned(l.targets * (int64_t)sizeof(double[3]));
-    l.tile_at = l.entry_at + aligned((b[end].entries - b[first].entries) * entry_bytes(w));
+    const int64_t entry_bytes = w->common_x ? (int64_t)sizeof(int32_t) : BODY_BYTES;
+    l.tile_at = l.entry_at + aligned((b[end].entries - b[first].entries) * entry_bytes);
     l.bytes = l.tile_at + (uint64_t)l.tiles * sizeof(struct cuda_walk_tile);
     return l;
 }

@@ -23,18 +23,14 @@ enum {
 
 /* ---- leaves that are too small ------------------------------------------------------------ */
 
-static int is_deepest(const struct tree *t, int32_t cell)
-{
-    return t->levels > TREE_LEVELS && cell >= t->level_first[TREE_LEVELS];
-}
-
 /* Whether a leaf's particles should be a piece, or a site. */
 static int is_clump(const struct tree *t, int32_t cell)
 {
     const struct tree_cell *c = &t->cell[cell];
     const int32_t n = c->end - c->first;
     if (c->child >= 0) return 0;
-    return (n > TREE_LEAF && is_deepest(t, cell)) ||
+    const int deepest = t->levels > TREE_LEVELS && cell >= t->level_first[TREE_LEVELS];
+    return (n > TREE_LEAF && deepest) ||
            (n >= TREE_CLUMP && t->moments[cell].radius < TREE_UNRESOLVED);
 }
 

@@ -172,13 +172,6 @@ struct near {
     struct tree_forces out;
 };
 
-static void free_near(struct near *n)
-{
-    memory_free(n->target);
-    memory_free(n->x);
-    memory_free(n->self);
-}
-
 static int gather_near(const struct act *a, struct near *near)
 {
     const struct tree_targets *in = &a->targets;
@@ -229,7 +222,9 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
             if (a->out->jerk) a->out->jerk[i][d] += near.out.jerk[k][d];
         }
     }
-    free_near(&near);
+    memory_free(near.target);
+    memory_free(near.x);
+    memory_free(near.self);
     return code;
 }
 

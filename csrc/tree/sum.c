@@ -96,12 +96,16 @@ static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_
     put(s, &group, &sums);
 }
 
-static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t targets,
-                       void (*sum)(const struct tree_sum *, int64_t, struct tree_work *))
+static void sum_pieces(void *context, int64_t first, int64_t end)
 {
+    struct tree_sum *s = context;
     struct tree_work *w = tree_walk_new(s->job.tree);
+    for (int64_t k = first; w && k < end && !w->missing; k++)
+        if (s->lone)
+            sum_lone_group(s, k * TREE_GROUP, w);
+        else
+            sum_level2_group(s, k * IN_LEVEL2, w);
     if (w) {
-        for (int64_t k = first; k < end && !w->missing; k++) sum(s, k * targets, w);
         atomic_fetch_add(&s->pairs, w->counts.pairs);
         atomic_fetch_add(&s->points, w->counts.points);
         atomic_fetch_add(&s->locals, w->counts.locals);
@@ -109,26 +113,6 @@ static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t t
     }
     if (!w || w->missing) s->missing = 1;
     tree_walk_free(w);
-}
-
-static void sum_level2_groups(void *context, int64_t first, int64_t end)
-{
-    sum_pieces(context, first, end, IN_LEVEL2, sum_level2_group);
-}
-
-static void sum_lone_groups(void *context, int64_t first, int64_t end)
-{
-    sum_pieces(context, first, end, TREE_GROUP, sum_lone_group);
-}
-
-static int run(struct tree_sum *s, int lone, int threads)
-{
-    const int64_t n = s->job.targets->n;
-    if (lone)
-        threads_each(threads, ceil_div(n, TREE_GROUP), 1, sum_lone_groups, s);
-    else
-        threads_each(threads, ceil_div(n, IN_LEVEL2), 1, sum_level2_groups, s);
-    return s->missing ? G6X_E_MEMORY : 0;
 }
 
 /* ---- targets -------------------------------------------------------------------- */
@@ -140,22 +124,6 @@ struct prepared {
     int32_t *self;
     float *eps2, *last_acc;
 };
-
-static void free_prepared(struct prepared *p)
-{
-    tree_build_free_points(&p->points);
-    memory_free(p->key);
-    memory_free(p->self);
-    memory_free(p->eps2);
-    memory_free(p->last_acc);
-}
-
-static double mean(const double *a, int64_t n)
-{
-    double sum = 0.0;
-    for (int64_t k = 0; k < n; k++) sum += a[k] / (double)n;
-    return sum;
-}
 
 /* `wants_last_acc`: they are given, or to be estimated. */
 static int prepare(const struct tree *t, const struct tree_targets *targets, int wants_last_acc,
@@ -176,13 +144,14 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
     if (wants_last_acc) p->last_acc = memory_zeroed(padded * sizeof *p->last_acc);
     if (given) p->self = memory_zeroed(padded * sizeof *p->self);
     if (!p->eps2 || (wants_last_acc && !p->last_acc) || (given && !p->self)) return G6X_E_MEMORY;
-    const double least = last_acc ? TREE_LEAST_ACC * mean(last_acc, n) : 0.0;
+    double mean = 0.0;
+    for (int64_t k = 0; last_acc && k < n; k++) mean += last_acc[k] / (double)n;
     for (int64_t k = 0; k < (int64_t)padded; k++) {
         const int32_t i = points->order[k < n ? k : n - 1];
         p->eps2[k] = (float)ldexp(targets->eps2[i], -2 * t->box.length);
         if (last_acc)
-            p->last_acc[k] =
-                (float)ldexp(fmax(least, last_acc[i]), 2 * t->box.length - t->box.mass);
+            p->last_acc[k] = (float)ldexp(fmax(TREE_LEAST_ACC * mean, last_acc[i]),
+                                          2 * t->box.length - t->box.mass);
         if (given)
             p->self[k] = targets->self && targets->self[i] >= 0 ? t->rank[targets->self[i]] : -1;
     }
@@ -205,6 +174,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
         .job = {.tree = t, .place = t->place, .jerk = out->jerk != NULL, .order = order},
         .opening = tree_opening_of(theta, order, bound, t->box.usual_mass),
         .kernel = tree_walk_kernel(setting->isa),
+        .lone = setting->lone,
         .out = out};
     struct prepared p = {0};
     struct tree_cell_centre *place = NULL;
@@ -218,9 +188,17 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     if (!code) code = prepare(t, targets, targets->last_acc || by_accuracy, &p, &s);
     if (!code && by_accuracy && !targets->last_acc)
         code = tree_accuracy_estimate(&s, t->threads, p.last_acc);
-    if (!code) code = run(&s, setting->lone, t->threads);
+    if (!code) {
+        const int64_t at_once = s.lone ? TREE_GROUP : IN_LEVEL2;
+        threads_each(t->threads, ceil_div(s.job.targets->n, at_once), 1, sum_pieces, &s);
+        code = s.missing ? G6X_E_MEMORY : 0;
+    }
     *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.zero_distances};
-    free_prepared(&p);
+    tree_build_free_points(&p.points);
+    memory_free(p.key);
+    memory_free(p.self);
+    memory_free(p.eps2);
+    memory_free(p.last_acc);
     memory_free(place);
     return code;
 }

@@ -11,6 +11,7 @@ struct tree_sum {
     struct tree_opening opening;
     const struct tree_kernel *kernel;
     const struct tree_forces *out;
+    int lone; /* each group walks from the root */
     /* factors, in two halves: the whole could overflow */
     double phi_unit[2], acc_unit[2], jerk_unit[2];
     _Atomic int missing; /* memory */
