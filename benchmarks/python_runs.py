@@ -39,7 +39,7 @@ def with_binaries(n, d):
 
 def integrated(bodies, backend, seconds):
     """Microseconds a block, blocks, and the energy error at the end."""
-    with Hermite(*bodies, eps=0.0, backend=backend) as cluster:
+    with Hermite(*bodies, subsystems=False, backend=backend) as cluster:
         energy = cluster.energy().total
         cluster.evolve(1.0, lambda c: c.stop() if c.blocks >= PIECE else None)
         piece, took = cluster.time, []

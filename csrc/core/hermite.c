@@ -1,6 +1,10 @@
 /* hermite.c - see hermite.h. */
 #include "core/hermite.h"
 
+#include <string.h>
+
+#include "util/threads.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* ---- the next block --------------------------------------------------------------------- */
@@ -25,12 +29,46 @@ static double earliest(int n, const struct hermite_state *s, double common)
     return least[0];
 }
 
-int hermite_next(int n, const struct hermite_state *s, double common, int *address, double *time)
+enum { PIECES = 1024, PIECE = 4096 };
+struct pieces {
+    const struct hermite_state *s;
+    double common, time, least[PIECES];
+    int *address, n, length, count[PIECES];
+};
+
+static void find_earliest(void *context, int64_t first, int64_t end)
 {
+    struct pieces *of = context;
+    const struct hermite_state from = {.t = of->s->t + first, .dt = of->s->dt + first};
+    of->least[first / of->length] = earliest((int)(end - first), &from, of->common);
+}
+
+/* Lists those of a piece where it is in the array. */
+static void list_piece(void *context, int64_t first, int64_t end)
+{
+    struct pieces *of = context;
+    int ni = 0, *address = of->address + first;
+    for (int p = (int)first; p < end && of->least[first / of->length] == of->time; p++) {
+        address[ni] = p;
+        ni += hermite_step_end(of->s->t[p], of->s->dt[p], of->common) == of->time;
+    }
+    of->count[first / of->length] = ni;
+}
+
+int hermite_next(int n, const struct hermite_state *s, double common, int threads, int *address,
+                 double *time)
+{
+    const int length = n / PIECES < PIECE ? PIECE : n / PIECES + 1;
+    struct pieces of = {.s = s, .common = common, .address = address, .length = length};
     int ni = 0;
-    *time = earliest(n, s, common);
-    for (int p = 0; p < n && *time < INFINITY; p++)
-        if (hermite_step_end(s->t[p], s->dt[p], common) == *time) address[ni++] = p;
+    threads_each(threads, n, length, find_earliest, &of);
+    *time = INFINITY;
+    for (int k = 0; (int64_t)k * length < n; k++) *time = fmin(*time, of.least[k]);
+    of.time = *time;
+    if (of.time == INFINITY) return 0;
+    threads_each(threads, n, length, list_piece, &of);
+    for (int k = 0; (int64_t)k * length < n; ni += of.count[k++])
+        memmove(address + ni, address + (int64_t)k * length, (size_t)of.count[k] * sizeof *address);
     return ni;
 }
 

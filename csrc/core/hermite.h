@@ -16,7 +16,8 @@ struct hermite_errors {
 /* Finds the particles, of n, whose steps end first. Writes them to `address`, ascending, and the
  * end of the steps to `time`; returns their number. common: the step shared by all particles, or 0.
  */
-int hermite_next(int n, const struct hermite_state *s, double common, int *address, double *time);
+int hermite_next(int n, const struct hermite_state *s, double common, int threads, int *address,
+                 double *time);
 
 /* The first particle whose time or step is NaN or Inf, so that its step never ends; -1: none. */
 int hermite_endless(int n, const struct hermite_state *s, double common);

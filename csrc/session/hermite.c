@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 
 #include "core/field_time.h"
 #include "core/hermite.h"
@@ -16,6 +17,8 @@
 #include "util/threads.h"
 
 enum { LEAST_ROWS = 64, NEAR_ROWS = 64 };
+enum { PREDICTED_ROWS = 128, CORRECTED_ROWS = 64 }; /* of a thread at a time */
+enum { LINGER = 400000 }; /* nanoseconds: while a GPU sums a block, threads stay awake */
 
 static int argument(struct session *s, const char *call, const char *what)
 {
@@ -99,8 +102,9 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return argument(s, call, "the block under way is none of this integration's");
     if (!s->options.jerk)
         return argument(s, call, "the option G6X_JERK is 0, and the scheme needs the jerk");
-    if (h->subsystems && (e->eps2 > 0.0 || h->field || h->field_acc || e->pause))
-        return argument(s, call, "subsystems take neither softening nor field");
+    if (h->subsystems && (e->eps2 > 0.0 || e->pause || h->work ||
+                          (h->field && (h->field->omega != 0.0 || h->field->nodes))))
+        return argument(s, call, "subsystems take neither softening nor a field that moves");
     return session_force_check_softening(s, 0, e->eps2);
 }
 
@@ -199,11 +203,18 @@ static int check_block(struct session *s, const struct g6x_hermite *h,
     return 0;
 }
 
+/* Threads for the rows of a block. */
+static int threads_of(const struct session *s)
+{
+    const int threads = options_threads(s->options.threads);
+    return threads < THREADS_AT_HAND ? threads : THREADS_AT_HAND;
+}
+
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                 void *stream)
 {
     const struct hermite_state state = state_of(h);
-    const int ni = hermite_next(h->n, &state, common_of(h), h->address, &e->next);
+    const int ni = hermite_next(h->n, &state, common_of(h), threads_of(s), h->address, &e->next);
     (void)stream;
     for (int i = 0; i < ni; i++)
         if (!(e->next > h->t[h->address[i]])) return session_hermite_stuck(s, h->address[i]);
@@ -216,12 +227,31 @@ static struct groups_block block_of(const struct g6x_hermite *h, const struct g6
                                  h->vi, h->acc,     h->jerk,    h->pot};
 }
 
+/* Rows of a block, for threads. */
+struct block_rows {
+    const struct g6x_hermite *h;
+    struct hermite_state state;
+    double time;
+    struct hermite_rule rule;
+    struct hermite_errors errors;
+    struct hermite_outside out;
+    _Atomic int clamped, unfit; /* unfit: the first row that is, or the number of rows */
+};
+
+static void predict_rows(void *context, int64_t k, int64_t end)
+{
+    const struct block_rows *r = context;
+    hermite_predict((int)(end - k), r->h->address + k, r->time, &r->state, r->h->xi + k,
+                    r->h->vi + k);
+}
+
 static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                    void *stream)
 {
     const struct hermite_state state = state_of(h);
+    struct block_rows rows = {.h = h, .state = state, .time = e->next};
     (void)stream;
-    hermite_predict(e->ni, h->address, e->next, &state, h->xi, h->vi);
+    threads_each(threads_of(s), e->ni, PREDICTED_ROWS, predict_rows, &rows);
     const struct groups_block block = block_of(h, e);
     const long long failed = h->subsystems ? s->groups->failed : 0;
     const int code = h->subsystems ? groups_predict(s->groups, &state, &block, e->closer) : 0;
@@ -347,11 +377,29 @@ static int write_changed(struct session *s, const struct g6x_hermite *h)
 {
     int code = 0;
     for (int p = 0; p < h->n && !code; p++) {
+        if (!s->groups->changed[p]) continue;
         const int c = index_of(s, h, p);
-        if (s->groups->changed[p])
-            code = write_one(s, h, p, p, h->t[c], h->x[c], h->v[c], h->a[c], h->j[c]);
+        code = write_one(s, h, p, p, h->t[c], h->x[c], h->v[c], h->a[c], h->j[c]);
     }
     return code;
+}
+
+static void correct_rows(void *context, int64_t k, int64_t end)
+{
+    struct block_rows *r = context;
+    const struct g6x_hermite *h = r->h;
+    struct hermite_errors errors = r->errors;
+    struct hermite_outside out = r->out;
+    int unfit, before = r->unfit;
+    errors.pot += k;
+    if (errors.outside) errors.outside += k;
+    if (out.acc) out.acc += k, out.jerk += k;
+    r->clamped += hermite_correct((int)(end - k), h->address + k, r->time, &r->rule, &r->state,
+                                  (const double (*)[3])h->acc + k, (const double (*)[3])h->jerk + k,
+                                  &errors, &out, h->xi + k, h->vi + k, &unfit);
+    if (unfit < 0) return;
+    unfit += (int)k;
+    while (unfit < before && !atomic_compare_exchange_weak(&r->unfit, &before, unfit)) continue;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -370,22 +418,20 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     errors.row = session_hermite_noise(s, h);
     const struct groups_block block = block_of(h, e);
     if (h->subsystems) groups_pull(s->groups, &state, &block);
-    if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (outside && !h->field_acc) errors.row.noise = 0.0;
     if (outside)
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
                              h->jerk, &out);
 
+    if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (!moves) state.dt = NULL;
-    int unfit;
-    const int clamped =
-        hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
-                        (const double (*)[3])h->jerk, &errors, &out, h->xi, h->vi, &unfit);
-    int code = unfit < 0 ? write(s, h, e) : session_hermite_unfit(s, unfit);
+    struct block_rows rows = {h, state, e->next, rule, errors, out, 0, e->ni};
+    threads_each(threads_of(s), e->ni, CORRECTED_ROWS, correct_rows, &rows);
+    int code = rows.unfit == e->ni ? write(s, h, e) : session_hermite_unfit(s, rows.unfit);
     if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &rule, &block);
     if (code > 0) code = write_changed(s, h);
-    return code ? code : clamped;
+    return code ? code : rows.clamped;
 }
 
 /* Whether the groups of bodies as they were given are still to be made, which needs their forces.
@@ -404,7 +450,11 @@ static int make_groups(struct session *s, const struct g6x_hermite *h,
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
     const struct hermite_state state = state_of(h);
     const struct groups_block block = block_of(h, e);
+    const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
     s->groups->begun = 1;
+    hermite_add_field_to(e->ni, h->address, e->next, &s->groups->field, &state,
+                         (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc, h->jerk,
+                         &out);
     groups_find_partners(s->groups, &state, &block);
     return groups_end(s->groups, &state, &rule, &block) ? write_changed(s, h) : 0;
 }
@@ -542,6 +592,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
+    if (s->backend->arrays) threads_linger(LINGER);
     s->call.made = 0; /* its results are overwritten */
     while (!code) {
         code = e->ni || !ops->run ? BLOCK_BY_OPERATIONS : ops->run(s, h, e, stream, until, last);
@@ -555,6 +606,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
     }
     s->call.made = 0;
+    threads_linger(0);
     if (code < 0) e->ni = e->stage = 0;
     fpenv_leave(&host);
     return code;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/field_time.h"
 #include "g6lib.h"
 #include "steps/groups.h"
 #include "util/fpenv.h"
@@ -32,6 +33,8 @@ int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
     if (!s->groups) s->groups = groups_new(h->n, h->mass);
     if (!s->groups) return error_set(&s->error, G6X_E_MEMORY, "subsystems: there is no memory");
     s->groups->own = h->mass;
+    s->groups->threads = options_threads(s->options.threads);
+    (void)field_time_at(h->field, 0.0, &s->groups->field);
     with->mass = s->groups->mass;
     return 0;
 }

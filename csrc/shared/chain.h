@@ -26,6 +26,8 @@ struct chain {
 };
 
 #define CHAIN_LIGHT 1e-3
+/* Of a pair's mass: a lighter body is a planet, whose place on its orbit is asked for. */
+#define CHAIN_PLANET 0.01
 
 /* Places or velocities, relative to the centre of mass, of what the chain's vectors lead to. */
 HOST_DEVICE void chain_unfold(const int n, const struct chain *c, const double (*vector)[3],

@@ -90,7 +90,7 @@ HOST_DEVICE void chain_perturb(const struct chain_leap *l, const int n, const do
         chain_outside_at(&l->outside->body[p], *now.time, now.centre, at);
         for (int i = 0; i < n; i++) {
             const double d[3] = {at[0] - place[i][0], at[1] - place[i][1], at[2] - place[i][2]};
-            const double inverse = 1.0 / sqrt(kepler_dot(d, d) + c->eps2);
+            const double r2 = kepler_dot(d, d) + c->eps2, inverse = r2 > 0.0 ? 1.0 / sqrt(r2) : 0.0;
             const double by = l->outside->body[p].mass * inverse * inverse * inverse;
             for (int k = 0; k < 3; k++) acc[i][k] += by * d[k];
         }

@@ -116,8 +116,9 @@ static double potential_of(const struct few_body *f, const struct chain *c, doub
     return potential;
 }
 
-/* Scales all velocities to what the energy says, so that it does not drift. 0 if they are far from
- * it: what two did was below the roundoff of their places. */
+/* Scales all velocities to what the energy says, and sets the transformation of time to that of
+ * the places, so that neither drifts. 0 if velocities are far from it: what two did was below the
+ * roundoff of their places. */
 static int project(struct few_body *f)
 {
     const struct chain_view at = view_of(f), rest = chain_view_of(f->chain.n, f->rest);
@@ -125,6 +126,7 @@ static int project(struct few_body *f)
     const double kinetic = kinetic_of(&f->chain, f->at);
     const double potential = potential_of(f, &f->chain, &omega), wanted = potential - *at.bound;
     const double by = 0.5 * (wanted - kinetic) / kinetic;
+    *at.omega = omega, *rest.omega = 0.0;
     if (!(fabs(wanted - kinetic) <= FAR_OFF * (kinetic + potential))) return 0;
     if (!(fabs(by) < 1e-6)) return 1;
     for (int i = 0; i + 1 < f->chain.n; i++)

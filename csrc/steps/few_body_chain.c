@@ -101,7 +101,7 @@ static double slow_of(const struct few_body *f, const struct few_setting *s, int
     const struct chain_view at = view_of(f);
     const double both = f->chain.m[pair] + f->chain.m[pair + 1];
     double a, e, lasts;
-    if (!(both > 0.0)) return 1.0;
+    if (!(fmin(f->chain.m[pair], f->chain.m[pair + 1]) > CHAIN_PLANET * both)) return 1.0;
     kepler_elements(both, at.x[pair], at.v[pair], &a, &e);
     if (!(a > 0.0)) return 1.0;
     const double tide = few_body_tide(f, s, pair, a * (1.0 + e), &lasts);

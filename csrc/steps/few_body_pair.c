@@ -6,7 +6,7 @@
 
 /* Kicks of an orbit, and the perturbation up to which these are enough: their errors are this times
  * the square of a kick's share of the orbit, and do not add up. */
-#define KICKS 8.0
+#define KICKS 16.0
 #define ENOUGH 1e-4
 
 static struct chain_view view_of(const struct few_body *f)
@@ -52,7 +52,7 @@ static void tide(const struct few_body *f, const struct few_setting *s, double t
         for (int i = 0; i < 2; i++) {
             const double part = i ? f->chain.part[0] : -f->chain.part[1];
             const double to[3] = {d[0] - part * x[0], d[1] - part * x[1], d[2] - part * x[2]};
-            const double inverse = 1.0 / sqrt(kepler_dot(to, to));
+            const double r2 = kepler_dot(to, to), inverse = r2 > 0.0 ? 1.0 / sqrt(r2) : 0.0;
             const double by = s->outside.body[p].mass * inverse * inverse * inverse;
             for (int k = 0; k < 3; k++) acc[k] += (i ? by : -by) * to[k];
         }

@@ -13,6 +13,7 @@
      MEMORY_ARRAY((g)->group, (n) / 2 + 1),                                                        \
      MEMORY_ARRAY((g)->carrier, (n) / 2 + 1),                                                      \
      MEMORY_ARRAY((g)->changed, n),                                                                \
+     MEMORY_ARRAY((g)->sums, (n) / GROUPS_PIECE + 1),                                              \
      {0}}
 #define PLACES_OF(g, n)                                                                            \
     {MEMORY_ARRAY((g)->x, n), MEMORY_ARRAY((g)->v, n), MEMORY_ARRAY((g)->outside, n), {0}}

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "shared/field.h"
 #include "shared/hermite_step.h"
 #include "steps/few_body.h"
 
@@ -54,7 +55,8 @@ struct group {
 };
 
 struct groups {
-    int n, count;
+    int n, count, threads;
+    struct field field;      /* that bodies are in, at rest */
     const double *own;       /* [n] masses of the bodies */
     double *mass;            /* [n] as integrated: 0 for members, the group's for the first */
     int *of;                 /* [n] number of the group, or -1 */
@@ -65,12 +67,17 @@ struct groups {
     double heaviest;         /* mass that a body or group has had */
     struct chain_perturber *outside; /* of a group */
     int capacity;                    /* of x, v and outside */
-    struct group *spare[2];          /* for the next that are made */
+    double (*sums)[8];      /* [n / GROUPS_PIECE + 1]: what is found of so many bodies at a time */
+    struct group *spare[2]; /* for the next that are made */
     long long formed, failed;
     int looking;
     int begun;              /* groups of the bodies as they were at first have been made */
     unsigned char *changed; /* [n] to be written as j particle anew */
 };
+
+/* Bodies that a thread looks at, at a time: sums over all are those of these, one after the other,
+ * on any number of threads. */
+enum { GROUPS_PIECE = 1024, GROUPS_TILE = 64 };
 
 /* A block of rows: particles, the nearest of each, and their predicted places. */
 struct groups_block {

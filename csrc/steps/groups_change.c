@@ -74,6 +74,18 @@ static void add_bodies(const struct groups *g, struct bodies *all, int p, const 
     }
 }
 
+/* Whether no two are at one place, where they would have no orbit. */
+static int are_apart(const struct bodies *all)
+{
+    for (int i = 0; i < all->n; i++)
+        for (int j = 0; j < i; j++) {
+            double d[3];
+            for (int k = 0; k < 3; k++) d[k] = all->x[i][k] - all->x[j][k];
+            if (!(kepler_dot(d, d) > 0.0)) return 0;
+        }
+    return 1;
+}
+
 /* Lets one particle move with a centre. */
 static void carry(const struct change *c, int p, double time, const double centre[4][3])
 {
@@ -107,10 +119,29 @@ static int is_over(const struct group *q)
     return q->n > 2 && perturbation(q, p->size) > GROUPS_BREAK;
 }
 
-/* Parts that only meet shall not be gone before a step's end. */
-static void shorten(const struct change *c, const struct group *q)
+/* Evaluations of the forces inside a group, in a step: 10 ms and more, in which nobody can stop. */
+enum { MOST_PULLS = 20000, PULLS_OF_ORBIT = 50 };
+
+/* At least as many evaluations as the first step of a group takes, if no pair is slowed down. */
+static double pulls_ahead(const struct group *q, double dt)
+{
+    const struct chain *c = &q->now.chain;
+    const struct chain_view at = chain_view_of(q->n, (double *)q->now.at);
+    double most = 0.0, a, e;
+    for (int i = 0; i + 1 < q->n && q->n > 2; i++) {
+        const double both = c->m[i] + c->m[i + 1];
+        kepler_elements(both, at.x[i], at.v[i], &a, &e);
+        if (both > 0.0 && a > 0.0) most = fmax(most, sqrt(both / a) / a);
+    }
+    return PULLS_OF_ORBIT * most / KEPLER_TWO_PI * dt;
+}
+
+/* Parts that only meet shall not be gone before a step's end, and no step shall take long. */
+static void shorten(const struct change *c, const struct group *q, double pulls)
 {
     double *dt = &c->s->dt[q->who[0]];
+    while (pulls > MOST_PULLS && *dt > c->rule->dt_min) pulls *= 0.5, *dt *= 0.5;
+    if (!only_meets(q)) return;
     while (*dt * q->parts.speed > q->parts.r && *dt > c->rule->dt_min) *dt *= 0.5;
 }
 
@@ -154,7 +185,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
     g->group[g->count++] = new;
     g->mass[all->who[0]] = new->mass;
     carry(c, all->who[0], time, all->centre);
-    shorten(c, new);
+    shorten(c, new, pulls_ahead(new, c->s->dt[all->who[0]]));
     g->formed++;
 }
 
@@ -249,6 +280,7 @@ static void join(const struct change *c, int p, int q)
         }
     add_bodies(g, &all, p, from[0][0], from[0][1]);
     add_bodies(g, &all, q, from[1][0], from[1][1]);
+    if (!are_apart(&all)) return;
     if (of[0]) remove_group(g, g->of[p]);
     if (of[1]) remove_group(g, g->of[q]);
     settle(c, &all, 1, time);
@@ -289,12 +321,13 @@ static void end_group(const struct change *c, int row)
     const int p = c->block->address[row], number = c->g->of[p];
     const double time = c->block->time;
     struct group *q = c->g->group[number];
+    const double pulls = (double)(q->then.pulls - q->now.pulls);
     few_body_copy(&q->now, &q->then);
     q->seen_at = q->end = NAN;
     q->depth = fabs(c->block->pot[row]);
     groups_find_parts(c->g, q);
     if (q->reach > 1.5 * q->near_reach) forget_reach(c, q);
-    if (only_meets(q)) shorten(c, q);
+    shorten(c, q, pulls);
     if (is_over(q)) {
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {

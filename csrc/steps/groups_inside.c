@@ -3,6 +3,7 @@
 #include "g6lib.h"
 #include "steps/groups.h"
 #include "util/memory.h"
+#include "util/threads.h"
 
 /* Steps for which a list of what may come near is made. */
 #define STEPS 16.0
@@ -25,14 +26,31 @@ int groups_may_meet(const struct groups *g, const struct hermite_state *s, const
     return !(left > 0.0 && left * left * left > reach);
 }
 
+struct meetings {
+    struct groups *g;
+    const struct hermite_state *s;
+    const struct group *own;
+    double time, span;
+};
+
+static void note_meetings(void *context, int64_t first, int64_t end)
+{
+    const struct meetings *m = context;
+    const struct groups *g = m->g;
+    for (int p = (int)first; p < end; p++)
+        g->changed[p] = p != m->own->who[0] && g->mass[p] != 0.0 &&
+                        groups_may_meet(g, m->s, m->own, p, m->time, m->span);
+}
+
 /* Lists what may be near a group in some steps, of length dt from now. */
 static int find_near(struct groups *g, const struct hermite_state *s, struct group *own, double dt)
 {
     const double time = s->t[own->who[0]], span = STEPS * dt;
+    struct meetings all = {g, s, own, time, span};
+    threads_each(g->threads, g->n, GROUPS_PIECE, note_meetings, &all);
     own->near_count = 0;
     for (int p = 0; p < g->n; p++) {
-        if (p == own->who[0] || !groups_carries(g, p) || g->mass[p] == 0.0) continue;
-        if (!groups_may_meet(g, s, own, p, time, span)) continue;
+        if (!g->changed[p]) continue;
         if (own->near_count % 64 == 0) {
             const struct memory_array near[] = {MEMORY_ARRAY(own->near, own->near_count + 64), {0}};
             if (memory_grow_all(near)) return G6X_E_MEMORY;
@@ -46,6 +64,23 @@ static int find_near(struct groups *g, const struct hermite_state *s, struct gro
 
 /* Distance in sizes of a group from which on bodies act by the series of their tide. */
 #define FAR 12.0
+
+/* Adds the gradient of the field at x, from its differences over twice h. */
+static void add_gradient(const struct field *f, const double x[3], double h,
+                         double to[CHAIN_FAR_TERMS])
+{
+    static const int place[3][3] = {{0, 3, 4}, {3, 1, 5}, {4, 5, 2}};
+    const double rest[3] = {0.0, 0.0, 0.0};
+    for (int k = 0; k < 3 && f->terms; k++) {
+        double at[3] = {x[0], x[1], x[2]}, acc[2][3] = {{0.0}}, jerk[3] = {0.0};
+        for (int side = 0; side < 2; side++) {
+            at[k] = side ? x[k] + h : x[k] - h;
+            field_add(f, at, rest, acc[side], jerk);
+        }
+        for (int c = 0; c < 3; c++)
+            to[place[k][c]] += (acc[1][c] - acc[0][c]) / (c == k ? 2.0 * h : 4.0 * h);
+    }
+}
 
 /* Those that act on the inside of a group in a step of length dt, from its centre. Of those far
  * away whose tide hardly changes in it, the tide in its middle counts. */
@@ -84,6 +119,11 @@ static struct chain_outside find_outside(const struct groups *g, const struct he
         outside.count += !is_far;
     }
     outside.far.span = dt;
+    for (int k = 0; k < 3 && g->field.terms; k++) {
+        double x[3], v[3];
+        hermite_predict_one(s, c, time + 0.5 * k * dt, x, v);
+        add_gradient(&g->field, x, fmax(size, 1e-5 * hermite_norm(x)), outside.far.of[k]);
+    }
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < CHAIN_FAR_TERMS; i++) outside.far.of[k][i] += steady[i];
     chain_far_end(&outside.far);

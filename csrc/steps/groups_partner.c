@@ -3,6 +3,7 @@
 
 #include "core/hermite.h"
 #include "steps/groups.h"
+#include "util/threads.h"
 
 /* The row of a particle in a block, or -1. */
 static int row_of(const struct groups_block *b, int p)
@@ -40,25 +41,52 @@ static double tide_between(struct groups *g, const struct hermite_state *s, doub
     return hermite_norm(a[0]) * r2 / (mass[0] + mass[1]);
 }
 
+/* The sum of what all but two do at a place, and which does most. */
+struct pulls {
+    const struct groups *g;
+    const struct hermite_state *s;
+    double time;
+    int p, q;
+    const double *x;
+};
+
+static void pulls_of_piece(void *context, int64_t first, int64_t end)
+{
+    const struct pulls *of = context;
+    const struct groups *g = of->g;
+    double *found = g->sums[first / GROUPS_PIECE];
+    found[0] = found[1] = 0.0, found[2] = -1.0;
+    for (int other = (int)first; other < end; other++) {
+        double d[3], w[3];
+        if (other == of->p || other == of->q || !(g->mass[other] > 0.0)) continue;
+        groups_about(of->s, other, of->time, d, w);
+        for (int k = 0; k < 3; k++) d[k] -= of->x[k];
+        const double r2 = kepler_dot(d, d), pull = g->mass[other] / (r2 * sqrt(r2));
+        found[0] += pull;
+        if (pull > found[1]) found[1] = pull, found[2] = other;
+    }
+}
+
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3])
 {
+    struct pulls all = {g, s, time, p, q, x};
     double most = 0.0, sum = 0.0;
     int best = -1;
-    for (int other = 0; other < g->n; other++) {
-        double d[3], w[3];
-        if (other == p || other == q || !groups_carries(g, other) || !(g->mass[other] > 0.0))
-            continue;
-        groups_about(s, other, time, d, w);
-        for (int k = 0; k < 3; k++) d[k] -= x[k];
-        const double r2 = kepler_dot(d, d), pull = g->mass[other] / (r2 * sqrt(r2));
-        sum += pull;
-        if (pull > most) most = pull, best = other;
+    threads_each(g->threads, g->n, GROUPS_PIECE, pulls_of_piece, &all);
+    for (int i = 0; i * GROUPS_PIECE < g->n; i++) {
+        sum += g->sums[i][0];
+        if (g->sums[i][1] > most) most = g->sums[i][1], best = (int)g->sums[i][2];
     }
     if (best < 0) return -1;
     const double r3 = g->mass[best] / most;
     return 2.0 * (sum - most) * r3 < GROUPS_FORM * (mass + g->mass[best]) ? best : -1;
 }
+
+/* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
+enum { FEW_PLANETS = 8 };
+
+static int size_of(const struct groups *g, int p) { return g->of[p] < 0 ? 1 : groups_of(g, p)->n; }
 
 /* Whether two make a group. */
 static int belong(struct groups *g, const struct hermite_state *s, double time, int p, int q,
@@ -69,6 +97,9 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
     for (int c = 0; c < 3; c++) d[c] = there->x[c] - here->x[c], w[c] = there->v[c] - here->v[c];
     const double r2 = kepler_dot(d, d), r = sqrt(r2);
     if (!(r2 > 0.0 && both > 0.0) || g->mass[p] < 0.0 || g->mass[q] < 0.0) return 0;
+    if (fmin(g->mass[p], g->mass[q]) < CHAIN_PLANET * both &&
+        size_of(g, p) + size_of(g, q) > FEW_PLANETS)
+        return 0;
     for (int c = 0; c < 3; c++) tide[c] = there->a[c] - here->a[c] + both / (r * r2) * d[c];
     const double gamma = hermite_norm(tide) * r2 / both;
     kepler_elements(both, d, w, &a, &e);
@@ -89,18 +120,57 @@ static void place_of_row(const struct groups_block *b, int i, struct place *p)
     memcpy(p->a, b->acc[i], sizeof p->a);
 }
 
-/* The nearest of a row, if both make a group. It may be in the midst of its step, if that is long,
- * as that of a star with a planet, but then it has to be a single body. */
-static int partner_of(struct groups *g, const struct hermite_state *s, const struct groups_block *b,
-                      int i)
+/* Of a pair that may be a group, bound or not: the tide on it over its pull, which is predicted for
+ * one of both. */
+#define PERHAPS 0.5
+#define PERHAPS_MEETS 0.02
+
+/* For rows of a block, who carries the nearest, if that may make a group with the row. */
+struct search {
+    struct groups *g;
+    const struct hermite_state *s;
+    const struct groups_block *b;
+};
+
+static void search_rows(void *context, int64_t first, int64_t end)
 {
-    const int p = b->address[i];
-    int near = b->nearest[i];
-    struct place here, there;
-    if (near < 0 || near == p) return -1;
-    if (g->of[near] >= 0) near = g->group[g->of[near]]->who[0];
+    const struct search *of = context;
+    const struct groups *g = of->g;
+    const struct groups_block *b = of->b;
+    const int count = (int)(end - first);
+    double x[GROUPS_TILE][3], v[GROUPS_TILE][3];
+    int *near = g->partner + first;
+    for (int i = 0; i < count; i++) {
+        near[i] = b->nearest[first + i] < 0 ? b->address[first + i] : b->nearest[first + i];
+        if (g->of[near[i]] >= 0) near[i] = g->group[g->of[near[i]]]->who[0];
+    }
+    hermite_predict(count, near, b->time, of->s, x, v);
+    for (int i = 0; i < count; i++) {
+        const int64_t row = first + i;
+        const int p = b->address[row], q = near[i];
+        const double both = g->mass[p] + g->mass[q], dt = b->time - of->s->t[q];
+        double d[3], w[3], tide[3];
+        for (int k = 0; k < 3; k++) d[k] = x[i][k] - b->x[row][k], w[k] = v[i][k] - b->v[row][k];
+        const double r2 = kepler_dot(d, d), r = sqrt(r2);
+        const int bound = kepler_dot(w, w) * r < 2.0 * both;
+        for (int k = 0; k < 3; k++)
+            tide[k] =
+                of->s->a[q][k] + dt * of->s->j[q][k] - b->acc[row][k] + both / (r * r2) * d[k];
+        const double most = bound                    ? PERHAPS * both
+                            : kepler_dot(d, w) < 0.0 ? PERHAPS_MEETS * both
+                                                     : 0.0;
+        if (q == p || !(hermite_norm(tide) * r2 < most)) near[i] = -1;
+    }
+}
+
+/* Whether a row and the carrier of its nearest make a group. That may be in the midst of its step,
+ * if it is long, as that of a star with a planet, but then it has to be a single body. */
+static int is_partner(struct groups *g, const struct hermite_state *s, const struct groups_block *b,
+                      int i, int near)
+{
     const int k = row_of(b, near);
-    if (k == i || (k < 0 && g->of[near] >= 0)) return -1;
+    struct place here, there;
+    if (k < 0 && g->of[near] >= 0) return 0;
     place_of_row(b, i, &here);
     if (k >= 0) {
         place_of_row(b, k, &there);
@@ -109,11 +179,15 @@ static int partner_of(struct groups *g, const struct hermite_state *s, const str
         for (int c = 0; c < 3; c++)
             there.a[c] = s->a[near][c] + (b->time - s->t[near]) * s->j[near][c];
     }
-    return belong(g, s, b->time, p, near, &here, &there) ? near : -1;
+    return belong(g, s, b->time, b->address[i], near, &here, &there);
 }
 
 void groups_find_partners(struct groups *g, const struct hermite_state *s,
                           const struct groups_block *b)
 {
-    for (int i = 0; i < b->ni; i++) g->partner[i] = partner_of(g, s, b, i);
+    struct search of = {g, s, b};
+    threads_each(g->threads < THREADS_AT_HAND ? g->threads : THREADS_AT_HAND, b->ni, GROUPS_TILE,
+                 search_rows, &of);
+    for (int i = 0; i < b->ni; i++)
+        if (g->partner[i] >= 0 && !is_partner(g, s, b, i, g->partner[i])) g->partner[i] = -1;
 }

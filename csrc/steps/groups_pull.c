@@ -3,6 +3,7 @@
 
 #include "core/hermite.h"
 #include "steps/groups.h"
+#include "util/threads.h"
 
 /* Distance in sizes from which on two are seen as their mean over an orbit. */
 #define GROUPS_MEAN 8.0
@@ -14,9 +15,11 @@ static void product(const double t[6], const double d[3], double to[3])
     to[2] = t[4] * d[0] + t[5] * d[1] + t[2] * d[2];
 }
 
+/* What is at the same place does nothing, as on the board. */
 static void add_point(double m, const double d[3], const double w[3], double acc[3], double jerk[3])
 {
-    const double inverse = 1.0 / sqrt(kepler_dot(d, d)), by = m * inverse * inverse * inverse;
+    const double r2 = kepler_dot(d, d), inverse = r2 > 0.0 ? 1.0 / sqrt(r2) : 0.0;
+    const double by = m * inverse * inverse * inverse;
     const double rate = 3.0 * kepler_dot(d, w) * inverse * inverse;
     for (int k = 0; k < 3; k++) {
         acc[k] += by * d[k];
@@ -117,6 +120,34 @@ static const int *near_at(struct groups *g, const struct hermite_state *s, const
     return near;
 }
 
+/* Adds what the field does to the mean orbit of a group beyond what it does to its centre: half of
+ * its second derivatives, by differences over the columns of a root of the products of places. */
+static void add_field_of_orbit(const struct field *f, const struct group *q, const double x[3],
+                               const double v[3], double acc[3], double jerk[3])
+{
+    const double *t = q->mean,
+                 of[3][3] = {{t[0], t[3], t[4]}, {t[3], t[1], t[5]}, {t[4], t[5], t[2]}};
+    double root[3][3] = {{0.0}}; /* by Cholesky */
+    for (int n = 0; n < 3; n++) {
+        double left[3];
+        for (int k = n; k < 3; k++) {
+            left[k] = of[n][k];
+            for (int m = 0; m < n; m++) left[k] -= root[m][n] * root[m][k];
+        }
+        if (left[n] < 1e-12 * (t[0] + t[1] + t[2])) continue; /* the orbit is flat */
+        for (int k = n; k < 3; k++) root[n][k] = left[k] / sqrt(left[n]);
+        for (int side = -1; side <= 1; side++) {
+            double at[3], a[3] = {0.0}, j[3] = {0.0};
+            for (int k = 0; k < 3; k++) at[k] = x[k] + side * root[n][k];
+            field_add(f, at, v, a, j);
+            for (int k = 0; k < 3; k++) {
+                acc[k] += (side ? 0.5 : -1.0) * a[k];
+                jerk[k] += (side ? 0.5 : -1.0) * j[k];
+            }
+        }
+    }
+}
+
 void groups_pull(struct groups *g, const struct hermite_state *s, const struct groups_block *b)
 {
     int count;
@@ -126,6 +157,8 @@ void groups_pull(struct groups *g, const struct hermite_state *s, const struct g
         if (!mine) continue;
         const int *near = near_at(g, s, mine, b->time, &count);
         for (int k = 0; k < count; k++) pull_by(g, s, b, i, near[k], g->x[k], g->v[k]);
+        if (g->field.terms)
+            add_field_of_orbit(&g->field, mine, b->x[i], b->v[i], b->acc[i], b->jerk[i]);
     }
     for (int k = 0; k < g->count; k++) g->carrier[k] = g->group[k]->who[0];
     hermite_predict(g->count, g->carrier, b->time, s, g->x, g->v);
@@ -140,19 +173,52 @@ void groups_pull(struct groups *g, const struct hermite_state *s, const struct g
     }
 }
 
+/* What all that carry something, but one, do to a place as points. */
+struct points {
+    const struct groups *g;
+    const struct hermite_state *s;
+    int carrier;
+    double time;
+    const double *x, *v;
+};
+
+static void pull_of_piece(void *context, int64_t first, int64_t end)
+{
+    const struct points *of = context;
+    const struct groups *g = of->g;
+    double *sum = g->sums[first / GROUPS_PIECE], x[GROUPS_TILE][3], v[GROUPS_TILE][3];
+    int who[GROUPS_TILE], p = (int)first;
+    for (int k = 0; k < 6; k++) sum[k] = 0.0;
+    while (p < end) {
+        int count = 0;
+        for (; p < end && count < GROUPS_TILE; p++)
+            if (p != of->carrier && g->mass[p] != 0.0) who[count++] = p;
+        hermite_predict(count, who, of->time, of->s, x, v);
+        for (int i = 0; i < count; i++) {
+            for (int k = 0; k < 3; k++) x[i][k] -= of->x[k], v[i][k] -= of->v[k];
+            add_point(g->mass[who[i]], x[i], v[i], sum, sum + 3);
+        }
+    }
+}
+
 void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
                      const double x[3], const double v[3], double acc[3], double jerk[3])
 {
     const int carrier = g->of[own] < 0 ? own : groups_of(g, own)->who[0];
+    struct points all = {g, s, carrier, time, x, v};
     for (int k = 0; k < 3; k++) acc[k] = jerk[k] = 0.0;
-    for (int p = 0; p < g->n; p++) {
-        struct group *q = groups_of(g, p);
+    threads_each(g->threads, g->n, GROUPS_PIECE, pull_of_piece, &all);
+    for (int i = 0; i * GROUPS_PIECE < g->n; i++)
+        for (int k = 0; k < 3; k++) acc[k] += g->sums[i][k], jerk[k] += g->sums[i][3 + k];
+    field_add(&g->field, x, v, acc, jerk);
+    for (int k = 0; k < g->count; k++) {
+        struct group *q = g->group[k];
+        const int p = q->who[0];
         double d[3], w[3];
-        if (p == carrier || !groups_carries(g, p) || g->mass[p] == 0.0) continue;
-        hermite_predict_one(s, p, time, d, w);
-        for (int k = 0; k < 3; k++) d[k] -= x[k], w[k] -= v[k];
-        add_point(g->mass[p], d, w, acc, jerk);
-        if (!q || !groups_are_near(NULL, g->own[own], q, g->mass[p], kepler_dot(d, d))) continue;
+        if (p == carrier || g->mass[p] == 0.0) continue;
+        hermite_predict(1, &p, time, s, &d, &w);
+        for (int c = 0; c < 3; c++) d[c] -= x[c], w[c] -= v[c];
+        if (!groups_are_near(NULL, g->own[own], q, g->mass[p], kepler_dot(d, d))) continue;
         groups_see(q, s->t[p], time, g->looking);
         add_members(g, NULL, q, p, d, w, acc, jerk);
     }

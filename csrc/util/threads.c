@@ -17,11 +17,18 @@
 #include "util/numbers.h"
 
 enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 50000 };
+static _Atomic int64_t spin = SPIN_NANOSECONDS;
+
+void threads_linger(int64_t nanoseconds)
+{
+    spin = nanoseconds > SPIN_NANOSECONDS ? nanoseconds : SPIN_NANOSECONDS;
+}
 
 enum { IDLE, ASKED, WORKING };
 
 struct worker {
     _Atomic int state, asleep;
+    int number;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     char pad[64];
@@ -66,10 +73,12 @@ static int is_asked(struct worker *w)
 static void wait_to_be_asked(struct worker *w)
 {
     int64_t start = clock_nanoseconds();
+    const int lingers = w->number + 1 < THREADS_AT_HAND;
     for (int expected = ASKED; !atomic_compare_exchange_strong(&w->state, &expected, WORKING);
          expected = ASKED) {
         for (int k = 0; k < 32 && !is_asked(w); k++) threads_pause();
-        if (is_asked(w) || clock_nanoseconds() - start < SPIN_NANOSECONDS) continue;
+        if (is_asked(w) || clock_nanoseconds() - start < (lingers ? spin : SPIN_NANOSECONDS))
+            continue;
         (void)pthread_mutex_lock(&w->mutex);
         atomic_store(&w->asleep, 1);
         while (atomic_load(&w->state) != ASKED) (void)pthread_cond_wait(&w->wake, &w->mutex);
@@ -137,6 +146,7 @@ static int add_worker(void)
     pthread_t thread;
     struct worker *w = memory_zeroed(sizeof *w);
     if (!w) return 0;
+    w->number = nworkers;
     (void)pthread_mutex_init(&w->mutex, NULL);
     (void)pthread_cond_init(&w->wake, NULL);
     if (threads_start(&thread, STACK, worker_main, w)) {

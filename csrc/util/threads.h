@@ -10,6 +10,12 @@
  * the pool is busy, cannot grow, or after a fork. */
 void threads_run(int n, void (*work)(void *argument), void *argument);
 
+/* From now on the first workers wait for work awake for so long, at least for as long as usual:
+ * short work then finds so many threads, with the caller. More take longer to begin than they save.
+ */
+enum { THREADS_AT_HAND = 8 };
+void threads_linger(int64_t nanoseconds);
+
 /* Divides 0..n-1 into pieces of at most `grain` and calls work(context, first, end) for each, on
  * several threads. */
 void threads_each(int threads, int64_t n, int64_t grain,

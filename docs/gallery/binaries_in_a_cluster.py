@@ -15,7 +15,7 @@ systems = stars(kroupa(667, seed=5, lowest=0.1, highest=20.0), seed=5, virial_ra
 scale = 500 * units.G, 0.5  # the model's mass and length: 500 solar masses, 0.5 pc
 bodies = with_binaries(systems, 0.5, seed=5, separation=(3 * AU / 0.5, 3000 * AU / 0.5))
 mass, pos, vel = bodies.mass * 500, bodies.pos * 0.5, bodies.vel * np.sqrt(scale[0] / 0.5)
-cluster = Hermite(mass, pos, vel, G=units.G, subsystems=True)
+cluster = Hermite(mass, pos, vel, G=units.G)
 start, times, error = cluster.energy().total, [], []
 
 

@@ -13,7 +13,7 @@ mass = [0.5, 0.3, 0.8]
 pos = np.array([[-0.375, 0.0, 0.0], [0.625, 0.0, 0.0], [-8.0, 3.0, 0.0]])
 speed = np.sqrt(0.8)
 vel = np.array([[0.0, -0.375 * speed, 0.0], [0.0, 0.625 * speed, 0.0], [0.6, -0.05, 0.0]])
-cluster = Hermite(mass, pos, vel, dt_max=1 / 64, subsystems=True)
+cluster = Hermite(mass, pos, vel, dt_max=1 / 64)
 start, path, times, error = cluster.energy().total, [], [], []
 
 

@@ -1,7 +1,7 @@
 """An eccentric binary.
 
-Two bodies with e = 0.9 over ten orbits: the size of the block steps follows the distance, and the
-energy error comes at the pericentres.
+Two bodies with e = 0.9 over ten orbits in block steps, without a subsystem: the steps follow the
+distance, and the energy error comes at the pericentres.
 """
 
 import matplotlib.pyplot as plt
@@ -9,7 +9,7 @@ import numpy as np
 
 from grape6py import Hermite, two_body
 
-pair = Hermite(*two_body(eccentricity=0.9, apocentre=True), eta=0.005)
+pair = Hermite(*two_body(eccentricity=0.9, apocentre=True), eta=0.005, subsystems=False)
 start = pair.energy().total
 times, distance, step, error = [], [], [], []
 

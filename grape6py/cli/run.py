@@ -73,8 +73,8 @@ def add_parser(commands: Commands) -> None:
     add("--eta-start", type=positive, metavar="ETA",
         help="the first steps are ETA |a| / |da/dt| (an eighth of --eta)")  # fmt: skip
     add("--passes", type=whole, metavar="N", help="corrector passes a step (1)")
-    add("--subsystems", action="store_true", default=None,
-        help="integrate bound pairs and close encounters by themselves")  # fmt: skip
+    add("--subsystems", action=argparse.BooleanOptionalAction,
+        help="integrate close pairs by themselves, which is so without softening")  # fmt: skip
     add("--dt", type=positive, help="constant step shared by all, instead of block steps")
     add("--dt-max", type=positive, metavar="DT", help="largest block step")
     add("--theta", type=positive, help="opening angle of leapfrog's tree (0.75; bh 0.85)")

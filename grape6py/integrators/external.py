@@ -69,6 +69,11 @@ class External:
                 raise ArgumentError("coordinates rotate or move on an orbit: give one of the two")
             self.orbit_frame = OrbitFrame(self, *origin)
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the library knows it, and coordinates neither rotate nor move."""
+        return self.function is None and self.orbit_frame is None and not self.c.omega
+
     def alone(self) -> External:
         """The field in coordinates at rest."""
         return External(self._field, self._G, None)

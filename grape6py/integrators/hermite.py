@@ -24,6 +24,10 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 
+_NO_SUBSYSTEMS = (
+    "subsystems do not go together with a softening, a field that moves or is a function, or mode "
+    "single: leave subsystems=True away, or the other"
+)
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
 
@@ -65,9 +69,10 @@ class Hermite(Integration):
         of AMUSE. By default 0 to n - 1.
     G : float
         The gravitational constant in these units.
-    subsystems : bool
-        Integrate bound pairs and close encounters by themselves: docs/encounters.md. Not with a
-        softening, a field, or sums in mode single.
+    subsystems : bool, optional
+        Integrate bound pairs and close encounters by themselves: docs/encounters.md. By default so
+        with block steps; not with a softening, sums in mode single, or a field that is a function
+        or whose coordinates rotate or move.
     field : Field or callable, optional
         A field from outside: one of :mod:`grape6py.fields`, or a function field(t, pos, vel) that
         gives acc, jerk and pot, of shapes (n, 3), (n, 3) and (n,), in arrays of the kind that it is
@@ -140,7 +145,7 @@ class Hermite(Integration):
         passes: int = 1,
         dt: float | None = None,
         dt_max: float | None = None,
-        subsystems: bool = False,
+        subsystems: bool | None = None,
         field: external.AnyField | None = None,
         orbit: Numbers | None = None,
         units: Units | None = None,
@@ -171,14 +176,13 @@ class Hermite(Integration):
                 ),
                 "passes": _passes(passes),
             }
-            if subsystems:
-                if eps or field is not None or orbit is not None or precision == "single":
-                    raise ArgumentError(
-                        "subsystems do not go together with a softening, a field or mode single"
-                    )
-                self._settings["subsystems"] = True
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
+            suits = not eps and (outside is None or outside.is_at_rest)
+            if subsystems and not suits:
+                raise ArgumentError(_NO_SUBSYSTEMS)
+            if suits and (dt is None if subsystems is None else subsystems):
+                self._settings["subsystems"] = True
             with self._ranks.agreement("the arguments") as agreement:
                 if dt is not None:
                     self._settings["dt"] = validate.positive("dt", dt)
@@ -188,6 +192,8 @@ class Hermite(Integration):
                 bodies = mass, pos, vel, *([] if own_ids is None else [own_ids])
                 agreement.same_contents("the bodies", *bodies)
             self._open(n, backend, precision, threads)
+            if subsystems is None and self.precision == "single":
+                self._settings.pop("subsystems", None)
             if place.device is not None:
                 self._forces._board.move_to(place.device)
             if dt is None and dt_max is None:
@@ -227,6 +233,8 @@ class Hermite(Integration):
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
+        if self.precision == "single" and self._settings.get("subsystems"):
+            raise ArgumentError(_NO_SUBSYSTEMS)
         setup = Setup(
             self._forces._board,
             self.precision,

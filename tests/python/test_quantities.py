@@ -245,7 +245,7 @@ OF_NUMBERS |= {
     diagnostics.energy: {"pot": None},
 }  # fmt: skip
 NOT_NUMBERS = """units comm ranks field model callback particles first second potential method
-    rows""".split()
+    rows subsystems""".split()
 # NumPy drops the units of a list of vectors without a word.
 LISTS = [[np.ones(3) * u.K] * 3, [[1 * u.K] * 3] * 3, [[1.0, 0, 0], [0, 1.0, 0], np.ones(3) * u.K],
          np.array([[1 * u.K] * 3] * 3, dtype=object)]  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 
 from few_bodies import FewBodies, elements, energy, pair
 from grape6py import Hermite, fields, plummer
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, Grape6Warning
 
 
 def with_binaries(n, pairs, a, e, seed=1):
@@ -123,6 +123,26 @@ def test_a_file_goes_on_with_the_same_bits_where_masses_differ(tmp_path):
     assert np.array_equal(whole.pos, loaded.pos)
 
 
+@pytest.mark.parametrize("strong", [1.0, 30.0])
+def test_the_tide_of_a_field_acts_on_members(strong, tmp_path):
+    """As it does with very small steps."""
+    m, x, v = pair(0.3, (0.5, 0.5), 0.01)
+    bodies = m, np.add(x, [1, 0, 0]), np.add(v, [0, np.sqrt(strong), 0])
+    given = {"field": fields.point_mass(strong), "dt_max": 2**-10, "backend": "cpu"}
+    whole = Hermite(*bodies, **given)
+    plain = Hermite(*bodies, eta=5e-4, precision="double", subsystems=False, **given)
+    assert whole.settings["subsystems"]
+    for cluster in whole, plain:
+        cluster.evolve(0.125)
+    assert np.abs(whole.pos - plain.pos).max() < 1e-5
+    assert whole.energy().total == pytest.approx(plain.energy().total, rel=1e-6)
+    whole.save(tmp_path / "run.h5")
+    loaded = Hermite.load(tmp_path / "run.h5")
+    for cluster in whole, loaded:
+        cluster.evolve(0.25)
+    assert np.array_equal(whole.pos, loaded.pos)
+
+
 def test_what_is_seen_of_members_is_that_of_bodies():
     bodies = with_binaries(100, 20, 1e-3, 0.5)
     cluster = made(bodies, precision="double")
@@ -170,12 +190,53 @@ def test_planets_without_mass_go_with_their_star():
 
 
 @pytest.mark.parametrize("options", [
-    {"eps": 0.01}, {"field": fields.point_mass(1.0)}, {"precision": "single"},
+    {"eps": 0.01}, {"field": fields.rotation(1.0)}, {"field": lambda t, x, v: (-x, -v, x[:, 0])},
+    {"field": fields.plummer(1, 1), "orbit": [8, 0, 0, 0, 1, 0]}, {"precision": "single"},
 ])  # fmt: skip
 def test_what_they_do_not_go_together_with_is_named(options):
-    with pytest.raises(ArgumentError, match="a softening, a field or mode single"):
+    with pytest.raises(ArgumentError, match="a softening, a field that moves"):
         made(plummer(20, seed=1), **options)
-    assert "subsystems" not in made(plummer(20, seed=1), subsystems=False).settings
+    assert "subsystems" not in Hermite(*plummer(20, seed=1), backend="cpu", **options).settings
+
+
+@pytest.mark.parametrize(("options", "there"), [
+    ({}, True), ({"subsystems": False}, False), ({"dt": 0.01}, False),
+    ({"dt": 0.01, "subsystems": True}, True),
+])  # fmt: skip
+def test_they_are_there_with_block_steps_if_nobody_says_no(options, there):
+    assert Hermite(*plummer(20, seed=1), **options).settings.get("subsystems", False) == there
+
+
+def round_a_star(*orbits):
+    """A star of mass 1, and for each mass, distance and angle a body on a circle round it."""
+    m, a, angle = np.array([(0, 1, 0), *orbits]).T
+    pos = np.c_[np.cos(angle), np.sin(angle), 0 * a] * a[:, None]
+    vel = np.c_[-np.sin(angle), np.cos(angle), 0 * a] / np.sqrt(a)[:, None]
+    pos[0], vel[0], m[0] = 0, 0, 1
+    return m, pos, vel
+
+
+def test_a_ring_is_block_steps():
+    cluster = made(round_a_star(*((0, 1, k) for k in range(40))))
+    cluster.evolve(1.0)
+    assert max(len(s.ids) for s in cluster.subsystems) <= 8
+
+
+def test_steps_with_many_orbits_in_them_are_made_shorter():
+    """One looks at the clock, and for Ctrl-C, between blocks."""
+    cluster = made(round_a_star((1e-3, 1e-5, 0), (1.0, 1.0, 0)), dt_max=1.0)
+    cluster.evolve(0.002)
+    assert cluster.step_sizes[0] < 1000 * 2 * np.pi * 1e-5**1.5
+    assert cluster.subsystems[0].ids == (0, 1, 2)
+
+
+def test_two_at_one_place_do_nothing_to_each_other():
+    m, pos, vel = plummer(16, seed=1)
+    pos[1], pos[2] = pos[0], pos[0] + [1e-5, 0, 0]
+    cluster = made((m, pos, vel))
+    with pytest.warns(Grape6Warning):
+        cluster.evolve(0.1)
+    assert np.isfinite(cluster.pos).all()
 
 
 def test_pairs_that_are_there_at_the_start_take_no_step_alone():
@@ -188,11 +249,9 @@ def test_pairs_that_are_there_at_the_start_take_no_step_alone():
 
 
 @pytest.mark.parametrize("mass", [0.0, 1e-12, 1e-6])
-def test_planets_feel_their_star_and_the_others(mass):
-    """Two, far apart: the inner pair is slowed down."""
-    bodies = np.array([1.0, mass, mass]), np.zeros((3, 3)), np.zeros((3, 3))
-    for k, a in ((1, 0.01), (2, 1.0)):
-        bodies[1][k, 0], bodies[2][k, 1] = a, np.sqrt(1 / a)
+def test_planets_are_where_they_are_on_their_orbits(mass):
+    """Two, far apart: stars would be slowed down."""
+    bodies = round_a_star((mass, 0.01, 0), (mass, 1.0, 0))
     cluster = made(bodies, dt_max=1 / 16)
     cluster.evolve(3.0)
     for k, a in ((1, 0.01), (2, 1.0)):
@@ -200,6 +259,8 @@ def test_planets_feel_their_star_and_the_others(mass):
             q[k] - bodies[0][:k] @ q[:k] / bodies[0][:k].sum() for q in (cluster.pos, cluster.vel)
         )
         assert elements(1.0, d, w)[0] == pytest.approx(a, rel=1e-4)
+        angle = 3.0 / np.sqrt(a**3)
+        assert np.abs(d - a * np.array([np.cos(angle), np.sin(angle), 0])).max() < 0.01 * a
 
 
 @pytest.mark.backends("cuda gpu")
