@@ -178,10 +178,16 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
  * are as hard as a group has to be; -1: there is none. */
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3]);
+/* Where a carrier is. */
+struct groups_place {
+    double x[3], v[3], a[3];
+};
+struct groups_place groups_place_of(const struct hermite_state *s, const struct group *own,
+                                    double time);
 /* Whether p may come near a group in a span of time: it would have to be four times as fast as it
  * is. */
 int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
-                    int p, double time, double span);
+                    const struct groups_place *at, int p, double time, double span);
 /* Finds the parts of a group, and how far it reaches. */
 void groups_find_parts(const struct groups *g, struct group *q);
 void groups_set_sight(const struct groups *g, struct group *q);

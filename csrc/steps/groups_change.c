@@ -310,7 +310,9 @@ static void forget_reach(const struct change *c, struct group *q)
     for (int k = 0; k < c->g->count; k++) {
         struct group *other = c->g->group[k];
         const double left = other->near_until - time;
-        if (other == q || (left > 0.0 && groups_may_meet(c->g, c->s, other, q->who[0], time, left)))
+        const struct groups_place at = groups_place_of(c->s, other, time);
+        if (other == q ||
+            (left > 0.0 && groups_may_meet(c->g, c->s, other, &at, q->who[0], time, left)))
             other->near_until = -INFINITY;
     }
     q->near_reach = q->reach;
@@ -346,11 +348,12 @@ static void forget_near(const struct change *c)
     for (int k = 0; k < g->count; k++) {
         struct group *q = g->group[k];
         const double time = c->block->time, left = q->near_until - time;
+        const struct groups_place at = groups_place_of(c->s, q, time);
         int forget = 0;
         groups_set_sight(g, q); /* something may be heavier */
         for (int n = 0; n < q->near_count; n++) forget |= g->changed[q->near[n]];
         for (int n = 0; n < count && left > 0.0 && !forget; n++)
-            forget = groups_may_meet(g, c->s, q, changed[n], time, left);
+            forget = groups_may_meet(g, c->s, q, &at, changed[n], time, left);
         if (forget) q->near_until = -INFINITY;
     }
 }

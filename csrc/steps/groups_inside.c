@@ -1,4 +1,6 @@
 /* groups_inside.c - the motion inside groups, and what acts on it: see groups.h. */
+#include <string.h>
+
 #include "core/hermite.h"
 #include "g6lib.h"
 #include "steps/groups.h"
@@ -8,20 +10,24 @@
 /* Steps for which a list of what may come near is made. */
 #define STEPS 16.0
 
-int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
-                    int p, double time, double span)
+struct groups_place groups_place_of(const struct hermite_state *s, const struct group *own,
+                                    double time)
 {
-    const int c = own->who[0];
+    struct groups_place at;
+    groups_about(s, own->who[0], time, at.x, at.v);
+    memcpy(at.a, s->a[own->who[0]], sizeof at.a);
+    return at;
+}
+
+int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
+                    const struct groups_place *at, int p, double time, double span)
+{
     const struct group *q = groups_of(g, p);
-    double x[2][3], v[2][3], a[3];
-    groups_about(s, c, time, x[0], v[0]);
-    groups_about(s, p, time, x[1], v[1]);
-    for (int k = 0; k < 3; k++) {
-        x[1][k] -= x[0][k], v[1][k] -= v[0][k];
-        a[k] = s->a[p][k] - s->a[c][k];
-    }
+    double x[3], v[3], a[3];
+    groups_about(s, p, time, x, v);
+    for (int k = 0; k < 3; k++) x[k] -= at->x[k], v[k] -= at->v[k], a[k] = s->a[p][k] - at->a[k];
     const double left =
-        hermite_norm(x[1]) - 4.0 * span * hermite_norm(v[1]) - 2.0 * span * span * hermite_norm(a);
+        hermite_norm(x) - 4.0 * span * hermite_norm(v) - 2.0 * span * span * hermite_norm(a);
     const double reach = 2.0 * fmax(groups_reach(own, g->mass[p]), groups_reach(q, own->mass));
     return !(left > 0.0 && left * left * left > reach);
 }
@@ -30,6 +36,7 @@ struct meetings {
     struct groups *g;
     const struct hermite_state *s;
     const struct group *own;
+    struct groups_place at;
     double time, span;
 };
 
@@ -39,14 +46,14 @@ static void note_meetings(void *context, int64_t first, int64_t end)
     const struct groups *g = m->g;
     for (int p = (int)first; p < end; p++)
         g->changed[p] = p != m->own->who[0] && g->mass[p] != 0.0 &&
-                        groups_may_meet(g, m->s, m->own, p, m->time, m->span);
+                        groups_may_meet(g, m->s, m->own, &m->at, p, m->time, m->span);
 }
 
 /* Lists what may be near a group in some steps, of length dt from now. */
 static int find_near(struct groups *g, const struct hermite_state *s, struct group *own, double dt)
 {
     const double time = s->t[own->who[0]], span = STEPS * dt;
-    struct meetings all = {g, s, own, time, span};
+    struct meetings all = {g, s, own, groups_place_of(s, own, time), time, span};
     threads_each(g->threads, g->n, GROUPS_PIECE, note_meetings, &all);
     own->near_count = 0;
     for (int p = 0; p < g->n; p++) {

@@ -125,6 +125,11 @@ static void place_of_row(const struct groups_block *b, int i, struct place *p)
 #define PERHAPS 0.5
 #define PERHAPS_MEETS 0.02
 
+static int carrier_of(const struct groups *g, int p)
+{
+    return p < 0 || g->of[p] < 0 ? p : groups_of(g, p)->who[0];
+}
+
 /* For rows of a block, who carries the nearest, if that may make a group with the row. */
 struct search {
     struct groups *g;
@@ -141,8 +146,8 @@ static void search_rows(void *context, int64_t first, int64_t end)
     double x[GROUPS_TILE][3], v[GROUPS_TILE][3];
     int *near = g->partner + first;
     for (int i = 0; i < count; i++) {
-        near[i] = b->nearest[first + i] < 0 ? b->address[first + i] : b->nearest[first + i];
-        if (g->of[near[i]] >= 0) near[i] = g->group[g->of[near[i]]]->who[0];
+        near[i] = carrier_of(g, b->nearest[first + i]);
+        if (near[i] < 0) near[i] = b->address[first + i];
     }
     hermite_predict(count, near, b->time, of->s, x, v);
     for (int i = 0; i < count; i++) {
@@ -168,9 +173,10 @@ static void search_rows(void *context, int64_t first, int64_t end)
 static int is_partner(struct groups *g, const struct hermite_state *s, const struct groups_block *b,
                       int i, int near)
 {
-    const int k = row_of(b, near);
+    const int k = row_of(b, near), p = b->address[i];
     struct place here, there;
     if (k < 0 && g->of[near] >= 0) return 0;
+    if (k >= 0 && near < p && carrier_of(g, b->nearest[k]) == p) return 0; /* as that row says */
     place_of_row(b, i, &here);
     if (k >= 0) {
         place_of_row(b, k, &there);
@@ -179,7 +185,7 @@ static int is_partner(struct groups *g, const struct hermite_state *s, const str
         for (int c = 0; c < 3; c++)
             there.a[c] = s->a[near][c] + (b->time - s->t[near]) * s->j[near][c];
     }
-    return belong(g, s, b->time, b->address[i], near, &here, &there);
+    return belong(g, s, b->time, p, near, &here, &there);
 }
 
 void groups_find_partners(struct groups *g, const struct hermite_state *s,
