@@ -438,12 +438,13 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
  */
 static int lacks_groups(const struct session *s, const struct g6x_hermite *h)
 {
-    if (!h->subsystems || !h->n || s->groups->begun) return 0;
-    for (int p = 0; p < h->n; p++) s->groups->begun |= h->t[p] != h->t[0];
-    return !s->groups->begun;
+    if (!h->subsystems || !h->n) return 0;
+    for (int p = 0; p < h->n && s->groups->rounds; p++)
+        if (groups_carries(s->groups, p) && h->t[p] != h->t[0]) s->groups->rounds = 0;
+    return s->groups->rounds > 0;
 }
 
-/* Makes them, when all are rows of a block of no length. */
+/* Makes them, when all are rows of a block of no length, and groups of these in the next rounds. */
 static int make_groups(struct session *s, const struct g6x_hermite *h,
                        const struct g6x_evolution *e)
 {
@@ -451,12 +452,16 @@ static int make_groups(struct session *s, const struct g6x_hermite *h,
     const struct hermite_state state = state_of(h);
     const struct groups_block block = block_of(h, e);
     const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
-    s->groups->begun = 1;
     hermite_add_field_to(e->ni, h->address, e->next, &s->groups->field, &state,
                          (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc, h->jerk,
                          &out);
     groups_find_partners(s->groups, &state, &block);
-    return groups_end(s->groups, &state, &rule, &block) ? write_changed(s, h) : 0;
+    if (groups_end(s->groups, &state, &rule, &block)) {
+        s->groups->rounds--;
+        return write_changed(s, h);
+    }
+    s->groups->rounds = 0;
+    return 0;
 }
 
 static const struct session_hermite_operations HOST = {
@@ -477,7 +482,9 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
 {
     int ni = h->n;
     if (lacks_groups(s, h)) {
-        for (int p = 0; p < h->n; p++) h->address[p] = p;
+        ni = 0;
+        for (int p = 0; p < h->n; p++)
+            if (groups_carries(s->groups, p)) h->address[ni++] = p;
         e->next = h->t[0];
     } else if (h->n) {
         ni = ops->next(s, h, e, stream);

@@ -111,7 +111,7 @@ int session_subsystems_put(struct session *s, const struct g6x_hermite *h, int c
     int code = g ? groups_restore(g, count, state) : G6X_E_MEMORY;
     if (!code && !groups_fit(g, &arrays)) code = G6X_E_ARGUMENT;
     if (!code) {
-        g->begun = 1;
+        g->rounds = 0;
         s->groups = g;
         return 0;
     }

@@ -23,7 +23,7 @@ struct groups *groups_new(int n, const double own[])
     struct groups *g = memory_zeroed(sizeof *g);
     if (!g) return NULL;
     const struct memory_array arrays[] = ARRAYS_OF(g, n);
-    g->n = n, g->own = own;
+    g->n = n, g->own = own, g->rounds = GROUPS_ROUNDS;
     if (memory_grow_all(arrays)) {
         groups_free(g);
         return NULL;

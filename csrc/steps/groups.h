@@ -71,9 +71,11 @@ struct groups {
     struct group *spare[2]; /* for the next that are made */
     long long formed, failed;
     int looking;
-    int begun;              /* groups of the bodies as they were at first have been made */
+    int rounds;             /* left, in which groups of bodies as they are at first are made */
     unsigned char *changed; /* [n] to be written as j particle anew */
 };
+
+enum { GROUPS_ROUNDS = 8 };
 
 /* Bodies that a thread looks at, at a time: sums over all are those of these, one after the other,
  * on any number of threads. */

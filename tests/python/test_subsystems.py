@@ -230,6 +230,15 @@ def test_steps_with_many_orbits_in_them_are_made_shorter():
     assert cluster.subsystems[0].ids == (0, 1, 2)
 
 
+def test_a_triple_is_one_from_the_start():
+    """It began as a pair and a star, which lost 1e-3 of the energy."""
+    cluster = made(round_a_star((1.0, 1.0, 0.0), (1.0, 10.0, 1.0)))
+    start = cluster.energy().total
+    cluster.evolve(2.0)
+    assert [s.ids for s in cluster.subsystems] == [(0, 1, 2)]
+    assert cluster.energy().total == pytest.approx(start, rel=1e-12)
+
+
 def test_two_at_one_place_do_nothing_to_each_other():
     m, pos, vel = plummer(16, seed=1)
     pos[1], pos[2] = pos[0], pos[0] + [1e-5, 0, 0]
