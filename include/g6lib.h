@@ -462,11 +462,11 @@ struct g6x_hermite {
     /* With rounding: the error of acc, without a field, is at least noise times |acc|; relative
      * error of positions, for differences that are taken of rounded ones. */
     double noise, place;
-    /* Not 0, with eps2 = 0, with `nearest`, and without a field but one at rest (no omega, no
-     * orbit, none of yours): g6x_hermite_evolve integrates bound pairs and close encounters by
-     * themselves, as g6x_few_body_evolve does. The first body of such a group carries its centre of
-     * mass in the arrays above, and the others have times that never come: g6x_hermite_unfold says
-     * where all are. */
+    /* Not 0, with eps2 = 0, with `nearest`, and without a field that rotates (omega) or is yours:
+     * g6x_hermite_evolve integrates bound pairs and close encounters by themselves, as
+     * g6x_few_body_evolve does. The first body of such a group carries its centre of mass in the
+     * arrays above, and the others have times that never come: g6x_hermite_unfold says where all
+     * are. */
     int subsystems;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */

@@ -102,9 +102,8 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return argument(s, call, "the block under way is none of this integration's");
     if (!s->options.jerk)
         return argument(s, call, "the option G6X_JERK is 0, and the scheme needs the jerk");
-    if (h->subsystems && (e->eps2 > 0.0 || e->pause || h->work ||
-                          (h->field && (h->field->omega != 0.0 || h->field->nodes))))
-        return argument(s, call, "subsystems take neither softening nor a field that moves");
+    if (h->subsystems && (e->eps2 > 0.0 || e->pause || (h->field && h->field->omega != 0.0)))
+        return argument(s, call, "subsystems take neither softening nor a field that rotates");
     return session_force_check_softening(s, 0, e->eps2);
 }
 
@@ -452,9 +451,10 @@ static int make_groups(struct session *s, const struct g6x_hermite *h,
     const struct hermite_state state = state_of(h);
     const struct groups_block block = block_of(h, e);
     const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
-    hermite_add_field_to(e->ni, h->address, e->next, &s->groups->field, &state,
-                         (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc, h->jerk,
-                         &out);
+    struct field field;
+    if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
+    hermite_add_field_to(e->ni, h->address, e->next, &field, &state, (const double (*)[3])h->xi,
+                         (const double (*)[3])h->vi, h->acc, h->jerk, &out);
     groups_find_partners(s->groups, &state, &block);
     if (groups_end(s->groups, &state, &rule, &block)) {
         s->groups->rounds--;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/field_time.h"
 #include "g6lib.h"
 #include "steps/groups.h"
 #include "util/fpenv.h"
@@ -17,7 +16,9 @@ static struct hermite_state state_of(const struct g6x_hermite *h)
 static struct groups *groups_in(const struct session *s, const struct g6x_hermite *h)
 {
     const struct hermite_state state = state_of(h);
-    return s->groups && s->groups->n == h->n && groups_fit(s->groups, &state) ? s->groups : NULL;
+    if (!s->groups || s->groups->n != h->n || !groups_fit(s->groups, &state)) return NULL;
+    s->groups->field = h->field;
+    return s->groups;
 }
 
 int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
@@ -34,7 +35,8 @@ int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
     if (!s->groups) return error_set(&s->error, G6X_E_MEMORY, "subsystems: there is no memory");
     s->groups->own = h->mass;
     s->groups->threads = options_threads(s->options.threads);
-    (void)field_time_at(h->field, 0.0, &s->groups->field);
+    s->groups->field = h->field;
+    s->groups->work = (struct hermite_work){h->work, h->power, h->rate};
     with->mass = s->groups->mass;
     return 0;
 }

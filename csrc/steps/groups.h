@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "shared/field.h"
+#include "core/field_time.h"
 #include "shared/hermite_step.h"
 #include "steps/few_body.h"
 
@@ -56,10 +56,11 @@ struct group {
 
 struct groups {
     int n, count, threads;
-    struct field field;      /* that bodies are in, at rest */
-    const double *own;       /* [n] masses of the bodies */
-    double *mass;            /* [n] as integrated: 0 for members, the group's for the first */
-    int *of;                 /* [n] number of the group, or -1 */
+    const struct g6x_field *field; /* that bodies are in, or NULL */
+    struct hermite_work work;      /* that it does, of carriers, if that is asked for */
+    const double *own;             /* [n] masses of the bodies */
+    double *mass;                  /* [n] as integrated: 0 for members, the group's for the first */
+    int *of;                       /* [n] number of the group, or -1 */
     int *partner;            /* [n] of a block's rows: with whom a group could be made, or -1 */
     struct group **group;    /* [n / 2] */
     int *carrier;            /* [n / 2] of the groups */
@@ -134,6 +135,12 @@ static inline struct group *groups_of(const struct groups *g, int p)
 static inline int groups_carries(const struct groups *g, int p)
 {
     return g->of[p] < 0 || g->group[g->of[p]]->who[0] == p;
+}
+
+/* The field at a time; whether there is one. */
+static inline int groups_field_at(const struct groups *g, double time, struct field *f)
+{
+    return !field_time_at(g->field, time, f) && !field_is_none(f);
 }
 
 /* About where a particle is, and how fast, at a time. */

@@ -35,9 +35,17 @@ static double step_of(const struct hermite_rule *rule, const struct hermite_stat
     return dt;
 }
 
+/* Gives work that has been done on a group to each of its bodies, per mass. */
+static void share_work(struct groups *g, const struct group *q)
+{
+    for (int i = 1; i < q->n && g->work.work; i++)
+        g->work.work[q->who[i]] = g->work.work[q->who[0]];
+}
+
 static void remove_group(struct groups *g, int number)
 {
     struct group *q = g->group[number];
+    share_work(g, q);
     for (int i = 0; i < q->n; i++) g->of[q->who[i]] = -1, g->mass[q->who[i]] = g->own[q->who[i]];
     memory_free(q->near);
     memory_free(q);
@@ -84,6 +92,29 @@ static int are_apart(const struct bodies *all)
             if (!(kepler_dot(d, d) > 0.0)) return 0;
         }
     return 1;
+}
+
+/* The power of the field on a body, and its rate. */
+static double power_on(const struct groups *g, double time, const double x[3], const double v[3],
+                       const double acc[3], double *rate)
+{
+    double a[3] = {0.0, 0.0, 0.0}, j[3] = {0.0, 0.0, 0.0};
+    struct field field;
+    if (groups_field_at(g, time, &field)) field_add(&field, x, v, a, j);
+    return hermite_power(a, j, v, acc, rate);
+}
+
+/* The work on some bodies is that on their centre. */
+static void join_work(const struct change *c, const struct bodies *all)
+{
+    const struct hermite_work *w = &c->g->work;
+    const int p = all->who[0];
+    double mass = 0.0, sum = 0.0;
+    if (!w->work) return;
+    for (int i = 0; i < all->n; i++) mass += all->m[i], sum += all->m[i] * w->work[all->who[i]];
+    if (mass > 0.0) w->work[p] = sum / mass;
+    w->power[p] =
+        power_on(c->g, c->s->t[p], all->centre[0], all->centre[1], all->centre[2], &w->rate[p]);
 }
 
 /* Lets one particle move with a centre. */
@@ -160,6 +191,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
     const struct few_setting set = {.tolerance = FEW_TOLERANCE};
     if (all->n == 1) {
         carry(c, all->who[0], time, all->centre);
+        join_work(c, all);
         return;
     }
     struct group *new = g->spare[0] ? g->spare[0] : g->spare[1];
@@ -185,6 +217,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
     g->group[g->count++] = new;
     g->mass[all->who[0]] = new->mass;
     carry(c, all->who[0], time, all->centre);
+    join_work(c, all);
     shorten(c, new, pulls_ahead(new, c->s->dt[all->who[0]]));
     g->formed++;
 }
@@ -257,6 +290,12 @@ static void bring(const struct change *c, int p, double time)
     hermite_predict_one(s, p, time, x, v);
     groups_pull_all(c->g, s, p, time, x, v, acc, jerk);
     hermite_add_orders(dt, s->a[p], s->j[p], acc, jerk, x, v, a2, a3);
+    const struct hermite_work *w = &c->g->work;
+    if (w->work) {
+        double rate, power = power_on(c->g, time, x, v, acc, &rate);
+        w->work[p] += hermite_step_work(w, p, dt, power, rate);
+        w->power[p] = power, w->rate[p] = rate;
+    }
     memcpy(s->x[p], x, sizeof x), memcpy(s->v[p], v, sizeof v);
     memcpy(s->a[p], acc, sizeof acc), memcpy(s->j[p], jerk, sizeof jerk);
     s->t[p] = time;

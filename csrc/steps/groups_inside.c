@@ -78,7 +78,7 @@ static void add_gradient(const struct field *f, const double x[3], double h,
 {
     static const int place[3][3] = {{0, 3, 4}, {3, 1, 5}, {4, 5, 2}};
     const double rest[3] = {0.0, 0.0, 0.0};
-    for (int k = 0; k < 3 && f->terms; k++) {
+    for (int k = 0; k < 3; k++) {
         double at[3] = {x[0], x[1], x[2]}, acc[2][3] = {{0.0}}, jerk[3] = {0.0};
         for (int side = 0; side < 2; side++) {
             at[k] = side ? x[k] + h : x[k] - h;
@@ -126,10 +126,12 @@ static struct chain_outside find_outside(const struct groups *g, const struct he
         outside.count += !is_far;
     }
     outside.far.span = dt;
-    for (int k = 0; k < 3 && g->field.terms; k++) {
+    for (int k = 0; k < 3 && g->field; k++) {
+        struct field field;
         double x[3], v[3];
+        if (!groups_field_at(g, time + 0.5 * k * dt, &field)) break;
         hermite_predict_one(s, c, time + 0.5 * k * dt, x, v);
-        add_gradient(&g->field, x, fmax(size, 1e-5 * hermite_norm(x)), outside.far.of[k]);
+        add_gradient(&field, x, fmax(size, 1e-5 * hermite_norm(x)), outside.far.of[k]);
     }
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < CHAIN_FAR_TERMS; i++) outside.far.of[k][i] += steady[i];

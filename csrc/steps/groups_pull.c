@@ -150,6 +150,7 @@ static void add_field_of_orbit(const struct field *f, const struct group *q, con
 
 void groups_pull(struct groups *g, const struct hermite_state *s, const struct groups_block *b)
 {
+    struct field field;
     int count;
     if (!g->count) return;
     for (int i = 0; i < b->ni; i++) { /* first the groups, whose lists take the space of places */
@@ -157,8 +158,8 @@ void groups_pull(struct groups *g, const struct hermite_state *s, const struct g
         if (!mine) continue;
         const int *near = near_at(g, s, mine, b->time, &count);
         for (int k = 0; k < count; k++) pull_by(g, s, b, i, near[k], g->x[k], g->v[k]);
-        if (g->field.terms)
-            add_field_of_orbit(&g->field, mine, b->x[i], b->v[i], b->acc[i], b->jerk[i]);
+        if (groups_field_at(g, b->time, &field))
+            add_field_of_orbit(&field, mine, b->x[i], b->v[i], b->acc[i], b->jerk[i]);
     }
     for (int k = 0; k < g->count; k++) g->carrier[k] = g->group[k]->who[0];
     hermite_predict(g->count, g->carrier, b->time, s, g->x, g->v);
@@ -206,11 +207,12 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
 {
     const int carrier = g->of[own] < 0 ? own : groups_of(g, own)->who[0];
     struct points all = {g, s, carrier, time, x, v};
+    struct field field;
     for (int k = 0; k < 3; k++) acc[k] = jerk[k] = 0.0;
     threads_each(g->threads, g->n, GROUPS_PIECE, pull_of_piece, &all);
     for (int i = 0; i * GROUPS_PIECE < g->n; i++)
         for (int k = 0; k < 3; k++) acc[k] += g->sums[i][k], jerk[k] += g->sums[i][3 + k];
-    field_add(&g->field, x, v, acc, jerk);
+    if (groups_field_at(g, time, &field)) field_add(&field, x, v, acc, jerk);
     for (int k = 0; k < g->count; k++) {
         struct group *q = g->group[k];
         const int p = q->who[0];

@@ -70,9 +70,9 @@ class External:
             self.orbit_frame = OrbitFrame(self, *origin)
 
     @property
-    def is_at_rest(self) -> bool:
-        """Whether the library knows it, and coordinates neither rotate nor move."""
-        return self.function is None and self.orbit_frame is None and not self.c.omega
+    def suits_subsystems(self) -> bool:
+        """Whether the library knows it, and coordinates do not rotate."""
+        return self.function is None and not self.c.omega
 
     def alone(self) -> External:
         """The field in coordinates at rest."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 
 _NO_SUBSYSTEMS = (
-    "subsystems do not go together with a softening, a field that moves or is a function, or mode "
-    "single: leave subsystems=True away, or the other"
+    "subsystems do not go together with a softening, a field that rotates or is a function, or "
+    "mode single: leave subsystems=True away, or the other"
 )
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
@@ -72,7 +72,7 @@ class Hermite(Integration):
     subsystems : bool, optional
         Integrate bound pairs and close encounters by themselves: docs/encounters.md. By default so
         with block steps; not with a softening, sums in mode single, or a field that is a function
-        or whose coordinates rotate or move.
+        or whose coordinates rotate.
     field : Field or callable, optional
         A field from outside: one of :mod:`grape6py.fields`, or a function field(t, pos, vel) that
         gives acc, jerk and pot, of shapes (n, 3), (n, 3) and (n,), in arrays of the kind that it is
@@ -178,7 +178,7 @@ class Hermite(Integration):
             }
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
-            suits = not eps and (outside is None or outside.is_at_rest)
+            suits = not eps and (outside is None or outside.suits_subsystems)
             if subsystems and not suits:
                 raise ArgumentError(_NO_SUBSYSTEMS)
             if suits and (dt is None if subsystems is None else subsystems):

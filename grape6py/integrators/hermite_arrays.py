@@ -297,10 +297,13 @@ class HostArrays:
 
     def work_until(self, time: float) -> Floats:
         """Since the epoch, when all bodies have been brought to a time."""
-        work: Floats = self.own["work"].copy()
-        if not (self.own["t"] == time).all():
-            check(lib.g6x_hermite_work(self.struct, self.n, time, pointer(work)))
-        return work
+        carriers, work = self.carriers, self.own["work"].copy()
+        if not (self.own["t"][carriers] == time).all():
+            found = np.empty(len(carriers))
+            check(lib.g6x_hermite_work(self.struct, len(carriers), time, pointer(found)))
+            work[carriers] = found
+        shared: Floats = work[self.find_subsystems()[0]]
+        return shared
 
     def send(self) -> None:
         """Send everybody who acts, after a start or an interruption."""
