@@ -8,6 +8,8 @@ struct field;
 struct g6x_hermite;
 struct g6x_evolution;
 
+enum { LEAST_ROWS = 64 }; /* of a force call */
+
 /* What `run` below returns where the next block needs the other operations. */
 enum { BLOCK_BY_OPERATIONS = 1 << 16 };
 

@@ -5,7 +5,8 @@
 #include "steps/few_body.h"
 
 /* Kicks of an orbit, and the perturbation up to which these are enough: their errors are this times
- * the square of a kick's share of the orbit, and do not add up. */
+ * the square of a kick's share of the orbit, and do not add up. With 8 they do so where steps are
+ * shorter than the orbit. */
 #define KICKS 16.0
 #define ENOUGH 1e-4
 
