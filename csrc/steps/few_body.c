@@ -350,8 +350,13 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
 
 void few_body_copy(struct few_body *to, const struct few_body *from)
 {
+    const size_t n = (size_t)from->chain.n, size = n * sizeof *from->chain.m;
     const size_t state = (size_t)chain_state_size(from->chain.n) * sizeof *from->at;
-    memcpy(to, from, offsetof(struct few_body, at));
+    memcpy(to, from, offsetof(struct few_body, chain.m));
+    memcpy(to->chain.m, from->chain.m, size), memcpy(to->chain.part, from->chain.part, size);
+    memcpy(to->chain.slow, from->chain.slow, size);
+    memcpy(to->who, from->who, n * sizeof *from->who);
+    memcpy(&to->step, &from->step, offsetof(struct few_body, at) - offsetof(struct few_body, step));
     memcpy(to->at, from->at, state), memcpy(to->rest, from->rest, state);
 }
 

@@ -12,6 +12,8 @@
      MEMORY_ARRAY((g)->partner, n),                                                                \
      MEMORY_ARRAY((g)->group, (n) / 2 + 1),                                                        \
      MEMORY_ARRAY((g)->carrier, (n) / 2 + 1),                                                      \
+     MEMORY_ARRAY((g)->reach, (n) / 2 + 1),                                                        \
+     MEMORY_ARRAY((g)->sight2, (n) / 2 + 1),                                                       \
      MEMORY_ARRAY((g)->changed, n),                                                                \
      MEMORY_ARRAY((g)->sums, (n) / GROUPS_PIECE + 1),                                              \
      {0}}
@@ -23,7 +25,7 @@ struct groups *groups_new(int n, const double own[])
     struct groups *g = memory_zeroed(sizeof *g);
     if (!g) return NULL;
     const struct memory_array arrays[] = ARRAYS_OF(g, n);
-    g->n = n, g->own = own, g->rounds = GROUPS_ROUNDS;
+    g->n = n, g->own = own, g->rounds = GROUPS_ROUNDS, g->lightest = INFINITY;
     if (memory_grow_all(arrays)) {
         groups_free(g);
         return NULL;
@@ -31,6 +33,7 @@ struct groups *groups_new(int n, const double own[])
     for (int p = 0; p < n; p++) {
         g->of[p] = -1, g->mass[p] = own[p];
         g->heaviest = fmax(g->heaviest, own[p]);
+        if (own[p] > 0.0) g->lightest = fmin(g->lightest, own[p]);
     }
     return g;
 }
@@ -111,10 +114,12 @@ static double extent_of(const struct chain *c, const struct chain_view *at, cons
     return most;
 }
 
-void groups_set_sight(const struct groups *g, struct group *q)
+void groups_note(struct groups *g, int number)
 {
-    const double r = cbrt(q->reach * g->heaviest);
-    q->sight2 = 1.001 * r * r;
+    const double r = cbrt(g->group[number]->reach * g->heaviest);
+    g->carrier[number] = g->group[number]->who[0];
+    g->reach[number] = g->group[number]->reach;
+    g->sight2[number] = 1.001 * r * r;
 }
 
 /* Numbers of the coordinates whose products are q->mean. */
@@ -156,7 +161,7 @@ static void add_inside(struct group *q, const double (*x)[3], int first, int end
     }
 }
 
-void groups_find_parts(const struct groups *g, struct group *q)
+void groups_find_parts(struct group *q)
 {
     const struct chain *c = &q->now.chain;
     const struct chain_view at = chain_view_of(q->n, q->now.at);
@@ -190,6 +195,5 @@ void groups_find_parts(const struct groups *g, struct group *q)
     /* Of a soft pair as much is left out as of the energy of its centre, for equal masses. */
     const double least = GROUPS_POINT * fmax(1.0, 8.0 * q->depth * scale / q->mass);
     q->reach = 2.0 / (least * q->mass) * scale * scale * scale;
-    groups_set_sight(g, q);
     add_orbit(q, m1 * m2 / (q->mass * q->mass), d, w);
 }

@@ -37,10 +37,9 @@ struct group_parts {
 struct group {
     int n, who[CHAIN_MOST]; /* ascending */
     double mass;
-    double depth;  /* of the potential at its centre */
-    double reach;  /* a body of mass m sees members inside the cube root of this times m */
-    double sight2; /* the square of the distance from which on none sees members */
-    double tide;   /* at the end of the last step, over the pull of the mass, at a distance of 1 */
+    double depth; /* of the potential at its centre */
+    double reach; /* a body of mass m sees members inside the cube root of this times m */
+    double tide;  /* at the end of the last step, over the pull of the mass, at a distance of 1 */
     struct group_parts parts;
     double mean[6]; /* of bodies: products of places, xx, yy, zz, xy, xz, yz, where the parts have
                      * their mean over an orbit */
@@ -51,7 +50,7 @@ struct group {
     double x[CHAIN_MOST][3], v[CHAIN_MOST][3];
     /* Carriers and single bodies that may come near, ascending, and until when that holds. */
     int *near, near_count;
-    double near_until, near_reach;
+    double near_until, near_reach, near_steps;
 };
 
 struct groups {
@@ -61,11 +60,14 @@ struct groups {
     const double *own;             /* [n] masses of the bodies */
     double *mass;                  /* [n] as integrated: 0 for members, the group's for the first */
     int *of;                       /* [n] number of the group, or -1 */
-    int *partner;            /* [n] of a block's rows: with whom a group could be made, or -1 */
-    struct group **group;    /* [n / 2] */
-    int *carrier;            /* [n / 2] of the groups */
-    double (*x)[3], (*v)[3]; /* of groups, or of what is near one, at a time */
-    double heaviest;         /* mass that a body or group has had */
+    int *partner;         /* [n] of a block's rows: with whom a group could be made, or -1 */
+    struct group **group; /* [n / 2] */
+    int *carrier;         /* [n / 2] of the groups */
+    double *reach;  /* [n / 2] a body of mass m sees members inside the cube root of this times m */
+    double *sight2; /* [n / 2] the square of the distance from which on none sees members */
+    double (*x)[3], (*v)[3];         /* of groups, or of what is near one, at a time */
+    double heaviest;                 /* mass that a body or group has had */
+    double lightest;                 /* mass of a body that is not zero */
     struct chain_perturber *outside; /* of a group */
     int capacity;                    /* of x, v and outside */
     double (*sums)[8];      /* [n / GROUPS_PIECE + 1]: what is found of so many bodies at a time */
@@ -161,20 +163,14 @@ static inline double groups_period(const struct group *q)
     return a > 0.0 ? KEPLER_TWO_PI * a * sqrt(a / q->mass) : 0.0;
 }
 
-/* The cube of the distance up to which a group, or a body, is seen by its members and feels the
- * other: a light body, too, sees what a group does to its equal. NULL: a body. */
-static inline double groups_reach(const struct group *q, double other)
+/* The cube of the distance up to which what p carries is seen by its members and feels the other: a
+ * light body, too, sees what a group does to its equal. 0: p is a body. */
+static inline double groups_reach(const struct groups *g, int p, double other)
 {
-    return q ? q->reach * fmax(q->mass, other) : 0.0;
+    return g->of[p] < 0 ? 0.0 : g->reach[g->of[p]] * fmax(g->mass[p], other);
 }
 
-/* Whether two see each other's members, at a distance. */
-static inline int groups_are_near(const struct group *own, double mass, const struct group *q,
-                                  double other, double r2)
-{
-    const double reach = fmax(groups_reach(own, other), groups_reach(q, mass));
-    return r2 * r2 * r2 < reach * reach;
-}
+static inline int groups_within(double reach, double r2) { return r2 * r2 * r2 < reach * reach; }
 
 /* Makes space for places of so many. 0, or G6X_E_MEMORY. */
 int groups_reserve(struct groups *g, int count);
@@ -184,9 +180,13 @@ void groups_see(struct group *q, double start, double time, int looking);
 void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
                      const double x[3], const double v[3], double acc[3], double jerk[3]);
 /* Of all but p and q, whose centre of mass is at x: that which disturbs them most, if both together
- * are as hard as a group has to be; -1: there is none. */
+ * are as hard as a group has to be; -1: there is none, as where the others' pulls are above most.
+ */
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
-                    int q, double mass, const double x[3]);
+                    int q, double mass, const double x[3], double most);
+/* That of a group, found at once in most cases by what is near it. */
+int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,
+                     const struct group *own);
 /* Where a carrier is. */
 struct groups_place {
     double x[3], v[3], a[3];
@@ -197,6 +197,10 @@ struct groups_place groups_place_of(const struct hermite_state *s, const struct 
  * is. */
 int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
                     const struct groups_place *at, int p, double time, double span);
+/* Puts p into the lists of what may come near groups, where it belongs there now, or takes it out.
+ */
+void groups_list(struct groups *g, const struct hermite_state *s, int p, double time);
 /* Finds the parts of a group, and how far it reaches. */
-void groups_find_parts(const struct groups *g, struct group *q);
-void groups_set_sight(const struct groups *g, struct group *q);
+void groups_find_parts(struct group *q);
+/* Notes of a group what is used of all. */
+void groups_note(struct groups *g, int number);

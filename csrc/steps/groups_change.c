@@ -53,6 +53,7 @@ static void remove_group(struct groups *g, int number)
     if (number == g->count) return;
     q = g->group[number];
     for (int i = 0; i < q->n; i++) g->of[q->who[i]] = number;
+    groups_note(g, number);
 }
 
 /* Puts a body into its order. */
@@ -206,7 +207,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
     if (few_body_begin(&new->now, &set, all->n, all->m, (const double (*)[3])all->x,
                        (const double (*)[3])all->v))
         g->failed++;
-    groups_find_parts(g, new);
+    groups_find_parts(new);
     new->seen_at = new->end = NAN, new->then.met = INFINITY;
     for (int i = 0; i < all->n; i++) {
         const int p = all->who[i];
@@ -215,6 +216,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
         c->g->changed[p] = 1;
     }
     g->group[g->count++] = new;
+    groups_note(g, g->count - 1);
     g->mass[all->who[0]] = new->mass;
     carry(c, all->who[0], time, all->centre);
     join_work(c, all);
@@ -278,6 +280,9 @@ static void settle(const struct change *c, struct bodies parts[], int count, dou
         }
     for (int k = 0; k < count; k++) find_derivatives(c, &parts[k], time);
     for (int k = 0; k < count; k++) make(c, &parts[k], time);
+    for (int k = 0; k < c->g->count; k++) groups_note(c->g, k); /* something may be heavier */
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < parts[k].n; i++) groups_list(c->g, c->s, parts[k].who[i], time);
 }
 
 /* Brings a body that is in the midst of its step to a time, as the block would. */
@@ -342,21 +347,6 @@ static void part(const struct change *c, int number)
     settle(c, parts, 2, c->s->t[p]);
 }
 
-/* Forgets lists that a group, which reaches farther than it did, should be in, and its own. */
-static void forget_reach(const struct change *c, struct group *q)
-{
-    const double time = c->block->time;
-    for (int k = 0; k < c->g->count; k++) {
-        struct group *other = c->g->group[k];
-        const double left = other->near_until - time;
-        const struct groups_place at = groups_place_of(c->s, other, time);
-        if (other == q ||
-            (left > 0.0 && groups_may_meet(c->g, c->s, other, &at, q->who[0], time, left)))
-            other->near_until = -INFINITY;
-    }
-    q->near_reach = q->reach;
-}
-
 static void end_group(const struct change *c, int row)
 {
     const int p = c->block->address[row], number = c->g->of[p];
@@ -366,34 +356,18 @@ static void end_group(const struct change *c, int row)
     few_body_copy(&q->now, &q->then);
     q->seen_at = q->end = NAN;
     q->depth = fabs(c->block->pot[row]);
-    groups_find_parts(c->g, q);
-    if (q->reach > 1.5 * q->near_reach) forget_reach(c, q);
+    groups_find_parts(q);
+    groups_note(c->g, number);
+    if (q->reach > 1.5 * q->near_reach) { /* farther than its list, and those of others, say */
+        groups_list(c->g, c->s, p, time);
+        q->near_reach = q->reach, q->near_until = -INFINITY;
+    }
     shorten(c, q, pulls);
     if (is_over(q)) {
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
-        const int other = groups_intruder(c->g, c->s, time, p, p, q->mass, c->s->x[p]);
+        const int other = groups_disturber(c->g, c->s, time, q);
         if (other >= 0 && c->s->t[other] == time) join(c, p, other);
-    }
-}
-
-/* Forgets lists of what is near that have, or should have, what has changed. */
-static void forget_near(const struct change *c)
-{
-    struct groups *g = c->g;
-    int *changed = g->partner, count = 0;
-    for (int p = 0; p < g->n; p++)
-        if (g->changed[p] && groups_carries(g, p)) changed[count++] = p;
-    for (int k = 0; k < g->count; k++) {
-        struct group *q = g->group[k];
-        const double time = c->block->time, left = q->near_until - time;
-        const struct groups_place at = groups_place_of(c->s, q, time);
-        int forget = 0;
-        groups_set_sight(g, q); /* something may be heavier */
-        for (int n = 0; n < q->near_count; n++) forget |= g->changed[q->near[n]];
-        for (int n = 0; n < count && left > 0.0 && !forget; n++)
-            forget = groups_may_meet(g, c->s, q, &at, changed[n], time, left);
-        if (forget) q->near_until = -INFINITY;
     }
 }
 
@@ -412,7 +386,5 @@ int groups_end(struct groups *g, const struct hermite_state *s, const struct her
         const int p = b->address[i], q = g->partner[i];
         if (q >= 0 && !g->changed[p] && !g->changed[q]) join(&c, p, q);
     }
-    const int any = g->formed != formed || g->count != count;
-    if (any) forget_near(&c);
-    return any;
+    return g->formed != formed || g->count != count;
 }

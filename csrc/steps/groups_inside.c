@@ -7,8 +7,11 @@
 #include "util/memory.h"
 #include "util/threads.h"
 
-/* Steps for which a list of what may come near is made. */
-#define STEPS 16.0
+/* Steps for which a list of what may come near is made: the fewer, the shorter it is. */
+#define FIRST_STEPS 16.0
+#define FEWEST_STEPS 2.0
+#define MOST_STEPS 32.0
+#define LISTED 8 /* bodies looked at for a list, in the time that one in it takes in a step */
 
 struct groups_place groups_place_of(const struct hermite_state *s, const struct group *own,
                                     double time)
@@ -19,17 +22,28 @@ struct groups_place groups_place_of(const struct hermite_state *s, const struct 
     return at;
 }
 
-int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
-                    const struct groups_place *at, int p, double time, double span)
+/* The distance that is left between p and a place after a span of time, at least. */
+static inline double left_after(const struct hermite_state *s, const struct groups_place *at, int p,
+                                double time, double span)
 {
-    const struct group *q = groups_of(g, p);
     double x[3], v[3], a[3];
     groups_about(s, p, time, x, v);
     for (int k = 0; k < 3; k++) x[k] -= at->x[k], v[k] -= at->v[k], a[k] = s->a[p][k] - at->a[k];
-    const double left =
-        hermite_norm(x) - 4.0 * span * hermite_norm(v) - 2.0 * span * span * hermite_norm(a);
-    const double reach = 2.0 * fmax(groups_reach(own, g->mass[p]), groups_reach(q, own->mass));
+    return sqrt(kepler_dot(x, x)) - 4.0 * span * sqrt(kepler_dot(v, v)) -
+           2.0 * span * span * sqrt(kepler_dot(a, a));
+}
+
+static int is_within(const struct groups *g, const struct group *own, int p, double left)
+{
+    const int c = own->who[0];
+    const double reach = 2.0 * fmax(groups_reach(g, c, g->mass[p]), groups_reach(g, p, g->mass[c]));
     return !(left > 0.0 && left * left * left > reach);
+}
+
+int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
+                    const struct groups_place *at, int p, double time, double span)
+{
+    return is_within(g, own, p, left_after(s, at, p, time, span));
 }
 
 struct meetings {
@@ -44,29 +58,65 @@ static void note_meetings(void *context, int64_t first, int64_t end)
 {
     const struct meetings *m = context;
     const struct groups *g = m->g;
-    for (int p = (int)first; p < end; p++)
-        g->changed[p] = p != m->own->who[0] && g->mass[p] != 0.0 &&
-                        groups_may_meet(g, m->s, m->own, &m->at, p, m->time, m->span);
+    double left[GROUPS_TILE];
+    for (int p = (int)first; p < end; p += GROUPS_TILE) {
+        const int count = end - p < GROUPS_TILE ? (int)end - p : GROUPS_TILE;
+        for (int i = 0; i < count; i++) left[i] = left_after(m->s, &m->at, p + i, m->time, m->span);
+        for (int i = 0; i < count; i++)
+            g->changed[p + i] = p + i != m->own->who[0] && g->mass[p + i] != 0.0 &&
+                                is_within(g, m->own, p + i, left[i]);
+    }
+}
+
+static int has_space(struct groups *g, struct group *own, int count)
+{
+    const struct memory_array near[] = {MEMORY_ARRAY(own->near, (count / 64 + 1) * 64), {0}};
+    if (count % 64 == 0 && memory_grow_all(near)) return 0;
+    return !groups_reserve(g, count + 1);
+}
+
+void groups_list(struct groups *g, const struct hermite_state *s, int p, double time)
+{
+    const int listed = groups_carries(g, p) && g->mass[p] != 0.0;
+    for (int k = 0; k < g->count; k++) {
+        struct group *q = g->group[k];
+        const struct groups_place at = groups_place_of(s, q, time);
+        const double left = q->near_until - time;
+        int i = 0;
+        if (!(left > 0.0) || q->who[0] == p) continue;
+        while (i < q->near_count && q->near[i] < p) i++;
+        const int is = i < q->near_count && q->near[i] == p,
+                  may = listed && groups_may_meet(g, s, q, &at, p, time, left);
+        if (may == is) continue;
+        if (may && !has_space(g, q, q->near_count)) {
+            q->near_until = -INFINITY; /* it is made anew, if there is memory then */
+            continue;
+        }
+        memmove(q->near + i + may, q->near + i + is,
+                (size_t)(q->near_count - i - is) * sizeof *q->near);
+        if (may) q->near[i] = p;
+        q->near_count += may - is;
+    }
 }
 
 /* Lists what may be near a group in some steps, of length dt from now. */
 static int find_near(struct groups *g, const struct hermite_state *s, struct group *own, double dt)
 {
-    const double time = s->t[own->who[0]], span = STEPS * dt;
+    if (!(own->near_steps > 0.0)) own->near_steps = FIRST_STEPS;
+    const double time = s->t[own->who[0]], span = own->near_steps * dt;
     struct meetings all = {g, s, own, groups_place_of(s, own, time), time, span};
     threads_each(g->threads, g->n, GROUPS_PIECE, note_meetings, &all);
     own->near_count = 0;
     for (int p = 0; p < g->n; p++) {
         if (!g->changed[p]) continue;
-        if (own->near_count % 64 == 0) {
-            const struct memory_array near[] = {MEMORY_ARRAY(own->near, own->near_count + 64), {0}};
-            if (memory_grow_all(near)) return G6X_E_MEMORY;
-        }
+        if (!has_space(g, own, own->near_count)) return G6X_E_MEMORY;
         own->near[own->near_count++] = p;
     }
     own->near_until = time + span;
     own->near_reach = own->reach;
-    return groups_reserve(g, own->near_count);
+    const double by = own->near_count * LISTED * own->near_steps > g->n ? 0.5 : 2.0;
+    own->near_steps = fmin(fmax(by * own->near_steps, FEWEST_STEPS), MOST_STEPS);
+    return 0;
 }
 
 /* Distance in sizes of a group from which on bodies act by the series of their tide. */
@@ -105,7 +155,7 @@ static struct chain_outside find_outside(const struct groups *g, const struct he
         for (int k = 0; k < 3; k++)
             o->x[k] = g->x[n][k] - s->x[c][k], o->v[k] = g->v[n][k] - s->v[c][k];
         const double r2 = kepler_dot(o->x, o->x), r = sqrt(r2), way = dt * hermite_norm(o->v);
-        if (!groups_are_near(own, own->mass, NULL, g->mass[p], r2)) continue;
+        if (!groups_within(groups_reach(g, c, g->mass[p]), r2)) continue;
         o->mass = g->mass[p];
         const int is_far = r - far > 2.0 * way;
         if (is_far &&

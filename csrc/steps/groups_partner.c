@@ -48,39 +48,71 @@ struct pulls {
     double time;
     int p, q;
     const double *x;
+    double most; /* if the sum of all but one is more, none stands out */
 };
+
+static inline double pull_of(const struct pulls *of, int other)
+{
+    double d[3], w[3];
+    groups_about(of->s, other, of->time, d, w);
+    for (int k = 0; k < 3; k++) d[k] -= of->x[k];
+    const double r2 = kepler_dot(d, d);
+    return of->g->mass[other] / (r2 * sqrt(r2));
+}
+
+/* Adds to the sum, and notes the strongest. */
+static void add_pull(const struct pulls *of, int other, double pull, double found[3])
+{
+    if (other == of->p || other == of->q || !(of->g->mass[other] > 0.0)) return;
+    found[0] += pull;
+    if (pull > found[1]) found[1] = pull, found[2] = other;
+}
 
 static void pulls_of_piece(void *context, int64_t first, int64_t end)
 {
     const struct pulls *of = context;
-    const struct groups *g = of->g;
-    double *found = g->sums[first / GROUPS_PIECE];
+    double *found = of->g->sums[first / GROUPS_PIECE], pull[GROUPS_TILE];
     found[0] = found[1] = 0.0, found[2] = -1.0;
-    for (int other = (int)first; other < end; other++) {
-        double d[3], w[3];
-        if (other == of->p || other == of->q || !(g->mass[other] > 0.0)) continue;
-        groups_about(of->s, other, of->time, d, w);
-        for (int k = 0; k < 3; k++) d[k] -= of->x[k];
-        const double r2 = kepler_dot(d, d), pull = g->mass[other] / (r2 * sqrt(r2));
-        found[0] += pull;
-        if (pull > found[1]) found[1] = pull, found[2] = other;
+    for (int p = (int)first; p < end; p += GROUPS_TILE) {
+        const int count = end - p < GROUPS_TILE ? (int)end - p : GROUPS_TILE;
+        for (int i = 0; i < count; i++) pull[i] = pull_of(of, p + i);
+        for (int i = 0; i < count; i++) add_pull(of, p + i, pull[i], found);
+        if (found[0] - found[1] > of->most) break;
     }
 }
 
-int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
-                    int q, double mass, const double x[3])
+/* Whether the strongest pull is far above the sum of all others, for a body with both masses. */
+static int stands_out(const struct pulls *of, double mass, const double found[3])
 {
-    struct pulls all = {g, s, time, p, q, x};
-    double most = 0.0, sum = 0.0;
-    int best = -1;
+    const double m = found[2] < 0.0 ? 0.0 : of->g->mass[(int)found[2]];
+    return m > 0.0 && 2.0 * (found[0] - found[1]) * m < GROUPS_FORM * (mass + m) * found[1];
+}
+
+int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
+                    int q, double mass, const double x[3], double most)
+{
+    struct pulls all = {g, s, time, p, q, x, most};
+    double found[3] = {0.0, 0.0, -1.0};
     threads_each(g->threads, g->n, GROUPS_PIECE, pulls_of_piece, &all);
     for (int i = 0; i * GROUPS_PIECE < g->n; i++) {
-        sum += g->sums[i][0];
-        if (g->sums[i][1] > most) most = g->sums[i][1], best = (int)g->sums[i][2];
+        if (g->sums[i][0] - g->sums[i][1] > most) return -1;
+        found[0] += g->sums[i][0];
+        if (g->sums[i][1] > found[1]) found[1] = g->sums[i][1], found[2] = g->sums[i][2];
     }
-    if (best < 0) return -1;
-    const double r3 = g->mass[best] / most;
-    return 2.0 * (sum - most) * r3 < GROUPS_FORM * (mass + g->mass[best]) ? best : -1;
+    return stands_out(&all, mass, found) ? (int)found[2] : -1;
+}
+
+int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,
+                     const struct group *own)
+{
+    const int p = own->who[0];
+    struct pulls near = {g, s, time, p, p, s->x[p], INFINITY};
+    double found[3] = {0.0, 0.0, -1.0};
+    for (int n = 0; n < own->near_count && own->near_until >= time; n++)
+        add_pull(&near, own->near[n], pull_of(&near, own->near[n]), found);
+    /* With all others the sum is larger, and rounded otherwise. */
+    if (found[1] * own->reach > 1.0 && !stands_out(&near, 1.001 * own->mass, found)) return -1;
+    return groups_intruder(g, s, time, p, p, own->mass, s->x[p], INFINITY);
 }
 
 /* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
@@ -109,7 +141,10 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
     if (gamma * far3 < GROUPS_FORM) return 1;
     if (gamma > UNKNOWN) { /* with what disturbs them most, which is to join them */
         for (int c = 0; c < 3; c++) d[c] = here->x[c] + g->mass[q] / both * d[c];
-        return gamma * far3 < GROUPS_TORN && groups_intruder(g, s, time, p, q, both, d) >= 0;
+        /* One that did so would be so near that its tide were about this; it counts twice. */
+        const double most =
+            2.0 * gamma * both / (r * r2) * GROUPS_FORM * (1.0 + both / g->lightest);
+        return gamma * far3 < GROUPS_TORN && groups_intruder(g, s, time, p, q, both, d, most) >= 0;
     }
     return tide_between(g, s, time, p, q, here, there, r2) * far3 < GROUPS_FORM;
 }

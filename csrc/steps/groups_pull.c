@@ -82,11 +82,12 @@ static void pull_by(struct groups *g, const struct hermite_state *s, const struc
                     int i, int p, const double x[3], const double v[3])
 {
     const int own = b->address[i];
-    struct group *mine = groups_of(g, own), *q = groups_of(g, p);
     double d[3], w[3];
     for (int k = 0; k < 3; k++) d[k] = x[k] - b->x[i][k];
     const double r2 = kepler_dot(d, d);
-    if (p == own || !groups_are_near(mine, g->mass[own], q, g->mass[p], r2)) return;
+    const double reach = fmax(groups_reach(g, own, g->mass[p]), groups_reach(g, p, g->mass[own]));
+    if (p == own || !groups_within(reach, r2)) return;
+    struct group *mine = groups_of(g, own), *q = groups_of(g, p);
     for (int k = 0; k < 3; k++) w[k] = v[k] - b->v[i][k];
     const double v2 = kepler_dot(w, w);
     if (is_mean(mine, r2, v2) && is_mean(q, r2, v2)) {
@@ -96,6 +97,20 @@ static void pull_by(struct groups *g, const struct hermite_state *s, const struc
     if (mine) groups_see(mine, s->t[own], b->time, g->looking);
     if (q) groups_see(q, s->t[p], b->time, g->looking);
     add_members(g, mine, q, p, d, w, b->acc[i], b->jerk[i]);
+}
+
+/* What groups from first to before end, of which few see a row's body, do to it. */
+static void pull_by_seen(struct groups *g, const struct hermite_state *s,
+                         const struct groups_block *b, int i, int first, int end)
+{
+    const double x[3] = {b->x[i][0], b->x[i][1], b->x[i][2]};
+    double beyond[GROUPS_TILE];
+    for (int k = first; k < end; k++) {
+        const double d[3] = {g->x[k][0] - x[0], g->x[k][1] - x[1], g->x[k][2] - x[2]};
+        beyond[k - first] = kepler_dot(d, d) - g->sight2[k];
+    }
+    for (int k = first; k < end; k++)
+        if (beyond[k - first] < 0.0) pull_by(g, s, b, i, g->carrier[k], g->x[k], g->v[k]);
 }
 
 void groups_look(struct groups *g, int looking)
@@ -161,15 +176,12 @@ void groups_pull(struct groups *g, const struct hermite_state *s, const struct g
         if (groups_field_at(g, b->time, &field))
             add_field_of_orbit(&field, mine, b->x[i], b->v[i], b->acc[i], b->jerk[i]);
     }
-    for (int k = 0; k < g->count; k++) g->carrier[k] = g->group[k]->who[0];
     hermite_predict(g->count, g->carrier, b->time, s, g->x, g->v);
     for (int i = 0; i < b->ni; i++) {
         if (g->of[b->address[i]] >= 0) continue;
-        const double *x = b->x[i];
-        for (int k = 0; k < g->count; k++) {
-            const double d[3] = {g->x[k][0] - x[0], g->x[k][1] - x[1], g->x[k][2] - x[2]};
-            const double r2 = kepler_dot(d, d);
-            if (r2 < g->group[k]->sight2) pull_by(g, s, b, i, g->carrier[k], g->x[k], g->v[k]);
+        for (int k = 0; k < g->count; k += GROUPS_TILE) {
+            const int end = g->count - k < GROUPS_TILE ? g->count : k + GROUPS_TILE;
+            pull_by_seen(g, s, b, i, k, end);
         }
     }
 }
@@ -215,12 +227,12 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
     if (groups_field_at(g, time, &field)) field_add(&field, x, v, acc, jerk);
     for (int k = 0; k < g->count; k++) {
         struct group *q = g->group[k];
-        const int p = q->who[0];
+        const int p = g->carrier[k];
         double d[3], w[3];
         if (p == carrier || g->mass[p] == 0.0) continue;
         hermite_predict(1, &p, time, s, &d, &w);
         for (int c = 0; c < 3; c++) d[c] -= x[c], w[c] -= v[c];
-        if (!groups_are_near(NULL, g->own[own], q, g->mass[p], kepler_dot(d, d))) continue;
+        if (!groups_within(groups_reach(g, p, g->own[own]), kepler_dot(d, d))) continue;
         groups_see(q, s->t[p], time, g->looking);
         add_members(g, NULL, q, p, d, w, acc, jerk);
     }

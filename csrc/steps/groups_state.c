@@ -81,6 +81,9 @@ int groups_restore(struct groups *g, int64_t size, const double from[])
         code = restore_one(g, n, from + k + 1);
         k += size_of(n);
     }
-    for (int k = 0; k < g->count; k++) groups_find_parts(g, g->group[k]);
+    for (int k = 0; k < g->count; k++) {
+        groups_find_parts(g->group[k]);
+        groups_note(g, k);
+    }
     return code ? code : groups_reserve(g, g->count);
 }
