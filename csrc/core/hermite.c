@@ -104,6 +104,18 @@ void hermite_add_field_to(int ni, const int *address, double time, const struct 
     }
 }
 
+void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
+                           double (*acc)[3], double (*jerk)[3])
+{
+    double force[2][HERMITE_PAIR_ROWS][3];
+    struct hermite_rows r = *rows;
+    if (!hermite_has_pairs(&r)) return;
+    memcpy(force[0], acc, (size_t)r.count * sizeof *acc);
+    memcpy(force[1], jerk, (size_t)r.count * sizeof *jerk);
+    r.acc = (const double (*)[3])force[0], r.jerk = (const double (*)[3])force[1];
+    for (int i = 0; i < r.count; i++) hermite_add_second(&r, s, i, acc[i], jerk[i]);
+}
+
 /* Of a row at xi, vi, with the field in acc. */
 INLINE double error_of(const struct hermite_errors *e, const struct hermite_state *s, double time,
                        int row, int particle, const double acc[3], const double jerk[3],

@@ -1,6 +1,7 @@
 /* hermite.h - the fourth-order Hermite scheme for the particles of a block on the host. */
 #pragma once
 
+#include "shared/hermite_pair.h"
 #include "shared/hermite_step.h"
 #include "shared/hermite_watch.h"
 
@@ -38,6 +39,10 @@ void hermite_add_field_to(int ni, const int *address, double time, const struct 
                           const struct hermite_state *s, const double (*xi)[3],
                           const double (*vi)[3], double (*acc)[3], double (*jerk)[3],
                           const struct hermite_outside *out);
+
+/* Adds to acc and jerk, which are those of the rows, what is known of hard pairs among them. */
+void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
+                           double (*acc)[3], double (*jerk)[3]);
 
 /* Corrects the same particles with acc and jerk at the predicted (or last corrected) positions;
  * writes xi, vi. If s->dt is not NULL, also moves them there and sets their next steps. Returns the

@@ -33,8 +33,9 @@ int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
                          const unsigned char **fine, struct error *err);
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
                          const struct hermite_noise *noise, const struct field *field, int ni,
-                         double time, int move, void *stream, struct device_particles *rows,
-                         struct device_block *found, struct error *err);
+                         double time, int move, double pairs, void *stream,
+                         struct device_particles *rows, struct device_block *found,
+                         struct error *err);
 int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct g6x_evolution *e,
                        void *stream, int *found, struct error *err);
 

@@ -97,13 +97,15 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
 
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
                          const struct hermite_noise *noise, const struct field *field, int ni,
-                         double time, int move, void *stream, struct device_particles *rows,
-                         struct device_block *found, struct error *err)
+                         double time, int move, double pairs, void *stream,
+                         struct device_particles *rows, struct device_block *found,
+                         struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
     job.noise = *noise;
     if (field) job.field = *field;
     job.given = !field;
+    job.eps2 = pairs;
     if (!h->field_acc && field && !field_is_none(field)) job.noise.noise = 0.0; /* as on the host */
     job.field_acc = h->field_acc;
     job.field_jerk = h->field_jerk;

@@ -314,7 +314,13 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
                              h->jerk, &out);
-
+    const struct hermite_rows pairs = {.count = e->ni,
+                                       .address = h->address,
+                                       .time = e->next,
+                                       .eps2 = session_hermite_pairs(h, e),
+                                       .x = (const double (*)[3])h->xi,
+                                       .v = (const double (*)[3])h->vi};
+    hermite_correct_pairs(&pairs, &state, h->acc, h->jerk);
     if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (!moves) state.dt = NULL;
     struct block_rows rows = {h, state, e->next, rule, errors, out, 0, e->ni};

@@ -60,6 +60,8 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 int session_hermite_acting(const struct g6x_hermite *h);
 /* Whether particles of a block are watched. */
 int session_hermite_watches(const struct g6x_evolution *e);
+/* The softening of hard pairs whose steps are corrected twice; NaN: none is. */
+double session_hermite_pairs(const struct g6x_hermite *h, const struct g6x_evolution *e);
 /* The roundoff of force calls with the j particles as they are. */
 struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h);
 /* The work of what is from outside, per particle. */

@@ -113,3 +113,8 @@ int session_hermite_field(struct session *s, const struct g6x_hermite *h, double
     return error_set(&s->error, G6X_E_ARGUMENT,
                      "block step: the orbit of the frame does not reach to time %g", time);
 }
+
+double session_hermite_pairs(const struct g6x_hermite *h, const struct g6x_evolution *e)
+{
+    return e->passes > 1 || h->subsystems ? NAN : e->eps2;
+}

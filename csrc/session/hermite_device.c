@@ -78,7 +78,7 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
 enum { ADD_GIVEN = 4 };
 
 static int correct(struct session *s, const struct g6x_hermite *h, int ni, double time, int what,
-                   void *stream)
+                   double pairs, void *stream)
 {
     struct device_particles rows;
     struct device_block found = {.clamped = 0};
@@ -92,7 +92,7 @@ static int correct(struct session *s, const struct g6x_hermite *h, int ni, doubl
     fpenv_enter(&host);
     code = leave(s,
                  s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field,
-                                             ni, time, what & G6X_HERMITE_MOVE, stream,
+                                             ni, time, what & G6X_HERMITE_MOVE, pairs, stream,
                                              what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
                                              &s->error),
                  &host);
@@ -104,7 +104,7 @@ static int correct(struct session *s, const struct g6x_hermite *h, int ni, doubl
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
                                    double time, int what, void *stream)
 {
-    return correct(s, h, ni, time, what & (G6X_HERMITE_MOVE | G6X_HERMITE_WRITE), stream);
+    return correct(s, h, ni, time, what & (G6X_HERMITE_MOVE | G6X_HERMITE_WRITE), NAN, stream);
 }
 
 /* ---- block after block ------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
 {
     const int what =
         G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0) | (e->pause ? ADD_GIVEN : 0);
-    return correct(s, h, e->ni, e->next, what, stream);
+    return correct(s, h, e->ni, e->next, what, session_hermite_pairs(h, e), stream);
 }
 
 /* Submits the sum on the block found by arrays->fused_step. BLOCK_BY_OPERATIONS: its fine rows were

@@ -5,6 +5,7 @@
 
 #include "shared/host_device.h"
 #include "shared/hermite_step.h"
+#include "shared/hermite_pair.h"
 #include "shared/hermite_watch.h"
 #include "shared/particle.h"
 #include "shared/range.h"
@@ -321,6 +322,7 @@ struct cuda_hermite_job {
     /* only for hermite_correct */
     const double (*acc)[3], (*jerk)[3], *pot;
     const double *rounding, *mass; /* by particle; rounding may be NULL */
+    double eps2; /* softening of hard pairs; NaN: none is looked for (hermite_pair.h) */
     struct hermite_noise noise;
     unsigned char *fine; /* pinned, [rows]: for hermite_predict, which rows are fine */
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */

@@ -16,4 +16,18 @@ HOST_DEVICE double pair_add_double(const double r[3], double eps2, double m, dou
     return y;
 }
 
+/* Adds what a mass does to acc and jerk from a place, and with a velocity, relative to theirs. At
+ * the same place it does nothing, as on the board. */
+HOST_DEVICE void pair_add_pull(double m, const double r[3], const double v[3], double eps2,
+                               double acc[3], double jerk[3])
+{
+    const double s2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + eps2;
+    const double y = s2 > 0.0 ? 1.0 / sqrt(s2) : 0.0, by = m * y * y * y;
+    const double rate = 3.0 * (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) * y * y;
+    for (int c = 0; c < 3; c++) {
+        acc[c] += by * r[c];
+        jerk[c] += by * (v[c] - rate * r[c]);
+    }
+}
+
 #endif

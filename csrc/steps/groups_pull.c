@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hermite.h"
+#include "shared/pair_double.h"
 #include "steps/groups.h"
 #include "util/threads.h"
 
@@ -13,18 +14,6 @@ static void product(const double t[6], const double d[3], double to[3])
     to[0] = t[0] * d[0] + t[3] * d[1] + t[4] * d[2];
     to[1] = t[3] * d[0] + t[1] * d[1] + t[5] * d[2];
     to[2] = t[4] * d[0] + t[5] * d[1] + t[2] * d[2];
-}
-
-/* What is at the same place does nothing, as on the board. */
-static void add_point(double m, const double d[3], const double w[3], double acc[3], double jerk[3])
-{
-    const double r2 = kepler_dot(d, d), inverse = r2 > 0.0 ? 1.0 / sqrt(r2) : 0.0;
-    const double by = m * inverse * inverse * inverse;
-    const double rate = 3.0 * kepler_dot(d, w) * inverse * inverse;
-    for (int k = 0; k < 3; k++) {
-        acc[k] += by * d[k];
-        jerk[k] += by * (w[k] - rate * d[k]);
-    }
 }
 
 /* What the members of q (NULL: the body p) do to those of own (NULL: a body) beyond what their
@@ -40,12 +29,12 @@ static void add_members(const struct groups *g, const struct group *own, const s
                 to[c] = d[c] + (q ? q->x[k][c] : 0.0) - (own ? own->x[i][c] : 0.0);
                 speed[c] = w[c] + (q ? q->v[k][c] : 0.0) - (own ? own->v[i][c] : 0.0);
             }
-            add_point(g->own[q ? q->who[k] : p], to, speed, a, j);
+            pair_add_pull(g->own[q ? q->who[k] : p], to, speed, 0.0, a, j);
         }
         const double part = own ? g->own[own->who[i]] / own->mass : 1.0;
         for (int c = 0; c < 3; c++) acc[c] += part * a[c], jerk[c] += part * j[c];
     }
-    add_point(-g->mass[p], d, w, acc, jerk);
+    pair_add_pull(-g->mass[p], d, w, 0.0, acc, jerk);
 }
 
 /* Adds what the mean orbits of two groups, of which one may be none, do to each other beyond their
@@ -209,7 +198,7 @@ static void pull_of_piece(void *context, int64_t first, int64_t end)
         hermite_predict(count, who, of->time, of->s, x, v);
         for (int i = 0; i < count; i++) {
             for (int k = 0; k < 3; k++) x[i][k] -= of->x[k], v[i][k] -= of->v[k];
-            add_point(g->mass[who[i]], x[i], v[i], sum, sum + 3);
+            pair_add_pull(g->mass[who[i]], x[i], v[i], 0.0, sum, sum + 3);
         }
     }
 }
@@ -249,7 +238,7 @@ static void spread(struct groups *g, const struct hermite_state *s, struct group
             double d[3], w[3];
             for (int k = 0; k < 3; k++)
                 d[k] = q->x[n][k] - q->x[i][k], w[k] = q->v[n][k] - q->v[i][k];
-            if (n != i) add_point(g->own[q->who[n]], d, w, a[i], j[i]);
+            if (n != i) pair_add_pull(g->own[q->who[n]], d, w, 0.0, a[i], j[i]);
         }
         const double part = g->own[q->who[i]] / q->mass;
         for (int k = 0; k < 3; k++) mean[0][k] += part * a[i][k], mean[1][k] += part * j[i][k];

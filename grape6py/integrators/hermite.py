@@ -88,7 +88,8 @@ class Hermite(Integration):
     eta_start : float, optional
         The first steps are eta_start |a| / |da/dt|; by default eta / 8.
     passes : int
-        Passes of evaluation and correction a step: 1 is PEC, n is P(EC)^n.
+        Passes of evaluation and correction a step: 1 is PEC, n is P(EC)^n. With 1, hard pairs that
+        are no subsystems are corrected twice, so that their orbits do not drift.
     dt : float, optional
         Constant step shared by all bodies, instead of block steps.
     dt_max : float, optional

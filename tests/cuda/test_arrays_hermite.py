@@ -11,7 +11,7 @@ import pytest
 import backends
 import fake_arrays
 from fake_device import fail
-from grape6py import Grape6, Hermite, archive, errors, fields, plummer, two_body
+from grape6py import Grape6, Hermite, archive, errors, fields, plummer, two_body, with_binaries
 from grape6py._lib.library import ffi, lib
 from grape6py.events import Encounter, Escape
 from grape6py.integrators.hermite_arrays import HostArrays
@@ -112,6 +112,8 @@ CASES = {
                                    {"events": [Encounter(0.1, NOTHING)]}) for acting in (0, 60)},
     **{f"{n} bodies": ((np.ones(n), np.zeros((n, 3)), np.ones((n, 3))), {}, (0.5,), {})
        for n in (0, 1)},
+    "hard pairs": (with_binaries(plummer(12, 1), 0.7, seed=1, separation=(1e-3, 1e-2)),
+                   {"field": fields.plummer(3.0, 2.0), "dt_max": 1 / 64}, (1 / 64,), {}),
     "two": (two_body(0.9), {"eta": 0.003}, (1.0,), {}),
     "held at the smallest step": (HELD, {"dt_max": 1.0}, (2.0**-24,), {}),
     "close pairs": (close_pairs(), {"eps": 1e-3}, (0.01,), {}),

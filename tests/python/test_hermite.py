@@ -65,6 +65,30 @@ def test_one_pass_more_makes_each_block_one_force_call_dearer_and_more_accurate(
     assert errors[1] < errors[0]
 
 
+@pytest.mark.parametrize("others", [0, 20, 40])
+@pytest.mark.parametrize(("ratio", "e", "eps"), [
+    (1, 0, 0.0), (1, 0.9, 0.0), (1, 0, 0.2), (0.1, 0.5, 0.0), (1e-3, 0, 0.0), (1e-9, 0.7, 0.1),
+])  # fmt: skip
+def test_hard_pairs_do_not_drift(ratio, e, eps, others):
+    """As little as with two passes, for which all forces are summed twice; here with bodies far
+    away, so that most blocks, which have 32 at most, have no others."""
+    mass, pos, vel = two_body(e, ratio)
+    mass, pos, vel = (
+        np.concatenate([near, far])
+        for near, far in zip(
+            (mass, pos, vel),
+            (1e-9 * np.ones(others), 1e4 * plummer(40, 1)[1][:others], np.zeros((others, 3))),
+        )
+    )
+    drifts = []
+    for passes in 1, 2:
+        pair = Hermite(mass, pos, vel, eps=eps, subsystems=False, passes=passes)
+        start = pair.energy().total
+        pair.evolve(20 * 2 * np.pi)
+        drifts.append(abs(pair.energy().total / start - 1) / 20)
+    assert drifts[0] < 1.5 * drifts[1] + 1e-9
+
+
 @pytest.mark.parametrize(("passes", "goal"), [(1, 3e-6), (2, 5e-7)])
 def test_orbits_of_eccentricity_nine_tenths(passes, goal):
     """The goals are those of a hundred orbits: each adds as much to the error as the one before."""

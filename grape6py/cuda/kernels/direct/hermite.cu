@@ -133,45 +133,97 @@ DEVICE_FN double roundoff_of(const Job &job, int row, int p, double pot, const d
     return (fine ? HERMITE_FINE * error : error) + job.field.roundoff;
 }
 
+DEVICE_FN void sums_of(const struct cuda_hermite_job &job, int row, double acc[3], double jerk[3],
+                       double *pot)
+{
+    for (int k = 0; k < 3; k++) acc[k] = job.acc[row][k], jerk[k] = job.jerk[row][k];
+    *pot = job.pot[row];
+}
+
+DEVICE_FN bool has_given(const struct cuda_hermite_job &job) { return job.given; }
+
+DEVICE_FN void add_given(const struct cuda_hermite_job &job, int row, double acc[3], double jerk[3])
+{
+    for (int k = 0; k < 3; k++) acc[k] += job.field_acc[row][k], jerk[k] += job.field_jerk[row][k];
+}
+
+/* All that acts on a row, and what of that is from outside. */
+struct row_force {
+    double acc[3], jerk[3], pot, outside[2][3];
+};
+
+template <class Job> DEVICE_FN struct row_force force_on(const Job &job, int row)
+{
+    struct row_force f;
+    double x[3], v[3];
+    sums_of(job, row, f.acc, f.jerk, &f.pot);
+    for (int k = 0; k < 3; k++) {
+        f.outside[0][k] = f.acc[k], f.outside[1][k] = f.jerk[k];
+        x[k] = job.xi[row][k], v[k] = job.vi[row][k];
+    }
+    if (has_given(job))
+        add_given(job, row, f.acc, f.jerk);
+    else if (!field_is_none(&job.field))
+        hermite_add_field(&job.field, &job.state, job.address[row], job.time, x, v, f.acc, f.jerk);
+    for (int k = 0; k < 3; k++) {
+        f.outside[0][k] = f.acc[k] - f.outside[0][k];
+        f.outside[1][k] = f.jerk[k] - f.outside[1][k];
+    }
+    return f;
+}
+
+/* Adds to what acts on the row of a thread, of the only CUDA block, as hermite_correct_pairs(). */
+template <class Job> DEVICE_FN void add_second(const Job &job, int row, struct row_force *f)
+{
+    __shared__ double all[2][HERMITE_PAIR_ROWS][3];
+    const struct hermite_rows rows = {job.rows, job.address, job.time, job.eps2,
+                                      job.xi,   job.vi,      all[0],   all[1]};
+    if (!hermite_has_pairs(&rows)) return;
+    for (int k = 0; k < 3 && row < job.rows; k++) {
+        all[0][row][k] = f->acc[k];
+        all[1][row][k] = f->jerk[k];
+    }
+    __syncthreads();
+    if (row < job.rows) hermite_add_second(&rows, &job.state, row, f->acc, f->jerk);
+    __syncthreads(); /* from now on rows may be written */
+}
+
+/* Corrects a row, on which `f` acts. Returns what hermite_correct_one() returns. */
+template <class Job> DEVICE_FN int correct_row(const Job &job, int row, const struct row_force &f)
+{
+    const int p = job.address[row];
+    const double dt = job.time - job.state.t[p];
+    const double roundoff = roundoff_of(job, row, p, f.pot, f.acc, f.jerk, f.outside[0]);
+    double x[3], v[3];
+    const int found =
+        hermite_correct_one(&job.rule, &job.state, p, job.time, f.acc, f.jerk, roundoff, x, v);
+    if (found >= 0 && job.work.work)
+        hermite_add_work(&job.work, p, dt, f.outside[0], f.outside[1], v, f.acc);
+    for (int k = 0; k < 3; k++) job.xi[row][k] = x[k], job.vi[row][k] = v[k];
+    return found;
+}
+
 KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    struct row_force f;
+    if (row < job.rows) f = force_on(job, row);
+    add_second(job, row, &f);
     if (row >= job.rows) return;
-    const int p = job.address[row];
-    const double pot = job.pot[row];
-    double x[3], v[3], acc[3], jerk[3];
-    for (int k = 0; k < 3; k++) {
-        acc[k] = job.acc[row][k], jerk[k] = job.jerk[row][k];
-        x[k] = job.xi[row][k], v[k] = job.vi[row][k];
-    }
-    const double dt = job.time - job.state.t[p];
-    if (job.given)
-        for (int k = 0; k < 3; k++)
-            acc[k] += job.field_acc[row][k], jerk[k] += job.field_jerk[row][k];
-    else if (!field_is_none(&job.field))
-        hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
-    double outside[3] = {0.0, 0.0, 0.0};
     for (int k = 0; k < 3 && job.field_acc; k++) {
-        job.field_acc[row][k] = outside[k] = acc[k] - job.acc[row][k];
-        job.field_jerk[row][k] = jerk[k] - job.jerk[row][k];
+        job.field_acc[row][k] = f.outside[0][k];
+        job.field_jerk[row][k] = f.outside[1][k];
     }
-    const double roundoff = roundoff_of(job, row, p, pot, acc, jerk, outside);
-    const int found =
-        hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
+    const int found = correct_row(job, row, f);
     if (found > 0) atomicAdd(&job.notes->clamped, 1);
     if (found < 0) atomicMin(&job.notes->invalid, row);
-    if (found >= 0 && job.work.work)
-        hermite_add_work(&job.work, p, dt, job.field_acc[row], job.field_jerk[row], v, acc);
     note_acting(job.notes, job.address, row, job.rows, job.acting);
-    for (int k = 0; k < 3; k++) {
-        job.xi[row][k] = x[k];
-        job.vi[row][k] = v[k];
-        if (!job.a2) continue;
-        job.a2[row][k] = acc[k] / 2.0;
-        job.j6[row][k] = jerk[k] / 6.0;
-    }
     if (!job.a2) return;
-    job.mass_out[row] = job.mass[p];
+    for (int k = 0; k < 3; k++) {
+        job.a2[row][k] = f.acc[k] / 2.0;
+        job.j6[row][k] = f.jerk[k] / 6.0;
+    }
+    job.mass_out[row] = job.mass[job.address[row]];
     job.time_out[row] = job.time;
 }
 
@@ -234,6 +286,9 @@ DEVICE_FN void sums_of(const struct cuda_fused_step_job &job, int row, double ac
     *pot = sum[SUM_POT * stride];
 }
 
+DEVICE_FN bool has_given(const struct cuda_fused_step_job &) { return false; }
+DEVICE_FN void add_given(const struct cuda_fused_step_job &, int, double *, double *) {}
+
 /* Whether all sums of the block are complete and finite. Called by 256 threads. */
 DEVICE_FN bool is_complete(const struct cuda_fused_step_job &job)
 {
@@ -256,29 +311,15 @@ DEVICE_FN bool move_block(const struct cuda_fused_step_job &job)
     __shared__ int clamped, invalid;
     if (threadIdx.x == 0) clamped = 0, invalid = CUDA_NO_ROW;
     __syncthreads();
-    for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
-        const int p = job.address[row];
-        double acc[3], jerk[3], pot, x[3], v[3], a[3] = {0.0, 0.0, 0.0}, j[3];
-        sums_of(job, row, acc, jerk, &pot);
-        const double dt = job.time - job.state.t[p];
-        if (!field_is_none(&job.field)) {
-            for (int k = 0; k < 3; k++) {
-                x[k] = job.xi[row][k], v[k] = job.vi[row][k];
-                a[k] = acc[k], j[k] = jerk[k]; /* without the field */
-            }
-            hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
-            for (int k = 0; k < 3; k++) a[k] = acc[k] - a[k], j[k] = jerk[k] - j[k];
-        }
-        const double roundoff = roundoff_of(job, row, p, pot, acc, jerk, a);
-        const int found =
-            hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
+    for (int base = 0; base < job.rows; base += 256) {
+        const int row = base + (int)threadIdx.x;
+        struct row_force f;
+        if (row < job.rows) f = force_on(job, row);
+        add_second(job, row, &f);
+        if (row >= job.rows) continue;
+        const int found = correct_row(job, row, f);
         if (found > 0) atomicAdd(&clamped, 1);
         if (found < 0) atomicMin(&invalid, row);
-        if (found >= 0 && job.work.work) hermite_add_work(&job.work, p, dt, a, j, v, acc);
-        for (int k = 0; k < 3; k++) {
-            job.xi[row][k] = x[k];
-            job.vi[row][k] = v[k];
-        }
     }
     __syncthreads();
     if (threadIdx.x == 0) job.notes->clamped = clamped, job.notes->invalid = invalid;
