@@ -1,12 +1,15 @@
 /* few_body.c - see few_body.h. */
 #include "steps/few_body.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "g6lib.h"
 
 enum { COLUMNS = 8, FIRST = 3 }; /* of extrapolation: leapfrogs of 2, 4, ... 16 steps */
+enum { UNCHECKED = 32 };         /* steps of a leapfrog without it */
+enum { STUCK = 1000 };           /* steps in a row that take no time, as where three collide */
 
 #define FAR 0.05     /* of a step's way that counts as the size of a vector that becomes small */
 #define FAR_OFF 1e-6 /* of the energies, by which their sum may be wrong */
@@ -61,6 +64,13 @@ static double factor_of(double share, int order)
     return share <= AIM ? factor : factor / 1.125;
 }
 
+static int is_finite(int n, const double change[])
+{
+    double zero = 0.0;
+    for (int i = 0; i < n; i++) zero += 0.0 * change[i];
+    return zero == 0.0;
+}
+
 /* A step of h from f->at; 0 if it does not converge. `change` is what it changes; *next, how long
  * the next one had better be. */
 static int extrapolate(struct few_body *f, const struct few_setting *s, struct chain_leap *l,
@@ -69,6 +79,12 @@ static int extrapolate(struct few_body *f, const struct few_setting *s, struct c
     const int n = chain_state_size(f->chain.n);
     double column[COLUMNS][CHAIN_STATE], error[CHAIN_STATE], least = INFINITY;
     *next = 0.0625 * h;
+    if (s->tolerance ==
+        INFINITY) { /* for what does not converge: orbits of two stay what they are */
+        leap(l, h, UNCHECKED, change);
+        *next = h;
+        return is_finite(n, change);
+    }
     for (int k = 0; k < COLUMNS; k++) {
         const int count = 2 * (k + 1);
         leap(l, h, count, change);
@@ -200,7 +216,7 @@ static int accept(struct few_body *f, const struct few_setting *s, double change
         f->at[i] = sum;
     }
     f->steps++;
-    if (!project(f)) return 0;
+    if (s->tolerance < INFINITY && !project(f)) return 0;
     watch(f, s, *chain_view_of(f->chain.n, change).time);
     if (f->chain.n > 2) few_body_renew_chain(f);
     if (s->slowed > 0.0 && f->chain.n > 2) few_body_slow_pairs(f, s);
@@ -321,7 +337,8 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
     const struct chain_view at = view_of(f);
     struct chain_leap l = {.chain = &f->chain, .outside = &s->outside};
     double change[CHAIN_STATE], next;
-    int halved = 0;
+    const long long last = s->most_pulls ? f->pulls + s->most_pulls : LLONG_MAX;
+    int halved = 0, stuck = 0;
     if (time > *at.time && few_body_is_pair(f, s)) {
         const double before = *at.time;
         const int code = few_body_move_pair(f, s, time);
@@ -342,7 +359,8 @@ int few_body_evolve(struct few_body *f, const struct few_setting *s, double time
             }
             next = h;
         }
-        if (!accept(f, s, change)) return G6X_E_RANGE;
+        stuck = *chain_view_of(f->chain.n, change).time > 0x1p-52 * time ? 0 : stuck + 1;
+        if (stuck == STUCK || f->pulls > last || !accept(f, s, change)) return G6X_E_RANGE;
         f->step = next;
     }
     return 0;

@@ -9,11 +9,13 @@
 
 struct few_setting {
     double eps2;
-    double tolerance; /* of a step: the share that the errors of vectors and of the energy may be */
-    double kepler; /* a pair whose perturbation is a smaller share moves by Kepler's laws; 0: no */
-    double kicked; /* a larger share than kepler, which acts by kicks; 0: none does so */
-    double slowed; /* perturbation to which pairs may be slowed down; 0: none is */
-    double closer; /* a distance that is noted when two come to it; 0: none */
+    double tolerance; /* of a step: the share that the errors of vectors and of the energy may be;
+                       * infinity: leapfrogs as they are */
+    double kepler;  /* a pair whose perturbation is a smaller share moves by Kepler's laws; 0: no */
+    double kicked;  /* a larger share than kepler, which acts by kicks; 0: none does so */
+    double slowed;  /* perturbation to which pairs may be slowed down; 0: none is */
+    double closer;  /* a distance that is noted when two come to it; 0: none */
+    int most_pulls; /* evaluations of the forces from which on no step converges; 0: no limit */
     struct chain_outside outside;
 };
 

@@ -14,6 +14,7 @@
      MEMORY_ARRAY((g)->carrier, (n) / 2 + 1),                                                      \
      MEMORY_ARRAY((g)->reach, (n) / 2 + 1),                                                        \
      MEMORY_ARRAY((g)->sight2, (n) / 2 + 1),                                                       \
+     MEMORY_ARRAY((g)->crowded, n),                                                                \
      MEMORY_ARRAY((g)->changed, n),                                                                \
      MEMORY_ARRAY((g)->sums, (n) / GROUPS_PIECE + 1),                                              \
      {0}}

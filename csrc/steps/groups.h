@@ -74,11 +74,13 @@ struct groups {
     struct group *spare[2]; /* for the next that are made */
     long long formed, failed;
     int looking;
-    int rounds;             /* left, in which groups of bodies as they are at first are made */
+    int rounds; /* left, in which groups of bodies as they are at first are made */
+    unsigned char
+        *crowded; /* [n] of a block's rows: whether it may be in a clump with its nearest */
     unsigned char *changed; /* [n] to be written as j particle anew */
 };
 
-enum { GROUPS_ROUNDS = 8 };
+enum { GROUPS_ROUNDS = 8, GROUPS_CLUMP = 6 };
 
 /* Bodies that a thread looks at, at a time: sums over all are those of these, one after the other,
  * on any number of threads. */
@@ -133,6 +135,12 @@ static inline struct group *groups_of(const struct groups *g, int p)
     return g->of[p] < 0 ? NULL : g->group[g->of[p]];
 }
 
+/* What stands for p, or -1. */
+static inline int groups_carrier(const struct groups *g, int p)
+{
+    return p < 0 || g->of[p] < 0 ? p : g->group[g->of[p]]->who[0];
+}
+
 /* Whether p stands for itself or its group. */
 static inline int groups_carries(const struct groups *g, int p)
 {
@@ -184,6 +192,9 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
  */
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3], double most);
+/* The bodies and groups, two of which are in who, that are as one to all others: how many, or 0.
+ * Several meet there, and no two of them are a group. */
+int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[]);
 /* That of a group, found at once in most cases by what is near it. */
 int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,
                      const struct group *own);

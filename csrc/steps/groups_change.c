@@ -306,27 +306,38 @@ static void bring(const struct change *c, int p, double time)
     s->t[p] = time;
 }
 
-/* Makes one group of what p and q stand for, the first of which is a row of the block. */
-static void join(const struct change *c, int p, int q)
+/* Makes one group of what some stand for, the first of which is a row of the block. */
+static void join(const struct change *c, int count, const int who[])
 {
     struct groups *g = c->g;
-    const struct group *of[2] = {groups_of(g, p), groups_of(g, q)};
-    const double time = c->s->t[p], part = g->mass[q] / (g->mass[p] + g->mass[q]);
+    const double time = c->s->t[who[0]];
     struct bodies all = {0};
-    double from[2][2][3];
-    if ((of[0] ? of[0]->n : 1) + (of[1] ? of[1]->n : 1) > CHAIN_MOST || !can_make(g)) return;
-    bring(c, q, time);
+    double mass = 0.0;
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        n += g->of[who[i]] < 0 ? 1 : groups_of(g, who[i])->n;
+        mass += g->mass[who[i]];
+    }
+    if (n > CHAIN_MOST || !can_make(g)) return;
+    for (int i = 1; i < count; i++) bring(c, who[i], time);
     for (int order = 0; order < 2; order++)
         for (int k = 0; k < 3; k++) {
-            const double a = state_of(c->s, p, order)[k], d = state_of(c->s, q, order)[k] - a;
-            all.centre[order][k] = a + part * d;
-            from[0][order][k] = -part * d, from[1][order][k] = (1.0 - part) * d;
+            const double a = state_of(c->s, who[0], order)[k];
+            double mean = 0.0;
+            for (int i = 1; i < count; i++)
+                mean += g->mass[who[i]] / mass * (state_of(c->s, who[i], order)[k] - a);
+            all.centre[order][k] = a + mean;
         }
-    add_bodies(g, &all, p, from[0][0], from[0][1]);
-    add_bodies(g, &all, q, from[1][0], from[1][1]);
+    for (int i = 0; i < count; i++) {
+        double from[2][3];
+        for (int order = 0; order < 2; order++)
+            for (int k = 0; k < 3; k++)
+                from[order][k] = state_of(c->s, who[i], order)[k] - all.centre[order][k];
+        add_bodies(g, &all, who[i], from[0], from[1]);
+    }
     if (!are_apart(&all)) return;
-    if (of[0]) remove_group(g, g->of[p]);
-    if (of[1]) remove_group(g, g->of[q]);
+    for (int i = 0; i < count; i++)
+        if (g->of[who[i]] >= 0) remove_group(g, g->of[who[i]]);
     settle(c, &all, 1, time);
 }
 
@@ -367,7 +378,7 @@ static void end_group(const struct change *c, int row)
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
         const int other = groups_disturber(c->g, c->s, time, q);
-        if (other >= 0 && c->s->t[other] == time) join(c, p, other);
+        if (other >= 0 && c->s->t[other] == time) join(c, 2, (const int[]){p, other});
     }
 }
 
@@ -383,8 +394,16 @@ int groups_end(struct groups *g, const struct hermite_state *s, const struct her
         if (g->of[p] >= 0 && !g->changed[p]) end_group(&c, i);
     }
     for (int i = 0; i < b->ni; i++) {
-        const int p = b->address[i], q = g->partner[i];
-        if (q >= 0 && !g->changed[p] && !g->changed[q]) join(&c, p, q);
+        int who[GROUPS_CLUMP] = {b->address[i], g->partner[i]};
+        if (who[1] >= 0 && !g->changed[who[0]] && !g->changed[who[1]]) join(&c, 2, who);
+    }
+    for (int i = 0; i < b->ni; i++) {
+        int who[GROUPS_CLUMP] = {b->address[i], groups_carrier(g, b->nearest[i])};
+        if (!g->crowded[i] || who[1] < 0 || !groups_carries(g, who[0]) || who[0] == who[1])
+            continue;
+        if (g->of[who[1]] >= 0 && s->t[who[1]] != b->time) continue;
+        const int n = groups_clump(g, s, b->time, who);
+        if (n) join(&c, n, who);
     }
     return g->formed != formed || g->count != count;
 }

@@ -119,6 +119,9 @@ static int find_near(struct groups *g, const struct hermite_state *s, struct gro
     return 0;
 }
 
+/* Of a step, which takes a second then: a group's next steps are shorter long before. */
+enum { MOST_PULLS = 500000 };
+
 /* Distance in sizes of a group from which on bodies act by the series of their tide. */
 #define FAR 12.0
 
@@ -203,14 +206,17 @@ static double tide_on(const struct group *own, const struct chain_outside *o, do
     return sum / own->mass;
 }
 
-/* Moves own->then on from own->now, as accurately as that converges; if it does not, all go
- * straight on, so that none is lost, and an error is returned. */
+/* Moves own->then on from own->now, as accurately as that converges. If it does not, as where three
+ * collide, or even a leapfrog leads nowhere and all go straight on, so that none is lost, an error
+ * is returned. */
 static int evolve(struct group *own, struct few_setting *s, double dt)
 {
-    for (; s->tolerance < 1e-3; s->tolerance *= 1e3) {
+    static const double tolerance[] = {FEW_TOLERANCE, 1e-9, 1e-6, INFINITY};
+    for (int n = 0; n < 4; n++) {
+        s->tolerance = tolerance[n];
         few_body_copy(&own->then, &own->now);
         few_body_restart(&own->then);
-        if (!few_body_evolve(&own->then, s, dt)) return 0;
+        if (!few_body_evolve(&own->then, s, dt)) return n < 3 ? 0 : G6X_E_RANGE;
     }
     few_body_copy(&own->then, &own->now);
     few_body_restart(&own->then);
@@ -232,7 +238,7 @@ static int move_inside(struct groups *g, const struct hermite_state *s, struct g
     const double turn = own->n == 2 ? groups_period(own) / dt
                                     : 0.0; /* the shorter a step is, the fewer kicks it takes */
     struct few_setting set = {
-        .tolerance = FEW_TOLERANCE,
+        .most_pulls = MOST_PULLS,
         .kepler = GROUPS_POINT,
         .kicked = fmin(GROUPS_KICKED * fmax(turn * turn, 1.0), GROUPS_TORN),
         .slowed = GROUPS_POINT,

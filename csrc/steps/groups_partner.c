@@ -81,6 +81,20 @@ static void pulls_of_piece(void *context, int64_t first, int64_t end)
     }
 }
 
+/* 0 if the sum of all but one is more than of->most. */
+static int sum_pulls(struct pulls *of, double found[3])
+{
+    const struct groups *g = of->g;
+    found[0] = found[1] = 0.0, found[2] = -1.0;
+    threads_each(g->threads, g->n, GROUPS_PIECE, pulls_of_piece, of);
+    for (int i = 0; i * GROUPS_PIECE < g->n; i++) {
+        if (g->sums[i][0] - g->sums[i][1] > of->most) return 0;
+        found[0] += g->sums[i][0];
+        if (g->sums[i][1] > found[1]) found[1] = g->sums[i][1], found[2] = g->sums[i][2];
+    }
+    return 1;
+}
+
 /* Whether the strongest pull is far above the sum of all others, for a body with both masses. */
 static int stands_out(const struct pulls *of, double mass, const double found[3])
 {
@@ -88,18 +102,15 @@ static int stands_out(const struct pulls *of, double mass, const double found[3]
     return m > 0.0 && 2.0 * (found[0] - found[1]) * m < GROUPS_FORM * (mass + m) * found[1];
 }
 
+/* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
+enum { FEW_PLANETS = 8 };
+
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3], double most)
 {
     struct pulls all = {g, s, time, p, q, x, most};
-    double found[3] = {0.0, 0.0, -1.0};
-    threads_each(g->threads, g->n, GROUPS_PIECE, pulls_of_piece, &all);
-    for (int i = 0; i * GROUPS_PIECE < g->n; i++) {
-        if (g->sums[i][0] - g->sums[i][1] > most) return -1;
-        found[0] += g->sums[i][0];
-        if (g->sums[i][1] > found[1]) found[1] = g->sums[i][1], found[2] = g->sums[i][2];
-    }
-    return stands_out(&all, mass, found) ? (int)found[2] : -1;
+    double found[3];
+    return sum_pulls(&all, found) && stands_out(&all, mass, found) ? (int)found[2] : -1;
 }
 
 int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,
@@ -114,9 +125,6 @@ int groups_disturber(const struct groups *g, const struct hermite_state *s, doub
     if (found[1] * own->reach > 1.0 && !stands_out(&near, 1.001 * own->mass, found)) return -1;
     return groups_intruder(g, s, time, p, p, own->mass, s->x[p], INFINITY);
 }
-
-/* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
-enum { FEW_PLANETS = 8 };
 
 static int size_of(const struct groups *g, int p) { return g->of[p] < 0 ? 1 : groups_of(g, p)->n; }
 
@@ -149,6 +157,44 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
     return tide_between(g, s, time, p, q, here, there, r2) * far3 < GROUPS_FORM;
 }
 
+/* Of some bodies or groups: mass, centre, and twice the largest distance from it. */
+static double extent_of(const struct groups *g, const struct hermite_state *s, double time, int n,
+                        const int who[], double centre[3], double *mass)
+{
+    double x[GROUPS_CLUMP][3], v[3], most = 0.0;
+    *mass = centre[0] = centre[1] = centre[2] = 0.0;
+    for (int i = 0; i < n; i++) {
+        groups_about(s, who[i], time, x[i], v);
+        *mass += g->mass[who[i]];
+        for (int k = 0; k < 3; k++) centre[k] += g->mass[who[i]] * x[i][k];
+    }
+    for (int k = 0; k < 3; k++) centre[k] /= *mass;
+    for (int i = 0; i < n; i++) {
+        const double d[3] = {x[i][0] - centre[0], x[i][1] - centre[1], x[i][2] - centre[2]};
+        most = fmax(most, 2.0 * sqrt(kepler_dot(d, d)));
+    }
+    return most;
+}
+
+int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[])
+{
+    int bodies = size_of(g, who[0]) + size_of(g, who[1]);
+    for (int n = 2;; n++) {
+        double centre[3], mass, of[GROUPS_CLUMP], found[3];
+        const double size = extent_of(g, s, time, n, who, centre, &mass), cube = size * size * size;
+        struct pulls all = {g, s, time, -1, -1, centre, INFINITY};
+        for (int i = 0; i < n; i++) of[i] = g->mass[who[i]], g->mass[who[i]] = 0.0;
+        sum_pulls(&all, found);
+        for (int i = 0; i < n; i++) g->mass[who[i]] = of[i];
+        if (2.0 * cube * found[0] < GROUPS_FORM * mass) return n > 2 ? n : 0;
+        const int next = (int)found[2];
+        if (n == GROUPS_CLUMP || next < 0 || 64.0 * cube * found[1] < g->mass[next]) return 0;
+        bodies += size_of(g, next);
+        if (bodies > FEW_PLANETS || (g->of[next] >= 0 && s->t[next] != time)) return 0;
+        who[n] = next;
+    }
+}
+
 static void place_of_row(const struct groups_block *b, int i, struct place *p)
 {
     memcpy(p->x, b->x[i], sizeof p->x), memcpy(p->v, b->v[i], sizeof p->v);
@@ -160,10 +206,9 @@ static void place_of_row(const struct groups_block *b, int i, struct place *p)
 #define PERHAPS 0.5
 #define PERHAPS_MEETS 0.02
 
-static int carrier_of(const struct groups *g, int p)
-{
-    return p < 0 || g->of[p] < 0 ? p : groups_of(g, p)->who[0];
-}
+/* Of two that may be in a clump: the tide over their pull, and the potential over that of one. */
+#define CROWDED 0.02
+#define CROWDED_POT 8.0
 
 /* For rows of a block, who carries the nearest, if that may make a group with the row. */
 struct search {
@@ -181,7 +226,7 @@ static void search_rows(void *context, int64_t first, int64_t end)
     double x[GROUPS_TILE][3], v[GROUPS_TILE][3];
     int *near = g->partner + first;
     for (int i = 0; i < count; i++) {
-        near[i] = carrier_of(g, b->nearest[first + i]);
+        near[i] = groups_carrier(g, b->nearest[first + i]);
         if (near[i] < 0) near[i] = b->address[first + i];
     }
     hermite_predict(count, near, b->time, of->s, x, v);
@@ -199,7 +244,10 @@ static void search_rows(void *context, int64_t first, int64_t end)
         const double most = bound                    ? PERHAPS * both
                             : kepler_dot(d, w) < 0.0 ? PERHAPS_MEETS * both
                                                      : 0.0;
-        if (q == p || !(hermite_norm(tide) * r2 < most)) near[i] = -1;
+        const double perturbed = hermite_norm(tide) * r2;
+        g->crowded[row] =
+            perturbed > CROWDED * both && CROWDED_POT * g->mass[q] > fabs(b->pot[row]) * r;
+        if (q == p || !(perturbed < most)) near[i] = -1;
     }
 }
 
@@ -211,7 +259,8 @@ static int is_partner(struct groups *g, const struct hermite_state *s, const str
     const int k = row_of(b, near), p = b->address[i];
     struct place here, there;
     if (k < 0 && g->of[near] >= 0) return 0;
-    if (k >= 0 && near < p && carrier_of(g, b->nearest[k]) == p) return 0; /* as that row says */
+    if (k >= 0 && near < p && groups_carrier(g, b->nearest[k]) == p)
+        return 0; /* as that row says */
     place_of_row(b, i, &here);
     if (k >= 0) {
         place_of_row(b, k, &there);
