@@ -605,6 +605,7 @@ struct g6x_few_bodies {
     long long steps, pulls;       /* added up: steps, and evaluations of all forces */
     double closest, closest_time; /* of the call: least distance of two, and when from its start */
     int pair[2];                  /* the numbers of these two */
+    double kappa[64];             /* how much each body's pair is slowed down; keep it as step */
 };
 /* Moves the bodies on by dt >= 0. 0, or a code: then they stay as they were. G6X_E_RANGE: no step
  * converges, as where two meet at one place. Legal before any open. */

@@ -35,7 +35,7 @@ static int check(const struct g6x_few_bodies *b, double dt)
         return refuse(G6X_E_ARGUMENT,
                       "perturbers, eps2, tolerance, gamma, slow_down or step is out "
                       "of range");
-    if (!all_finite(b->mass, (size_t)b->n) || !all_finite(b->x[0], 3 * (size_t)b->n) ||
+    if (!all_finite(b->kappa, (size_t)b->n) || !all_finite(b->mass, (size_t)b->n) || !all_finite(b->x[0], 3 * (size_t)b->n) ||
         !all_finite(b->v[0], 3 * (size_t)b->n) ||
         (b->perturbers && !all_finite(&b->perturber->mass, 13 * (size_t)b->perturbers)))
         return refuse(G6X_E_ARGUMENT, "a mass, position or velocity is NaN or Inf");
@@ -69,7 +69,10 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt)
     double x[CHAIN_MOST][3], v[CHAIN_MOST][3];
     if (few_body_begin(&f, &s, b->n, b->mass, (const double (*)[3])b->x, (const double (*)[3])b->v))
         return unfit();
-    if (b->step > 0.0) f.step = b->step;
+    if (b->step > 0.0) {
+        f.step = b->step;
+        if (s.slowed > 0.0) few_body_set_slow(&f, b->kappa);
+    }
     if (few_body_evolve(&f, &s, dt)) return unfit();
     few_body_read(&f, x, v);
     if (!all_finite(x[0], 3 * (size_t)b->n) || !all_finite(v[0], 3 * (size_t)b->n)) return unfit();
@@ -78,6 +81,7 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt)
         memcpy(b->v, v, (size_t)b->n * sizeof *v);
     }
     b->step = f.step;
+    few_body_get_slow(&f, b->kappa);
     b->steps += f.steps, b->pulls += f.pulls;
     b->closest = f.closest, b->closest_time = f.closest_time;
     for (int k = 0; k < 2; k++) b->pair[k] = f.pair[k];

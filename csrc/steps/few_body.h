@@ -53,6 +53,11 @@ void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3]);
 void few_body_find_chain(int n, const double (*x)[3], int order[]);
 /* Makes a new chain where bodies have come nearer to others. */
 void few_body_renew_chain(struct few_body *f);
+/* Slows pairs down as they were, by kappa[who] of both bodies; and reads that, 1 where it is not
+ * so.
+ */
+void few_body_set_slow(struct few_body *f, const double kappa[]);
+void few_body_get_slow(const struct few_body *f, double kappa[]);
 /* Slows pairs down as their perturbations are now. */
 void few_body_slow_pairs(struct few_body *f, const struct few_setting *s);
 /* The tide on a pair over the pull of its bodies on each other, where they are `apart`; *lasts: the

@@ -69,6 +69,22 @@ static void set_slow(struct few_body *f, int pair, double slow)
     f->chain.slow[pair] = slow;
 }
 
+void few_body_set_slow(struct few_body *f, const double kappa[])
+{
+    for (int i = 0; i + 1 < f->chain.n && f->chain.n > 2; i++) {
+        const double k = kappa[f->who[i]], is_free = i == 0 || f->chain.slow[i - 1] == 1.0;
+        if (k > 1.0 && k == kappa[f->who[i + 1]] && is_free) set_slow(f, i, 1.0 / k);
+    }
+}
+
+void few_body_get_slow(const struct few_body *f, double kappa[])
+{
+    for (int i = 0; i < f->chain.n; i++) kappa[f->who[i]] = 1.0;
+    for (int i = 0; i + 1 < f->chain.n; i++)
+        if (f->chain.slow[i] < 1.0)
+            kappa[f->who[i]] = kappa[f->who[i + 1]] = 1.0 / f->chain.slow[i];
+}
+
 double few_body_tide(const struct few_body *f, const struct few_setting *s, int pair, double apart,
                      double *lasts)
 {
