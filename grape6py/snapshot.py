@@ -9,7 +9,7 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +26,7 @@ from grape6py.files.storage import atomic_files
 from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
-
-if TYPE_CHECKING:
-    from grape6py.units import Units
+from grape6py.units import Units
 
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 

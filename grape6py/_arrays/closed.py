@@ -1,7 +1,5 @@
 """Objects that refuse to be given an attribute which would do nothing."""
 
-from __future__ import annotations
-
 import inspect
 from typing import ClassVar
 

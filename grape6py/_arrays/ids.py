@@ -4,8 +4,6 @@ Inside they are uint64, whatever they came in, since NumPy compares int64 with u
 Others see int64, or uint64 where one needs it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ They come in through NumPy, or on a CUDA device through DLPack (foreign.py). The
 imported by its user, never here.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

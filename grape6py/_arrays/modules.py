@@ -1,7 +1,5 @@
 """Arrays of which one does not care whether they are NumPy's or CuPy's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ the Sun and the Earth's and Jupiter's masses from there, too; parsec and astrono
 2012 and 2015; Julian years. These are astropy's.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

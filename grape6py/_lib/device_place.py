@@ -4,9 +4,7 @@
 tree lies on a device. See memory_space.py.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -23,15 +21,12 @@ from grape6py._arrays.kinds import (
     Shape,
     Untyped,
 )
-from grape6py._lib.cluster import chunks, empty_forces
+from grape6py._lib.address_table import AddressTable
+from grape6py._lib.cluster import Board, Forces, chunks, empty_forces
 from grape6py._lib.foreign import is_on_device, take
 from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError
-
-if TYPE_CHECKING:
-    from grape6py._lib.address_table import AddressTable
-    from grape6py._lib.cluster import Board, Forces
 
 
 class DevicePlace:

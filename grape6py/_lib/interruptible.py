@@ -1,12 +1,8 @@
 """Waits for long calls of the library, so that Ctrl-C is heard at once."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import CData
+from grape6py._arrays.kinds import CData
 
 LONG = 50_000  # particles and targets of a tree, from which on a call may take a while
 

@@ -9,7 +9,7 @@ device as they are; :class:`ThroughHost` is for such arrays where the session co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,16 +25,13 @@ from grape6py._arrays.kinds import (
     Shape,
     Untyped,
 )
-from grape6py._lib.cluster import Forces
+from grape6py._lib.address_table import AddressTable
+from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.device_place import DevicePlace
 from grape6py._lib.foreign import first_on_device as first_on_device
 from grape6py._lib.foreign import import_cupy as import_cupy
 from grape6py._lib.foreign import is_on_device
 from grape6py._lib.foreign import take as take
-
-if TYPE_CHECKING:
-    from grape6py._lib.address_table import AddressTable
-    from grape6py._lib.cluster import Board
 
 Place: TypeAlias = "HostPlace | DevicePlace"
 

@@ -1,7 +1,5 @@
 """Rows of partial sums, as the library takes them: see docs/reproducibility.md."""
 
-from __future__ import annotations
-
 from grape6py._arrays.kinds import CData, Int64s
 from grape6py._lib.library import ffi, lib
 

@@ -1,7 +1,5 @@
 """Where targets of a tree are, as other ranks are told (csrc/shared/tree_share.h)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray

@@ -1,7 +1,5 @@
 """Sums of trees, host's or device's: how they are made, on what, and what they give."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import NamedTuple, Self
 

@@ -10,14 +10,11 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
+from grape6py.cli.numbers import Commands as Commands
 from grape6py.errors import Grape6Error, meant, printable
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
 
 # After the --help of each command, by its words.
 _EXAMPLES = {

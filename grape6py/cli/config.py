@@ -9,21 +9,15 @@ user's folder). It is written to ``lib/interpreter`` beside the library, which
 csrc/python/find_python.c reads.
 """
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
 import sysconfig
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from grape6py import __version__, paths
+from grape6py.cli.numbers import Commands
 from grape6py.files.storage import atomic_files
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from grape6py.cli import Commands
 
 
 def add_parser(commands: Commands) -> None:

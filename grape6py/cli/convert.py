@@ -1,7 +1,5 @@
 """``grape6 convert``: bodies from a file of one format to one of another."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import sys
@@ -9,18 +7,15 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grape6py import snapshot
+from grape6py.cli.numbers import Commands
 from grape6py.errors import ArgumentError, Grape6Warning, printable
 from grape6py.files import formats
 from grape6py.files.formats import numbered
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import writer as runs
 from grape6py.files.storage import atomic_files
-
-if TYPE_CHECKING:
-    from grape6py.cli import Commands
 
 _EPILOG = """
 The format of IN is known by its contents, that of OUT by its ending:

@@ -1,18 +1,13 @@
 """Which GPU would be used, or why none, and what to install. Nothing is started."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grape6py import paths
+from grape6py._arrays.kinds import Attributes
 from grape6py.cuda import errors as cuda_errors
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes
 
 
 def describe() -> Attributes:

@@ -1,18 +1,12 @@
 """``grape6 info``: what is installed, and what a program linked with it will use; or of a file."""
 
-from __future__ import annotations
-
+import argparse
 import json
-from typing import TYPE_CHECKING
 
 from grape6py import paths
+from grape6py._arrays.kinds import Attributes, CData
 from grape6py.cli import info_file
-
-if TYPE_CHECKING:
-    import argparse
-
-    from grape6py._arrays.kinds import Attributes, CData
-    from grape6py.cli import Commands
+from grape6py.cli.numbers import Commands
 
 
 def add_parser(commands: Commands) -> None:

@@ -1,21 +1,15 @@
 """``grape6 info FILE``: what is in a file of bodies."""
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
 import warnings
-from typing import TYPE_CHECKING
 
 from grape6py import snapshot
+from grape6py._arrays.kinds import Attributes
 from grape6py.errors import Grape6Warning, printable
 from grape6py.files import formats
 from grape6py.files.runs import index as run_index
-
-if TYPE_CHECKING:
-    import argparse
-
-    from grape6py._arrays.kinds import Attributes
 
 
 def run(options: argparse.Namespace) -> int:

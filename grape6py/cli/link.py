@@ -4,23 +4,17 @@ Only what this command has put somewhere is replaced or removed by it. Files of 
 and left as they are; with ``--force`` they are put aside, and come back with ``--remove``.
 """
 
-from __future__ import annotations
-
+import argparse
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grape6py import paths
 from grape6py.cli import needed
+from grape6py.cli.numbers import Commands
 from grape6py.cli.prefix import Files, Prefix
 from grape6py.errors import Grape6Error
-
-if TYPE_CHECKING:
-    import argparse
-
-    from grape6py.cli import Commands
 
 LIBRARY = "libgrape6.so"
 # What clients look for, by the name that chooses it; lib/libgrape6.so belongs to all.

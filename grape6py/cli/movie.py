@@ -1,18 +1,13 @@
 """``grape6 movie``: the movie of a run, a frame for each of its outputs."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from grape6py.cli.numbers import Commands
 from grape6py.errors import printable
 from grape6py.files.storage import atomic_files
-
-if TYPE_CHECKING:
-    from grape6py.cli import Commands
 
 _EPILOG = """
 FILE is the HDF5 file of a run (grape6 run --out FILE). More outputs make a smoother movie:

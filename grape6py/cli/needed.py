@@ -1,7 +1,5 @@
 """Programs that may need a library: ELF files that name it."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from pathlib import Path

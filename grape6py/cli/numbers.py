@@ -1,13 +1,12 @@
 """Numbers of the command line: types for argparse, which name what is required."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def kind(

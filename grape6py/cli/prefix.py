@@ -6,8 +6,6 @@ has changed since, is left alone unless it is asked for; it is then kept, and co
 record says is believed of plain names inside the folder alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -15,13 +13,11 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from grape6py._arrays.kinds import PathLike
 from grape6py.errors import Grape6Error
 from grape6py.files.storage import atomic_files
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import PathLike
 
 RECORD = "share/grape6/linked.json"
 KEPT = "share/grape6/kept"

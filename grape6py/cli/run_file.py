@@ -1,16 +1,10 @@
 """Bodies of a file that ``grape6 run`` begins with; each rank of MPI may read a share of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from grape6py import snapshot
+from grape6py._arrays.kinds import Int8s, PathLike, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.files.runs import reader
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Int8s, PathLike, Untyped
-    from grape6py.ranks.ranks import Ranks
+from grape6py.ranks.ranks import Ranks
 
 
 def read(path: PathLike, owners: Ranks, **given: Untyped) -> tuple[snapshot.Snapshot, Int8s | None]:

@@ -1,16 +1,12 @@
 """The models that ``grape6 run`` knows by name, with the options that each has."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from grape6py import models
+from grape6py._arrays.kinds import Attributes, Untyped
 from grape6py.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Untyped
 
 _STARS = ("mass_function", "segregation", "binaries")  # of spheres
 _GALAXIES = ("black_hole", "mass_ratio", "pericentre", "separation")

@@ -1,7 +1,6 @@
 """One integration from the command line: its cluster, its files, its log, its signals."""
 
-from __future__ import annotations
-
+import argparse
 import contextlib
 import functools
 import inspect
@@ -13,13 +12,14 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import tqdm
 
 from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
+from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 from grape6py.cli import convert, launched, run_fields, run_file, run_models
 from grape6py.errors import ArgumentError, Grape6Error, meant, printable
 from grape6py.files import formats
@@ -31,14 +31,9 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.integrators.restored import note_change, restore
 from grape6py.ranks.one_rank import ONE
+from grape6py.ranks.ranks import Ranks
 from grape6py.ranks.stages import Stages
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    import argparse
-
-    from grape6py._arrays.kinds import Attributes, PathLike, Untyped
-    from grape6py.ranks.ranks import Ranks
 
 RESTART_FILE = Path("grape6-restart.h5")
 _KINDS: dict[str, type[Hermite] | type[Leapfrog]] = {"hermite": Hermite, "leapfrog": Leapfrog}

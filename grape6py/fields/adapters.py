@@ -11,16 +11,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Attributes, Floats, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.fields.analytic import FieldValues
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, Untyped
 
 _SHARE = 1e-5  # of the time in which a path changes; an error of the square of that
 

@@ -6,20 +6,18 @@ import json
 import math
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from grape6py._arrays import quantities, validate
 from grape6py._arrays.closed import Closed
+from grape6py._arrays.kinds import CData, Floats, Numbers, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.in_units import ARGUMENTS, converter_for, taken
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import CData, Floats, Numbers, Untyped
 
 # Kinds of terms: their number in the library, and the names of their parameters. Masses come first.
 _KINDS = {

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grape6py._arrays import libraries, validate
+from grape6py._arrays.kinds import Numbers, Untyped
 from grape6py.forces.grape6 import Grape6
 from grape6py.in_units import taken
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Numbers, Untyped
 
 
 @taken()

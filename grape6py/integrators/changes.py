@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import (
+    AnyArray,
+    Attributes,
+    Bools,
+    Floats,
+    Int32s,
+    Int64s,
+    Numbers,
+    UInt64s,
+    Untyped,
+)
 from grape6py._lib import memory_space
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.forces.grape6 import Grape6
 from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.integrators.quantities import Quantities
 from grape6py.ranks.domains import Way
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import (
-        AnyArray,
-        Attributes,
-        Bools,
-        Floats,
-        Int32s,
-        Int64s,
-        Numbers,
-        UInt64s,
-        Untyped,
-    )
 
 
 class Changes(Quantities):

@@ -1,15 +1,10 @@
 """Whether an integration keeps its energy: looked at where that is computed anyway."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, UInt64s
-    from grape6py.diagnostics import Energy
-    from grape6py.ranks.ranks import Ranks
+from grape6py._arrays.kinds import Attributes, Floats, UInt64s
+from grape6py.diagnostics import Energy
+from grape6py.ranks.ranks import Ranks
 
 LIMIT = 1e-3
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
 from grape6py._arrays.modules import lengths
 from grape6py._lib import memory_space
 from grape6py._lib.tree import Replica, are_few, by_bound
@@ -32,10 +33,7 @@ from grape6py.forces.tree import Tree
 from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
 from grape6py.ranks.one_rank import ONE
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
-    from grape6py.ranks.ranks import Ranks
+from grape6py.ranks.ranks import Ranks
 
 Gravity: TypeAlias = "DirectGravity | Trees"
 

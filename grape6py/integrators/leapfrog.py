@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from grape6py._arrays import libraries, validate
+from grape6py._arrays.kinds import (
+    AnyArray,
+    Attributes,
+    Floats,
+    Numbers,
+    State,
+    UInt64s,
+    Untyped,
+)
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import checked
@@ -18,20 +26,8 @@ from grape6py.integrators.base import Integration, kind_of, limits, no_others, o
 from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_arrays import STATE
 from grape6py.integrators.leapfrog_steps import Leaps
+from grape6py.integrators.watch import Sighting
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import (
-        AnyArray,
-        Attributes,
-        Floats,
-        Numbers,
-        State,
-        UInt64s,
-        Untyped,
-    )
-    from grape6py.integrators.watch import Sighting
-
 
 # What a tree goes by, and of how many bodies, if neither theta nor accuracy is given: angles for a
 # median error of 5e-4 to 1e-3 on spheres.

@@ -3,8 +3,6 @@
 Of a GPU's arrays leapfrog_device.py has the same. Arrays are never written to.
 """
 
-from __future__ import annotations
-
 import contextlib
 from typing import NamedTuple
 

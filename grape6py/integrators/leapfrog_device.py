@@ -1,10 +1,7 @@
 """A leapfrog integration's arrays on a CUDA device, and the order of its kernels (leapfrog.cu)."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +9,7 @@ from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Untyped
 from grape6py._lib.device_place import DevicePlace
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
-
-if TYPE_CHECKING:
-    from grape6py.integrators.leapfrog_arrays import Bodies, Rule
+from grape6py.integrators.leapfrog_arrays import Bodies, Rule
 
 KERNELS = ("leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step")
 

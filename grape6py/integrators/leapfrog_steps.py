@@ -9,23 +9,18 @@ Of several ranks each has bodies of its own, and moves those: the times of block
 forces are those of the bodies of all ranks.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from grape6py import _clock
 from grape6py._arrays.kinds import Attributes, Bools, DeviceArray, Floats, Int32s, State, UInt64s
 from grape6py.integrators.blocks import Moment
-from grape6py.integrators.gravity import Sources
+from grape6py.integrators.external import External
+from grape6py.integrators.gravity import Gravity, Sources
 from grape6py.integrators.leapfrog_arrays import STATE, Bodies, Rule
 from grape6py.integrators.watch import Sighting, Watch
 from grape6py.progress import next_multiple
-
-if TYPE_CHECKING:
-    from grape6py.integrators.external import External
-    from grape6py.integrators.gravity import Gravity
 
 _ESCAPES_EVERY = 16  # largest steps, between two looks for who is beyond the boundary
 

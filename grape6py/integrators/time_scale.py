@@ -5,20 +5,15 @@ that neither one heavy body, nor one that is far away, nor hard binaries decide.
 depends on what their orbit conserves, not on where on it they are.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py import diagnostics
+from grape6py._arrays.kinds import Attributes, Floats
 from grape6py.bound_pairs import binaries
+from grape6py.integrators.external import External
 from grape6py.integrators.orbit_frame import turning_times
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats
-    from grape6py.integrators.external import External
 
 # Semi-major axis over pericentre of an orbit, at most.
 _FAR = 2.0**14

@@ -1,13 +1,10 @@
 """What an integration watches for within its steps: bodies that come close, and such that leave."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Floats, UInt64s
+from grape6py._arrays.kinds import Floats, UInt64s
 
 
 class Sighting(NamedTuple):

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, Floats, Int64s
-from grape6py.models.sampling import centred, directions, fill, fill_each
-
-if TYPE_CHECKING:
-    from grape6py.models import Particles
+from grape6py.models.sampling import Particles, centred, directions, fill, fill_each
 
 FloatOrFloats = TypeVar("FloatOrFloats", float, Floats)
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
-from grape6py.models.sampling import check_size, generator, rescaled, sphere
+from grape6py.models.sampling import Particles, check_size, generator, rescaled, sphere
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py.models import Particles
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _SPARE = 2  # the last generation has so many members in the sphere for each body that is taken

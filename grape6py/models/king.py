@@ -9,7 +9,7 @@ bits everywhere (sampling.py).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from grape6py._arrays.kinds import Bools, Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
 from grape6py.models.sampling import (
+    Particles,
     check_size,
     directions,
     fill_each,
@@ -26,9 +27,6 @@ from grape6py.models.sampling import (
     sphere,
 )
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py.models import Particles
 
 _FIRST_RADIUS = 1e-3  # in core radii; within it the density is constant
 _STEP = 1 / 128  # of the integration, as a share of the radius

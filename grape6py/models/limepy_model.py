@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,6 @@ from grape6py.errors import ArgumentError, MissingPackageError
 from grape6py.in_units import taken
 from grape6py.models.sampling import Particles, centred, check_size, rescaled
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 @taken()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
-from grape6py.models.sampling import check_size, cube_root, directions, fill, generator, sphere
+from grape6py.models.sampling import (
+    Particles,
+    check_size,
+    cube_root,
+    directions,
+    fill,
+    generator,
+    sphere,
+)
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py.models import Particles
 
 
 @taken()

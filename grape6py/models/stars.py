@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +13,9 @@ from grape6py._arrays.kinds import Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
 from grape6py.models import sampling
+from grape6py.models.sampling import Particles
 from grape6py.models.spheres import plummer
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py.models import Particles
 
 _MOST_EACH = 64  # orbits drawn for a star
 _MOST = 1 << 24  # and for all, unless there are half as many stars

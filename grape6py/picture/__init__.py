@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grape6py import diagnostics
+from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.moments import Moment
 from grape6py.files.storage import atomic_files
@@ -23,11 +24,6 @@ from grape6py.picture import curves
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, distinct, labelled
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 
 __all__ = ["Moment", "draw", "draw_file"]
 

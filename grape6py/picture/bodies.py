@@ -3,28 +3,22 @@
 What is drawn at several times has the same limits, colours and brightness.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
+from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.errors import ArgumentError
+from grape6py.files.runs.moments import Moment
 from grape6py.models import Component
 from grape6py.picture.groups import SKY, Group, groups
 from grape6py.picture.scale import labelled
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-
-    from grape6py._arrays.kinds import Floats, Untyped
-    from grape6py.files.runs.moments import Moment
 
 MANY = 50_000  # bodies, from which on their density is drawn
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}

@@ -1,17 +1,12 @@
 """The curves of a run against time: energy error and Lagrangian radii."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from grape6py._arrays.kinds import Floats, Untyped
+from grape6py._arrays.kinds import Floats, Untyped
 
 COLOURS = ("#1f4e79", "#2a9d8f", "#e07a1f", "#b23a48", "#6a4c93")
 _FEW = 40  # outputs: each of them has a marker

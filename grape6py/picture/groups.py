@@ -1,17 +1,13 @@
 """What bodies are distinguished by: the components of galaxies, with their colours and names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from grape6py._arrays.kinds import Bools, Int8s
+from grape6py.files.runs.moments import Moment
 from grape6py.models import Component
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Bools, Int8s
-    from grape6py.files.runs.moments import Moment
 
 SKY = "#0a0f1e"
 BODIES = "#cfe4ff"

@@ -7,26 +7,22 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.animation import FFMpegWriter, PillowWriter
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from grape6py import progress
+from grape6py._arrays.kinds import PathLike, Untyped
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.runs import moments, reader
+from grape6py.files.runs.moments import Moment
 from grape6py.files.storage import atomic_files
 from grape6py.picture import STYLE, title_of, write_title
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, distinct
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from grape6py._arrays.kinds import PathLike, Untyped
-    from grape6py.files.runs.moments import Moment
 
 SUFFIXES = (".gif", ".mp4")
 _DPI = 100

@@ -1,14 +1,11 @@
 """The units that a run's pictures are in: those that its numbers have names for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
-if TYPE_CHECKING:
-    from grape6py.files.runs.moments import Moment
-    from grape6py.files.runs.reader import Record
-    from grape6py.units import Units
+from grape6py.files.runs.moments import Moment
+from grape6py.files.runs.reader import Record
+from grape6py.units import Units
 
 
 class Scale(NamedTuple):

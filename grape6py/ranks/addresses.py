@@ -1,7 +1,5 @@
 """Which rank has which addresses of the particles of a ``Grape6``, and how particles come there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What ranks agree on before they go on: what must be equal, and what is the largest of all."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A process of its own in the place of several ranks, so that one text serves one and many."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Sequence

@@ -1,13 +1,11 @@
 """The ranks of a communicator, which all make the same calls, and end together."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import numpy as np
 
@@ -17,9 +15,6 @@ from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers, endings
 from grape6py.ranks.agreement import NUMBERS, Agreement
 from grape6py.ranks.domains import Way
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _ROWS = 1 << 20  # of a message to the first rank
 _END = "the end of the program"

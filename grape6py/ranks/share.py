@@ -1,7 +1,5 @@
 """Which of N j particles each rank has: whole blocks of 1024 addresses, as even as they go."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Int64s

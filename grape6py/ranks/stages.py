@@ -1,19 +1,14 @@
 """How long the stages of a sum over ranks take."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py import _clock
+from grape6py._arrays.kinds import DeviceArray
 from grape6py._arrays.modules import module_of
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import DeviceArray
-    from grape6py.ranks.ranks import Ranks
+from grape6py.ranks.ranks import Ranks
 
 NAMES = (
     *("keys", "particles", "build"),  # of a tree: who has what, the way there, the domain's tree

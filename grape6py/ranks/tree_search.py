@@ -1,19 +1,13 @@
 """Neighbours among the particles of all ranks: a target asks the domains that its sphere meets."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, DeviceArray, Floats, Int32s, Int64s
 from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import merged
 from grape6py._lib.tree_setting import Targets
+from grape6py.ranks.domain_tree import DomainTree
 from grape6py.ranks.domains import Way
-
-if TYPE_CHECKING:
-    from grape6py.ranks.domain_tree import DomainTree
 
 _BOXES = 64  # of runs of a domain's particles along the curve
 _AT_ONCE = 1 << 14  # targets, whose distances from boxes are found

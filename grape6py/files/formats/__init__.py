@@ -5,8 +5,6 @@ Each module reads and writes one of them: `recognises`, `read` and `write` of a
 by its name second.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

@@ -8,8 +8,6 @@ later state of it: what tells them apart is the timestamp, where there is one, a
 files that AMUSE has written, and amuse/io/store_v2.py.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -6,8 +6,6 @@ before each. A snapshot may be in several files. Known: Springel 2005, MNRAS 364
 user guide of GADGET-2.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ and UnitVelocity_in_cm_per_s; SWIFT and GIZMO have names of their own. Known: th
 GADGET-4, and the codes' documentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

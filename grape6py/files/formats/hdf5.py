@@ -3,8 +3,6 @@
 Damage is a SnapshotError, and no array is made that the file cannot have the numbers of.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 

@@ -8,8 +8,6 @@ writes the layout of NBODY6++. dat.10 is text. Known: Aarseth 2003, Gravitationa
 Simulations, appendix, and output.f of these codes.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

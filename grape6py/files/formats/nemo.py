@@ -11,8 +11,6 @@ snapshot(5NEMO); a file may have many snapshots.
                    or Position [n][3] and Velocity [n][3]
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ whole snapshot, the same in all of them, and the number of the file. So files of
 which a crash can leave under names of one, are never taken for one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -7,8 +7,6 @@ which the first is its id. All are of eight bytes in binary files. Known: Wang a
 others 2020, MNRAS 497, 536, and PeTar's README.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Of Gadget's formats, in one file or in several, and of runs each rank reads its 
 files are read by the first rank, which deals the bodies out.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from grape6py.files import formats

@@ -3,14 +3,12 @@
 Arrays are filled piece by piece, so that a file needs little more memory than its bodies.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, TypeVar
+from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +16,7 @@ import numpy.typing as npt
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-
-if TYPE_CHECKING:
-    from grape6py.files.formats.bodies import Snapshot
+from grape6py.files.formats.bodies import Snapshot
 
 T = TypeVar("T")
 _PIECE = 1 << 20  # bytes

@@ -8,8 +8,6 @@ have many snapshots. Known: Portegies Zwart and others 2001, MNRAS 321, 199, app
 files themselves.
 """
 
-from __future__ import annotations
-
 import array
 import warnings
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ by blanks and tabs, or all of a line by commas or semicolons. Fortran's numbers 
 ``1.0D-3``, and ``1.0-103`` for three-digit exponents.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

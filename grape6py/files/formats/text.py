@@ -7,8 +7,6 @@ none, are left out, whatever is in them. Written with 17 significant digits, so 
 back has the same bits; CSV with a header, and ids.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

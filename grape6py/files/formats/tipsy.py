@@ -6,8 +6,6 @@ header, and ids of 64 bits in place of eps and phi: above 3e18 those of dark par
 those of stars. Known: Katz and Quinn, TIPSY manual, and Bonsai's tipsyIO.cpp.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

@@ -8,14 +8,12 @@ never taken for one.
 Where the files are follows from the name of the index alone: what stands in it is no path.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import h5py
 import numpy as np
@@ -26,9 +24,7 @@ from grape6py.files.formats import parts
 from grape6py.files.formats.bodies import MOST_FILES, joined_ids
 from grape6py.files.storage import atomic_files, output_file
 from grape6py.ranks.one_rank import ONE
-
-if TYPE_CHECKING:
-    from grape6py.ranks.ranks import Ranks
+from grape6py.ranks.ranks import Ranks
 
 _FORMAT, _OLDER = "grape6py run 3", "grape6py run 2"
 _OLDEST = b"grape6py run 1"  # one file

@@ -3,17 +3,13 @@
 No module here imports matplotlib, so that a run finds them while it goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from grape6py._arrays.kinds import Floats, Int8s, PathLike
 from grape6py.files.runs import reader as run_reader
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Floats, Int8s, PathLike
 
 COUNT = 4
 

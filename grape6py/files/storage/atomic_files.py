@@ -5,8 +5,6 @@ moment, finds the old one or the new one. No library writes to the disk: what is
 memory first, so that a full disk is an exception and nothing more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -19,14 +17,11 @@ import stat
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, Self
+from pathlib import Path
+from typing import BinaryIO, Self
 
+from grape6py._arrays.kinds import PathLike
 from grape6py.errors import ArgumentError, FileInUseError, Grape6Warning
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from grape6py._arrays.kinds import PathLike
 
 _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

@@ -3,8 +3,6 @@
 HDF5 itself opens other files for some, and gives its fill value for what nobody has written.
 """
 
-from __future__ import annotations
-
 import math
 
 import h5py
