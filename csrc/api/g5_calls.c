@@ -88,25 +88,17 @@ int api_g5_calls_set_eps_to_all(struct session *s, double eps, int squared)
     return s->grape5.eps2 < 0.0 ? error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
-static int reserve_eps(struct grape5 *g, int ni)
-{
-    const struct memory_array each[] = {MEMORY_ARRAY(g->eps2_each, ni), {0}};
-    if (ni <= g->capacity_each) return 0;
-    if (memory_grow_all(each)) return G6X_E_MEMORY;
-    g->capacity_each = ni;
-    return 0;
-}
-
 int api_g5_calls_set_eps(struct session *s, int ni, const double *eps)
 {
     struct grape5 *g = &s->grape5;
+    const struct memory_array each[] = {MEMORY_ARRAY(g->eps2_each, ni), {0}};
     int code = 0;
     g->n_each = 0;
     if (ni < 0)
         code = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
     else if (ni && !eps)
         code = error_set(&s->error, G6X_E_NULL, "g5_set_eps: null pointer");
-    else if (reserve_eps(g, ni))
+    else if (memory_reserve(each, ni, &g->capacity_each))
         code = error_set(&s->error, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
     if (code)
         g->eps2 = EPS_REFUSED; /* the old softening is not the requested one */

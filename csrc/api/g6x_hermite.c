@@ -2,12 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/g6_calls.h"
 #include "core/field_time.h"
 #include "core/hermite.h"
 #include "g6lib.h"
 #include "session/hermite.h"
-#include "session/output.h"
 #include "session/registry.h"
 #include "session/subsystems.h"
 #include "util/fpenv.h"

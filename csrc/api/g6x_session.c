@@ -1,5 +1,5 @@
-/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, partial sums. */
-#include <math.h>
+/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, all lists, partial sums.
+ */
 #include <string.h>
 
 #include "api/g6_calls.h"
@@ -210,6 +210,13 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
     (void)dtj;
     return ON_SESSION(clusterid, api_g6_calls_set_j_many, n, address, index, tj, mass, k18, j6, a2,
                       v, x);
+}
+
+int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
+                            int list[])
+{
+    return ON_SESSION_OR(session_force_no_lists(ni, start), clusterid, session_force_lists, ni,
+                         capacity, start, list);
 }
 
 int g6x_get_partial(int clusterid, int ni, long long *words)

@@ -8,9 +8,6 @@
 #include "core/error.h"
 #include "util/threads.h"
 
-/* Device files: of the kernel module, or of Windows (WSL). */
-static const char *const FILES[] = {"/dev/nvidiactl", "/dev/dxg"};
-
 /* Starts the driver and checks whether it sees a device. */
 static void *look(void *start)
 {
@@ -35,11 +32,10 @@ static void *look(void *start)
     return NULL;
 }
 
+/* Whether there are device files: of the kernel module, or of Windows (WSL). */
 static int device_is_likely(void)
 {
-    for (size_t k = 0; k < sizeof FILES / sizeof *FILES; k++)
-        if (access(FILES[k], F_OK) == 0) return 1;
-    return 0;
+    return !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
 }
 
 int python_driver_begin(struct driver_start *d)

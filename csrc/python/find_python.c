@@ -14,10 +14,8 @@
 
 #define ADVICE "set GRAPE6_PYTHON to the python that has grape6py, or run: grape6 config --python"
 
-static int refuse(struct interpreter *found, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(struct interpreter *found, int code, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) int refuse(struct interpreter *found, int code,
+                                                        const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -12,15 +12,10 @@ static int64_t places, count;
 
 static uint64_t key_of(int64_t id) { return (uint64_t)id ^ (uint64_t)1 << 63; }
 
-static int64_t first_place(uint64_t key)
-{
-    return (int64_t)(key * 0x9e3779b97f4a7c15u >> 20) & (places - 1);
-}
-
 /* Where a key is, or would be. */
 static uint64_t *place_of(uint64_t key)
 {
-    int64_t at = first_place(key);
+    int64_t at = (int64_t)(key * 0x9e3779b97f4a7c15u >> 20) & (places - 1);
     while (table[at] && table[at] != key) at = (at + 1) & (places - 1);
     return &table[at];
 }

@@ -2,7 +2,6 @@
 #include "session/force.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #include "session/call_rows.h"
@@ -10,7 +9,6 @@
 #include "util/fpenv.h"
 #include "session/output.h"
 #include "util/memory.h"
-#include "util/threads.h"
 
 void session_force_free(struct session *s)
 {

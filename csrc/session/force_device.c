@@ -116,16 +116,6 @@ static int verdict(struct session *s, const struct device_found *found)
 
 /* ---- calls that several devices share: as host calls -------------------------------------- */
 
-static int reserve_on_host(struct session *s, int ni)
-{
-    struct on_host *h = &s->on_host;
-    const struct memory_array all[] = ARRAYS_ON_HOST(h, ni);
-    if (ni > h->capacity && memory_grow_all(all))
-        return error_set(&s->error, G6X_E_MEMORY, "g6x_forces_device: out of memory");
-    if (ni > h->capacity) h->capacity = ni;
-    return 0;
-}
-
 /* Copies an array to the host; `from` is NULL if it is not requested. */
 static int fetch(struct session *s, void *to, const void *from, size_t bytes, void *stream)
 {
@@ -164,8 +154,10 @@ static int put_forces(struct session *s, const struct device_forces *to)
 static int shared(struct session *s, int nj, const struct targets *t,
                   const struct device_forces *to)
 {
-    const struct on_host *h = &s->on_host;
-    int code = reserve_on_host(s, t->ni);
+    struct on_host *h = &s->on_host;
+    const struct memory_array all[] = ARRAYS_ON_HOST(h, t->ni);
+    int code = memory_reserve(all, t->ni, &h->capacity);
+    if (code) (void)error_set(&s->error, code, "g6x_forces_device: out of memory");
     if (!code) code = fetch_targets(s, t);
     if (code) {
         (void)session_force_fall_back(s, code);

@@ -1,7 +1,6 @@
 /* grape5.c - see grape5.h. */
 #include "session/grape5.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "session/force.h"
@@ -39,22 +38,15 @@ int session_grape5_set(struct session *s, int halves, int address, int n, const 
     return code ? session_grape5_bad_write(s, code, which, p->capacity) : 0;
 }
 
-static int reserve_results(struct grape5 *g, int ni)
-{
-    const struct memory_array results[] = {MEMORY_ARRAY(g->acc, ni), MEMORY_ARRAY(g->pot, ni), {0}};
-    if (ni <= g->capacity_results) return 0;
-    if (memory_grow_all(results)) return G6X_E_MEMORY;
-    g->capacity_results = ni;
-    return 0;
-}
-
 int session_grape5_run(struct session *s, const double *eps2, int each)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
     struct grape5_sum sum = {p->nip, (const double (*)[3])p->rows.x, eps2, each, NULL, NULL, 0, 0};
-    int code = reserve_results(g, p->nip);
+    const struct memory_array results[] = {
+        MEMORY_ARRAY(g->acc, p->nip), MEMORY_ARRAY(g->pot, p->nip), {0}};
+    int code = memory_reserve(results, p->nip, &g->capacity_results);
     sum.acc = g->acc;
     sum.pot = g->pot;
     FPENV_HERE;

@@ -53,8 +53,8 @@ static int is_row(const long long *w)
     if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
-    for (int k = WORD_LIMB; k < WORD_SUMMED_BY;
-         k++) /* larger than sums of 2^22 blocks: two may overflow */
+    /* Larger ones than sums of 2^22 blocks: two may overflow. */
+    for (int k = WORD_LIMB; k < WORD_SUMMED_BY; k++)
         if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
     return 1;
 }

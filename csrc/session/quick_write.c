@@ -1,11 +1,9 @@
 /* quick_write.c - see quick_write.h. */
 #include "session/quick_write.h"
 
-#include <time.h>
-#if defined(__linux__)
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
-#endif
 
 #include "util/threads.h"
 

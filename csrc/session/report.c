@@ -1,7 +1,4 @@
 /* report.c - see report.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "session/report.h"
 
 #include <dlfcn.h>

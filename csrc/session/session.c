@@ -28,8 +28,5 @@ void session_free_pipes(struct pipes *p)
 int session_grow_pipes(struct pipes *p, int capacity)
 {
     const struct memory_array all[] = {ARRAYS_OF_ROWS(&p->rows, capacity), {0}};
-    if (capacity <= p->capacity) return 0;
-    const int code = memory_grow_all(all);
-    if (!code) p->capacity = capacity;
-    return code;
+    return memory_reserve(all, capacity, &p->capacity);
 }

@@ -4,7 +4,6 @@
 
 #include "g6lib.h"
 #include "tree/sum.h"
-#include "util/memory.h"
 #include "util/numbers.h"
 #include "util/threads.h"
 

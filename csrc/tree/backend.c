@@ -11,12 +11,10 @@
 
 #include "core/by_row.h"
 #include "core/device.h"
-#include "util/fpenv.h"
 #include "util/memory.h"
 #include "core/options.h"
 #include "tree/boxes.h"
 #include "tree/state.h"
-#include "tree/kernel.h"
 #include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
 #include "tree/pieces.h"

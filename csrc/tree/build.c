@@ -7,7 +7,6 @@
 
 #include "g6lib.h"
 #include "util/memory.h"
-#include "core/scale.h"
 #include "shared/tree_hilbert.h"
 #include "tree/walk.h"
 #include "util/threads.h"

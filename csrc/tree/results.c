@@ -1,5 +1,4 @@
 /* results.c - sums and nearest neighbours of the backends cpu-tree and cuda-tree. */
-#include <string.h>
 
 #include "core/device.h"
 #include "util/fpenv.h"

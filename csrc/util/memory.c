@@ -98,6 +98,13 @@ int memory_grow_all(const struct memory_array *array)
     return 0;
 }
 
+int memory_reserve(const struct memory_array *array, int rows, int *capacity)
+{
+    const int code = rows > *capacity ? memory_grow_all(array) : 0;
+    if (!code && rows > *capacity) *capacity = rows;
+    return code;
+}
+
 void memory_free_all(const struct memory_array *array)
 {
     for (; array->pointer; array++) {

@@ -20,6 +20,8 @@ struct memory_array {
 /* Grows the arrays one by one. The old content is kept even if one fails. Returns 0 or
  * G6X_E_MEMORY. */
 int memory_grow_all(const struct memory_array *array);
+/* The same with arrays of *capacity rows, if these are fewer than `rows`, which they then are. */
+int memory_reserve(const struct memory_array *array, int rows, int *capacity);
 /* Frees all; their pointers become NULL. */
 void memory_free_all(const struct memory_array *array);
 
