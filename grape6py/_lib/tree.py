@@ -27,9 +27,6 @@ from grape6py._lib.regions import regions_of
 from grape6py._lib.tree_setting import WIDEST_BY_BOUND, Found, Setting, Targets
 from grape6py.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from grape6py._lib.memory_space import HostPlace
-
 
 def are_few(particles: int, targets: int | None = None, *, on_device: bool = False) -> bool:
     """Whether a sum with a wanted accuracy takes pairs one by one; where its bound is known, if
@@ -105,7 +102,7 @@ class HostTree(OwnTree):
     def __len__(self) -> int:
         return self._n
 
-    def using(self, given: Mapping[str, object]) -> HostPlace:
+    def using(self, given: Mapping[str, object]) -> memory_space.HostPlace:
         """The place for arguments of these names: their checks, and where results go."""
         return memory_space.for_host(given)
 

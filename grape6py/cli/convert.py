@@ -16,6 +16,7 @@ from grape6py.files.formats import numbered
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import writer as runs
 from grape6py.files.storage import atomic_files
+from grape6py.units import Units
 
 _EPILOG = """
 The format of IN is known by its contents, that of OUT by its ending:
@@ -66,9 +67,6 @@ def add_lacking(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Convert, and return the exit status."""
-    from grape6py.files.storage.atomic_files import check_place
-    from grape6py.units import Units
-
     format_ = formats.named(options.format) if options.format else formats.by_name(options.target)
     files = 1 if options.files is None else options.files
     if files < 1:
@@ -80,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         found = snapshot.read_snapshot(options.source, options.which, format=options.given, **given)
         if units is not None:
             found = found.in_units(units)
-        check_place(options.target)
+        atomic_files.check_place(options.target)
         kept: list[str] = []
         with _keeper(options.target, kept) as keep:
             if files > 1:

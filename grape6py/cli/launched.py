@@ -1,20 +1,15 @@
 """``grape6 run`` under mpirun or srun: one run of all ranks, of which the first one speaks."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
-from typing import TYPE_CHECKING
 
+from grape6py._arrays.kinds import Untyped
 from grape6py.errors import ArgumentError, MissingPackageError
+from grape6py.integrators.base import Integration
 from grape6py.ranks import ranks
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.share import Share
-
-if TYPE_CHECKING:
-    from grape6py import archive
-    from grape6py._arrays.kinds import Untyped
 
 # Number of processes and which of them this is: of Open MPI; MVAPICH; MPICH, Intel MPI and Slurm by
 # PMI; srun. The first one that is set is the innermost. A batch script, which is started once, has
@@ -67,7 +62,7 @@ def join() -> ranks.Ranks:
     return ranks.Ranks(comm)
 
 
-def info(cluster: archive.Cluster) -> list[str]:
+def info(cluster: Integration) -> list[str]:
     """A line for each rank: where it is, and what it sums."""
     forces: Untyped = cluster._forces
     first, end = _bodies_of(cluster)
@@ -76,7 +71,7 @@ def info(cluster: archive.Cluster) -> list[str]:
     return [f"rank {rank}: {what}" for rank, what in enumerate(cluster._ranks.from_each(mine))]
 
 
-def _bodies_of(cluster: archive.Cluster) -> tuple[int, int]:
+def _bodies_of(cluster: Integration) -> tuple[int, int]:
     """The first of the bodies whose forces this rank sums, or that it has, and their end."""
     blocks: Untyped = cluster._blocks
     if cluster.SHARES_BODIES:

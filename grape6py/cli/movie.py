@@ -35,12 +35,11 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Draw it, and return the exit status."""
-    from grape6py.files.storage.atomic_files import check_place
     from grape6py.picture import movie  # matplotlib takes its time
 
     path = options.out or Path(f"{options.file.stem}.gif")
     try:
-        check_place(path)
+        atomic_files.check_place(path)
         made = movie.film(path.suffix.lower(), options.file, fps=options.fps, size=options.size,
                           plane=options.plane, shown=True)  # fmt: skip
     except KeyboardInterrupt:

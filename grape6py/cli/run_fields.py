@@ -1,20 +1,15 @@
 """What ``grape6 run`` takes of fields, orbits and events."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from grape6py import events, fields
+from grape6py._arrays.kinds import Attributes, Untyped
+from grape6py.bound_pairs import Binaries
 from grape6py.errors import ArgumentError, meant
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Untyped
-    from grape6py.bound_pairs import Binaries
-    from grape6py.units import Units
+from grape6py.units import Units
 
 FIELDS = """mwpotential2014 point_mass plummer miyamoto_nagai nfw logarithmic power_law_cutoff
     rotation""".split()

@@ -116,9 +116,8 @@ class _Integration:
         for path in [*files, *self._plots] if self._is_first else []:
             atomic_files.check_place(path)
         goes_on = options.restart and not archives
-        if goes_on and atomic_files.is_hdf5_name(
-            options.start
-        ):  # else it may be no file of a run at all
+        # Of another name it may be no file of a run at all.
+        if goes_on and atomic_files.is_hdf5_name(options.start):
             archives, goes_on = [options.start], False
         self._writers = [self._writer(path) for path in archives]
         if options.restart:
@@ -209,9 +208,8 @@ class _Integration:
         options: Attributes = {"backend": o.backend or "auto", "threads": o.threads}
         options |= {"comm": self._ranks.comm} | _given(o, _CHANGED)
         restored = restore(o.start, **options)
-        self.cluster = in_units.without_units(
-            restored
-        )  # of files saved from Python with quantities
+        # It is in units if the file was saved from Python with quantities.
+        self.cluster = in_units.without_units(restored)
         about, records = reader.history(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]

@@ -189,9 +189,8 @@ class DirectGravity(_Gravity):
         heavy = mass != 0
         with self.ranks.agreement("a sum") as agreement:
             some_are_light = agreement.maximum(not heavy.all())
-        all_act = not some_are_light.value
         which: Attributes = {} if rows is None else {"pos": pos[rows], "index": first + rows}
-        if all_act:
+        if not some_are_light.value:
             self._session.set_particles(mass, pos)
         else:  # bodies without mass do not act
             xp = self.arrays.xp

@@ -201,7 +201,9 @@ class Leaps:
                 return 0
         self._looked = False
         self._bodies = new
-        self._end(time)
+        largest = round(time / self.rule[2])
+        if largest * self.rule[2] == time and largest % _ESCAPES_EVERY == 0:
+            self._escape()
         return 1
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:
@@ -271,14 +273,6 @@ class Leaps:
                 new = new._replace(are_together=all_move)
         return new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
 
-    def _end(self, time: float) -> None:
-        """What is due at some multiples of the largest step."""
-        largest = round(time / self.rule[2])
-        if largest * self.rule[2] != time:
-            return
-        if largest % _ESCAPES_EVERY == 0:
-            self._escape()
-
     def _predicted(self, bodies: Bodies, to: float) -> DeviceArray:
         """Velocities at the end of a drift, for fields that depend on them; or None."""
         if self.external is None:
@@ -304,24 +298,13 @@ class Leaps:
             acc, pot = self._gravity.forces(of, rows)
             if self.external is not None:
                 with self._ranks.agreement("the field"):
-                    self._add_field(self.external, at, vel, rows, acc, time)
+                    x, v = (at, vel) if rows is None else (at[rows], vel[rows])
+                    if len(x):
+                        xp = self._arrays.xp
+                        x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
+                        self.external.add(self.epoch + time, x, v, acc, None, xp)
         self.force_seconds += _clock.seconds() - began
         return acc, pot
-
-    def _add_field(
-        self,
-        external: External,
-        at: DeviceArray,
-        vel: DeviceArray,
-        rows: DeviceArray,
-        acc: DeviceArray,
-        time: float,
-    ) -> None:
-        x, v = (at, vel) if rows is None else (at[rows], vel[rows])
-        xp = self._arrays.xp
-        if len(x):
-            x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
-            external.add(self.epoch + time, x, v, acc, None, xp)
 
     def _escape(self) -> None:
         """Take out who is beyond the boundary, when all are at one time."""
@@ -349,10 +332,9 @@ class Leaps:
         """
         bodies, arrays = self._bodies, self._arrays
         time = bodies.time if time == self.latest() else time - self.epoch
+        seen = bodies
         if self._seen is not None and self._seen[0] == time and self._seen[1] is bodies:
             seen = self._seen[2]
-        else:
-            seen = bodies
         with arrays.using():
             if seen is bodies and not (bodies.time == time and bodies.are_together):
                 to = time - bodies.time if self._shared else time

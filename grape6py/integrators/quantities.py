@@ -313,7 +313,9 @@ class Quantities(Closed):
         error = error if specific is None else specific
         if abs(error) > LIMIT and not self._energy_check.has_warned:
             self._energy_check.has_warned = True
-            self._warn_of_energy(error)
+            advice = remedies(self._settings, self.precision)
+            text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {advice}"
+            warnings.warn(text, AccuracyWarning, stacklevel=2)
         return energy
 
     def _find_energy(self) -> diagnostics.Energy:
@@ -342,11 +344,6 @@ class Quantities(Closed):
                 pot = pot + external.potential(self.time, pos, vel)
         half_v2 = (vel * vel).sum(axis=1) / 2
         return self._specific_check.error(self._own_ids()[light], half_v2, pot, self._owners)
-
-    def _warn_of_energy(self, error: float) -> None:
-        advice = remedies(self._settings, self.precision)
-        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {advice}"
-        warnings.warn(text, AccuracyWarning, stacklevel=3)
 
     @property
     def energy_change(self) -> float:

@@ -139,7 +139,9 @@ def merger(
     one, two = (_turned(model, angle) for model, angle in zip(models, tilt, strict=True))
     if mass_ratio is not None:
         target_mass = validate.positive("mass_ratio", mass_ratio) * math.fsum(one.mass)
-        two = _scaled(two, target_mass / math.fsum(two.mass))
+        factor = target_mass / math.fsum(two.mass)
+        length = math.sqrt(factor)
+        two = Particles(two.mass * factor, two.pos * length, two.vel * math.sqrt(length))
     masses = math.fsum(one.mass), math.fsum(two.mass)
     total = sum(masses)
 
@@ -171,9 +173,3 @@ def _turned(model: Particles, degrees: float) -> Particles:
     cosine, sine = math.cos(angle), math.sin(angle)
     turn = np.array([[1, 0, 0], [0, cosine, -sine], [0, sine, cosine]])
     return centred(model.mass, *((vectors[:, None] * turn).sum(axis=2) for vectors in model[1:]))
-
-
-def _scaled(model: Particles, factor: float) -> Particles:
-    """With `factor` times the mass."""
-    length = math.sqrt(factor)
-    return Particles(model.mass * factor, model.pos * length, model.vel * math.sqrt(length))

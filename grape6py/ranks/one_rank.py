@@ -25,11 +25,10 @@ class _OfOne(Agreement):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def same(self, what: str, *values: float | None) -> None:
+    def same(self, what: str, *values: AnyArray | str | float | None) -> None:
         pass
 
-    def same_contents(self, what: str, *parts: AnyArray | str) -> None:
-        pass
+    same_contents = same
 
     def maximum(self, number: float) -> Agreed:
         return Agreed(number)
@@ -76,8 +75,7 @@ class OneRank(Ranks):
     def summed(self, array: AnyArray) -> AnyArray:
         return array
 
-    def largest(self, array: AnyArray) -> AnyArray:
-        return array
+    largest = summed
 
     def total(self, values: Floats | Sequence[float]) -> float:
         return math.fsum(values)

@@ -22,8 +22,8 @@ from grape6py.units import Units
 _NAMES = (("Masses", "Mass", "DynamicalMasses", "SubgridMasses"), ("Coordinates",),
           ("Velocities", "Velocity"))  # fmt: skip
 _PLACES = ("Header", "Parameters", "Cosmology")
-_EXPANDING = ("Redshift", "Omega0", "Omega_Matter", "HubbleParam", "ComovingIntegrationOn",
-              "Cosmological run")  # fmt: skip
+_STATED = ("ComovingIntegrationOn", "Cosmological run")
+_EXPANDING = ("Redshift", "Omega0", "Omega_Matter", "HubbleParam", *_STATED)
 _UNITS = ("UnitMass_in_g", "UnitLength_in_cm", "UnitVelocity_in_cm_per_s")
 _GIZMO = ("UnitMass_In_CGS", "UnitLength_In_CGS", "UnitVelocity_In_CGS")
 _SWIFT = ("Unit mass in cgs (U_M)", "Unit length in cgs (U_L)", "Unit time in cgs (U_t)")
@@ -121,15 +121,10 @@ def _expansion(
         for key in _EXPANDING
         if key in attributes
     }
-    of_run = [
-        parameters[key]
-        for key in ("ComovingIntegrationOn", "Cosmological run")
-        if key in parameters
-    ]
+    of_run = [parameters[key] for key in _STATED if key in parameters]
     omega = max(parameters.get("Omega0", 0.0), parameters.get("Omega_Matter", 0.0))
-    h = (
-        parameters.get("HubbleParam", 1.0) if units is _UNITS else 1.0
-    )  # GIZMO's units have it in them
+    # GIZMO's units have it in them.
+    h = parameters.get("HubbleParam", 1.0) if units is _UNITS else 1.0
     found = parts.expansion(
         source, time, parameters.get("Redshift"), omega, h, max(of_run, default=None)
     )

@@ -124,8 +124,15 @@ class Layout(NamedTuple):
     def _heads(self, source: Source) -> list[Head]:
         first = self.head(source)
         _check(first)
-        if first.expansion is not None:
-            _warn_of_cosmology(source.name, first.expansion)
+        if (of := first.expansion) is not None:  # numbers are not what this project integrates
+            warnings.warn(
+                f"{source.name}: of a cosmological run, with a = {of.a:.6g} and h = {of.h:.6g}; "
+                "positions are comoving, and the numbers are those of the file; in units that are "
+                f"asked for masses are times {of.mass:.6g}, lengths {of.length:.6g} and velocities "
+                f"{of.velocity:.6g}: physical",
+                Grape6Warning,
+                stacklevel=1,
+            )
         if first.files <= 1:
             return [first]
         stem, number, ending = split_number(source.name)
@@ -309,14 +316,3 @@ def expansion(
     if not (0 < a < np.inf and 0 < h < np.inf):
         raise source.wrong(f"of a cosmological run with a = {a:g}, z = {z:g}, HubbleParam = {h:g}")
     return Expansion(a, h, mass=1 / h, length=a / h, velocity=a**0.5)
-
-
-def _warn_of_cosmology(name: str, of: Expansion) -> None:
-    """Say that numbers are not what this project integrates."""
-    warnings.warn(
-        f"{name}: of a cosmological run, with a = {of.a:.6g} and h = {of.h:.6g}; positions are "
-        "comoving, and the numbers are those of the file; in units that are asked for masses are "
-        f"times {of.mass:.6g}, lengths {of.length:.6g} and velocities {of.velocity:.6g}: physical",
-        Grape6Warning,
-        stacklevel=2,
-    )

@@ -374,23 +374,20 @@ def _saved(path: str, file: HDF5) -> Saved:
     numbered = None
     if "counts" in group:
         digest, of = file.attrs[output_file.MARK].split(" ")
-        numbered = _numbered(digest, output_file.stored(group, "counts")[()])
+        counts = tuple(int(n) for n in output_file.stored(group, "counts")[()])
+        numbered = Numbered(bytes.fromhex(digest), counts)
+        if not (
+            len(numbered.digest) == DIGEST and 0 < len(counts) <= MOST_FILES and min(counts) >= 0
+        ):
+            raise ValueError(f"it is in {len(counts)} files")
         stem, number, ending = parts.split_number(name)
         if number is None or str(number) != of:
             raise SnapshotError(
-                f"{path}: it is one of {len(numbered.counts)} files, and not named like the "
+                f"{path}: it is one of {len(counts)} files, and not named like the "
                 f"others: NAME.{of}.hdf5"
             )
         name = stem + ending
     return Saved(name.removesuffix(".hdf5"), _numbers(group), numbered)
-
-
-def _numbered(digest: str, counts: AnyArray) -> Numbered:
-    found = Numbered(bytes.fromhex(digest), tuple(int(n) for n in counts))
-    n = found.counts
-    if not (len(found.digest) == DIGEST and 0 < len(n) <= MOST_FILES and min(n) >= 0):
-        raise ValueError(f"it is in {len(n)} files")
-    return found
 
 
 def _numbers(group: HDF5) -> Attributes:

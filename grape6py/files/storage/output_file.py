@@ -52,15 +52,14 @@ def is_sealed(data: bytes) -> bool:
     return data[len(image) :] == _LINE % hashlib.sha256(image).hexdigest().encode()
 
 
-def in_memory(fill: Callable[[HDF5], object], **options: object) -> bytes:
+def in_memory(fill: Callable[[HDF5], object]) -> bytes:
     """The sealed bytes of an HDF5 file that fill(file) has written to."""
-    return seal(image(fill, **options))
+    return seal(image(fill))
 
 
-def image(fill: Callable[[HDF5], object], **options: object) -> bytes:
+def image(fill: Callable[[HDF5], object]) -> bytes:
     """The bytes of an HDF5 file that fill(file) has written to."""
-    with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20,
-                   **options) as file:  # fmt: skip
+    with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20) as file:
         fill(file)
         file.flush()
         found: bytes = file.id.get_file_image()
@@ -145,11 +144,8 @@ def written(
     return in_memory(fill)
 
 
-def write_header(
-    header: HDF5, time: float, n: int, *, total: int | None = None, files: int = 1
-) -> None:
+def write_header(header: HDF5, time: float, n: int, *, total: int, files: int) -> None:
     """Gadget's attributes of a file of n bodies, of `total` in some files."""
-    total = n if total is None else total
     counts, low, high = np.zeros((3, 6), dtype=np.uint32)
     counts[1], low[1], high[1] = n & 0xFFFFFFFF, total & 0xFFFFFFFF, total >> 32
     header.attrs.update({
