@@ -78,6 +78,7 @@ def test_hard_pairs_do_not_drift(ratio, e, eps, others):
         for near, far in zip(
             (mass, pos, vel),
             (1e-9 * np.ones(others), 1e4 * plummer(40, 1)[1][:others], np.zeros((others, 3))),
+            strict=True,
         )
     )
     drifts = []

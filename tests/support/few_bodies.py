@@ -4,6 +4,12 @@ import numpy as np
 
 from grape6py._lib.library import ffi, lib, pointer
 
+# The Pythagorean problem (Burrau 1913) by Taylor series of 52 digits: body of mass 3 at times.
+PYTHAGOREAN = {10: (0.7784804101380855, 0.1413923002900862),
+               20: (3.004292636696399, 0.5119252350246859),
+               30: (0.8563404988973161, 2.28709366369625),
+               50: (-2.701461409265525, -3.797222682722448)}  # fmt: skip
+
 
 class FewBodies:
     """Bodies as a caller of the C call has them."""
