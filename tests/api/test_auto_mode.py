@@ -12,14 +12,6 @@ from grape6py.errors import Grape6Error
 pytestmark = pytest.mark.backends("cpu cuda")
 
 
-def is_fine(step, dt, acc, jerk, vel):
-    """The rule, in extended precision: dt against |a| / |j| and sqrt(|v| / |j|) / 3."""
-    a, j, v = (np.sqrt((np.asarray(x, np.longdouble) ** 2).sum(axis=1)) for x in (acc, jerk, vel))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = (dt * j <= step * a) | (9 * dt**2 * j <= step**2 * v)
-    return np.where((a > 0) | (j > 0), found, False)
-
-
 def board(precision, body, **given_options):
     grape = Grape6(precision=precision, threads=2, **given_options)
     grape.set_particles(**body)
@@ -66,9 +58,12 @@ def test_each_row_is_that_of_grape_or_of_double(seed, n, eps, unit, labels):
         found = {m: b.forces(pos, vel, index=targets, **call) for m, b in boards.items()}
         some = slice(n // 3, n // 3 + 1 + seed % 60)
         cut = boards["auto"].forces(pos[some], vel[some], index=targets[some], **call)
-        drift = np.array(boards["auto"].scale.drift)
-        fine = is_fine(0.01 if n <= 1024 else 0.005, -body["time"], body["acc"], body["jerk"],
-                       body["vel"] - drift)[index]  # fmt: skip
+        # The rule, in extended precision: dt against |a| / |j| and sqrt(|v| / |j|) / 3.
+        step, dt, drift = 0.01 if n <= 1024 else 0.005, -body["time"], boards["auto"].scale.drift
+        a, j, v = (np.sqrt((np.asarray(x, np.longdouble) ** 2).sum(axis=1))
+                   for x in (body["acc"], body["jerk"], body["vel"] - np.array(drift)))  # fmt: skip
+        fine = (dt * j <= step * a) | (9 * dt**2 * j <= step**2 * v)
+        fine = (fine & ((a > 0) | (j > 0)))[index]
         fine &= labels == "own" or (labels == "several" and n == 1)
         for name in ("acc", "jerk", "pot"):
             auto, grape, double = (getattr(found[m], name) for m in ("auto", "grape", "double"))

@@ -70,26 +70,21 @@ def test_row08_units_by_other_powers_agree_to_the_accumulators_bound(session, mo
 LIMIT = {"grape": 2e-5, "double": 1e-12, "single": 1e-3}
 
 
-def two_bodies(session, separation, mass, speed=1.0):
-    """Force on a particle at the origin from a body at `separation`, far from a distant third."""
-    source = cloud(2)
-    source.index[:], source.mass[:], source.v[:] = (1, 2), (mass, 1.0), 0
-    source.x[:] = (separation, 0, 0), (0, 1e3, 0)
-    source.v[0] = speed, speed, 0
-    session.put_cloud(source)
-    x, v, index = np.zeros((1, 3)), np.zeros((1, 3)), np.array([9])
-    return session.force(2, x, v, index), direct(x, v, index, source)
-
-
 @pytest.mark.backends("cpu cuda gpu")
 def test_row08_pairs_beyond_the_range_of_single_are_neither_lost_nor_infinite(session, mode):
     pairs = [(separation, mass, 1.0)
              for separation in (1e-3, 1e-14, 1e-19, 1e-30, 1e12, 1e19, 1e30, 1e60)
              for mass in (1.0, 1e-30, 1e30, 1e-100, 1e100)]  # fmt: skip
-    for pair in (*pairs, *((0.5, 2.0, speed) for speed in (1e-30, 1e-15, 1e15, 1e30))):
-        found, expected = two_bodies(session, *pair)
+    x, v, index, source = np.zeros((1, 3)), np.zeros((1, 3)), np.array([9]), cloud(2)
+    source.index[:], source.v[:] = (1, 2), 0
+    pairs += [(0.5, 2.0, speed) for speed in (1e-30, 1e-15, 1e15, 1e30)]
+    for separation, mass, speed in pairs:  # from the particle at the origin; another is far away
+        source.mass[:], source.x[:] = (mass, 1.0), [(separation, 0, 0), (0, 1e3, 0)]
+        source.v[0] = speed, speed, 0
+        session.put_cloud(source)
+        found, expected = session.force(2, x, v, index), direct(x, v, index, source)
         assert_force(found, expected, 3e-6 if mode != "double" else 1e-14)
-        assert found.nearest[0] == (1 if pair[0] < 1e3 else 2)
+        assert found.nearest[0] == (1 if separation < 1e3 else 2)
 
 
 @pytest.mark.backends("cpu cuda gpu")
