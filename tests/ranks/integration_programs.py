@@ -27,17 +27,13 @@ FRAME = {"field": fields.nfw(1.0, 2.0), "orbit": [3.0, 0, 0, 0, 0.5, 0]}
 warnings.simplefilter("ignore", AccuracyWarning)
 
 
-def comm_of(shared):
-    return {"comm": COMM} if int(shared) else {}
-
-
 def made(kind, shared, bodies=None, n=700, rows=None, **options):
     """An integration of all ranks, or by one process of all."""
     bodies = plummer(n, seed=4) if bodies is None else bodies
     if kind is Leapfrog:
         bodies = [a[mine(len(a)) if rows is None else rows] for a in bodies]
     settings = {"eps": EPS[kind], "backend": "cpu", "threads": 1} | options
-    return kind(*bodies, **settings, **comm_of(shared))
+    return kind(*bodies, **settings, **({"comm": COMM} if int(shared) else {}))
 
 
 def whole(cluster, array):

@@ -13,10 +13,6 @@ from grape6py import plummer, read_snapshot
 FILES, ENDS = (capi.TESTS / f"ranks/{name}_programs.py" for name in ("file", "end"))
 
 
-def files(name, folder):
-    assert on_ranks.said(3, name, folder, program=FILES) == []
-
-
 def ends(ranks, name, folder):
     return on_ranks.run(ranks, ENDS, name, cwd=folder, timeout=60)
 
@@ -48,7 +44,7 @@ def test_a_process_of_its_own_knows_nothing_of_mpi():
 @pytest.mark.full
 def test_any_number_of_ranks_reads_what_another_has_written(tmp_path):
     """1, 2 and 3 of them; one of three has no bodies."""
-    files("files", tmp_path)
+    assert on_ranks.said(3, "files", tmp_path, program=FILES) == []
     for writers in (1, 2, 3):
         names = os.listdir(tmp_path / str(writers))
         assert len(names) == 4 * writers
@@ -58,7 +54,7 @@ def test_any_number_of_ranks_reads_what_another_has_written(tmp_path):
 
 
 def test_what_fails_on_one_rank_fails_on_all_and_leaves_the_files(tmp_path):
-    files("broken", tmp_path)
+    assert on_ranks.said(3, "broken", tmp_path, program=FILES) == []
 
 
 def test_a_rank_that_is_killed_leaves_the_snapshot_before(tmp_path):

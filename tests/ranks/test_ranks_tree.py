@@ -9,16 +9,13 @@ import on_ranks
 PROGRAM = capi.TESTS / "ranks" / "tree_programs.py"
 
 
-def said(ranks, name, *arguments, **more):
-    return on_ranks.said(ranks, name, *arguments, program=PROGRAM, **more)
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(("n", "kinds"), [(4200, ""), (1200, "cpu gpu gpu")])
 def test_errors_are_those_of_one_tree(fake_gpu, n, kinds):
     """On GPUs, which are the stand-in, or CPUs; the last rank gives no particles."""
     environment = {"GRAPE6_TRANSFERS": "host", "KINDS": kinds, "FAKE_GPU": str(fake_gpu)}
-    *found, near = said(3, "forces", "plummer", n, environment=environment)
+    *found, near = on_ranks.said(3, "forces", "plummer", n, program=PROGRAM,
+                                 environment=environment)  # fmt: skip
     assert len(found) == 3
     assert near["near"]
     for row in found:
@@ -31,7 +28,7 @@ def test_errors_are_those_of_one_tree(fake_gpu, n, kinds):
 
 @pytest.mark.full
 def test_an_error_of_one_rank_is_one_of_all():
-    (found,) = said(3, "wrong")
+    (found,) = on_ranks.said(3, "wrong", program=PROGRAM)
     wanted = ["pos[0]", "THREADS", "whether vel and work are given differs", "theta = 7",
               "theta differs between the ranks: 0.", "targets[0]", "self_index[0]", "k differs",
               "methods differ", "whether targets", "different calls"]  # fmt: skip

@@ -5,26 +5,23 @@ Every rank makes the same particles, gives those that are its own, and knows wha
 
 import ctypes
 import functools
-import json
 import os
 import sys
 from pathlib import Path
 
 import numpy as np
-from mpi4py import MPI
 
 from grape6py import Tree
 from grape6py._arrays.modules import on_host
 from grape6py.cuda.tree import device_tree, octree
 from grape6py.errors import Grape6Error
+from rank_programs import COMM, LAST, RANK, SIZE, say
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import fake_arrays
 from fake_device import FakeGpu
 from samples import bodies, truth
 
-COMM = MPI.COMM_WORLD
-RANK, SIZE = COMM.Get_rank(), COMM.Get_size()
 EPS = 0.01
 
 
@@ -37,11 +34,6 @@ def place():
     device_tree.gpu_of = functools.cache(lambda _: FakeGpu(library, cupy))
     octree.BLOCKS = 0
     return cupy.asarray if os.environ["KINDS"].split()[RANK] == "gpu" else np.asarray
-
-
-def say(**found):
-    if RANK == 0:
-        print(json.dumps(found), flush=True)
 
 
 class Case:
@@ -86,21 +78,19 @@ def forces(name, n):
 def wrong():
     """An error of one rank is one of all, and the tree goes on."""
     case = Case("plummer", 500)
-    last = RANK == SIZE - 1
-    texts = []
-    bad = np.full((1, 3), np.nan) if last else np.zeros((1, 3))
+    texts, bad = [], np.full((1, 3), np.nan if LAST else 0.0)
     calls = [
         lambda: Tree(bad, [1.0], comm=COMM),
-        lambda: Tree(np.zeros((1, 3)), [1.0], comm=COMM, threads=-5 if last else 1),
-        lambda: Tree(np.zeros((1, 3)), [1.0], np.zeros((1, 3)) if last else None, comm=COMM),
-        lambda: case.tree.forces(theta=7 if last else 0.5),
-        lambda: case.tree.forces(theta=0.4 if last else 0.5),
+        lambda: Tree(np.zeros((1, 3)), [1.0], comm=COMM, threads=-5 if LAST else 1),
+        lambda: Tree(np.zeros((1, 3)), [1.0], np.zeros((1, 3)) if LAST else None, comm=COMM),
+        lambda: case.tree.forces(theta=7 if LAST else 0.5),
+        lambda: case.tree.forces(theta=0.4 if LAST else 0.5),
         lambda: case.tree.forces(bad),
-        lambda: case.tree.forces(np.zeros((1, 3)), self_index=[700 if last else -1]),
-        lambda: case.tree.nearest(2 + last),
-        lambda: case.tree.forces(theta=0.5, method="bh" if last else "fmm"),
-        lambda: case.tree.forces(None if last else bad[:0]),
-        lambda: case.tree.nearest(2) if last else case.tree.forces(theta=0.5),
+        lambda: case.tree.forces(np.zeros((1, 3)), self_index=[700 if LAST else -1]),
+        lambda: case.tree.nearest(2 + LAST),
+        lambda: case.tree.forces(theta=0.5, method="bh" if LAST else "fmm"),
+        lambda: case.tree.forces(None if LAST else bad[:0]),
+        lambda: case.tree.nearest(2) if LAST else case.tree.forces(theta=0.5),
     ]
     for call in calls:
         try:
