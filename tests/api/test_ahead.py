@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import capi
+from on_gpu import fill
 from particles import Cloud, cloud
 
 N, BLOCK, TIME = 2100, 48, 0.25
@@ -26,13 +27,7 @@ LATER = shared_step(seed=8)
 
 @pytest.fixture
 def make(new_session):
-    def filled(source=SOURCE, **options):
-        session = new_session(**options)
-        assert session.put_cloud(source) == 0
-        assert session.set_ti(TIME) == 0
-        return session
-
-    return filled
+    return lambda source=SOURCE, **options: fill(new_session(**options), source, TIME)
 
 
 def arguments(rows, source=SOURCE):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import capi
+from on_gpu import fill
 from particles import cloud
 
 N = 2100
@@ -29,13 +30,8 @@ def digest(force, rows=slice(None)):
 def make(new_session, mode, isa):
     """Sessions of this mode and instruction set that hold SOURCE at TIME."""
 
-    def filled(source=SOURCE, **options):
-        session = new_session(precision=mode, isa=isa, **options)
-        assert session.put_cloud(source) == 0
-        assert session.set_ti(TIME) == 0
-        return session
-
-    return filled
+    options = {"precision": mode, "isa": isa}
+    return lambda source=SOURCE, **more: fill(new_session(**options, **more), source, TIME)
 
 
 def run(session, rows=ROWS, **options):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import capi
+from on_gpu import fill
 from particles import assert_nan, assert_zero, cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
@@ -42,20 +43,14 @@ def share(new_session, precision, isa, blocks, scale):
     for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
         session.set_int(f"G6X_SCALE_{key}", value)
     rows = np.flatnonzero(np.isin(np.arange(N) // 1024, blocks))
-    session.put_cloud(SOURCE.take(rows))
-    session.set_ti(0.25)
-    return partial(session, len(rows))
+    return partial(fill(session, SOURCE.take(rows), 0.25), len(rows))
 
 
 @pytest.fixture
 def whole(new_session):
-    def filled(precision="grape", isa=None):
-        session = new_session(precision=precision, isa=isa)
-        session.put_cloud(SOURCE)
-        session.set_ti(0.25)
-        return session
-
-    return filled
+    return lambda precision="grape", isa=None: fill(
+        new_session(precision=precision, isa=isa), SOURCE, 0.25
+    )
 
 
 def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, whole, mode, isa):
