@@ -1,25 +1,19 @@
 """``grape6 convert``, and ``grape6 run`` from and to files of the field's formats."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import hand_made
 from grape6py import Units, plummer, read_snapshot, write_snapshot
-from grape6py.cli import main
 from grape6py.files.formats import FORMATS
-from runs import last_group, run
+from runs import command, last_group, run
 
 ENDINGS = [end for format_ in FORMATS.values() for end in format_.endings]
 HENON = Units("5e4 Msun", "1.2 pc")
+convert = functools.partial(command, "convert")
 EXACT = [name for name in FORMATS if FORMATS[name].digits == "double"]
-
-
-def convert(*arguments):
-    """Exit status of the command in this process."""
-    try:
-        return main(["convert", *map(str, arguments)])
-    except SystemExit as leaving:
-        return leaving.code
 
 
 def said(capsys, *arguments):

@@ -1,5 +1,6 @@
 """``grape6 movie``: what it draws, what it keeps, and what it says."""
 
+import functools
 import tempfile
 
 import numpy as np
@@ -8,18 +9,11 @@ from PIL import Image
 
 import tools
 from grape6py import Hermite, archive, movie, plummer
-from grape6py.cli import main
 from grape6py.errors import ArgumentError
+from runs import command
 
 TIMES = (0.0, 0.25, 0.5)
-
-
-def film(*arguments):
-    """Exit status of a movie in this process."""
-    try:
-        return main(["movie", *map(str, arguments)])
-    except SystemExit as leaving:
-        return leaving.code
+film = functools.partial(command, "movie")
 
 
 def saved(path, times=TIMES, model=None, component=None, backend="cpu"):

@@ -1,5 +1,6 @@
 """``grape6 run`` for the tests: in this process, or in its own, where signals can reach it."""
 
+import functools
 import os
 import re
 import signal
@@ -30,11 +31,15 @@ def cluster_of(n=64, **options):
     return Hermite(*plummer(n, 1), eps=1 / 16, **options)
 
 
-def run(*arguments):
+def command(name, *arguments):
+    """Exit status of a command in this process."""
     try:
-        return main(["run", *map(str, arguments)])
+        return main([name, *map(str, arguments)])
     except SystemExit as leaving:
         return leaving.code
+
+
+run = functools.partial(command, "run")
 
 
 def process(*arguments, folder, timeout=60, **environment):
