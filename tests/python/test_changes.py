@@ -6,19 +6,11 @@ import pickle
 import numpy as np
 import pytest
 
+import integrations
 from grape6py import Hermite, Leapfrog, fields, plummer
 from grape6py.errors import AddressError, ArgumentError, CallOrderError, NotFiniteError
 from integrations import BOTH, DIRECT, HERMITE, LEAPFROG, TREES, WAYS, assert_same, each, evolve
 from integrations import made as make
-
-
-def total_of(h, field=None):
-    m, x, v = h.mass, h.pos, h.vel
-    d = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2) + 1 / 256)
-    np.fill_diagonal(d, np.inf)
-    total = (m * (v * v).sum(axis=1)).sum() / 2 - (m[:, None] * m / d).sum() / 2
-    return total if field is None else total + (m * field(0.0, x, v).pot).sum()
-
 
 CHANGES = {
     "add one": ("add", 0.05, [0.3, 0.2, 0.1], [0.1, -0.2, 0.3]),
@@ -85,13 +77,13 @@ def test_a_change_is_at_the_present_time_and_place_and_its_energy_is_known(
     particles = np.linspace(0.01, 0.05, 32), *plummer(32, 1)[1:]
     start = make(kind, particles=particles, field=field, **options)
     start.evolve(time)
-    before = total_of(start, field)
+    before = integrations.total_of(start, field)
     for name in CHANGES:
         h = start.copy()
         change(h, name)
         for found, wanted in zip(h.particles(), model(start.particles(), name), strict=True):
             assert np.allclose(found, wanted, rtol=1e-14, atol=1e-16), name
-        after = total_of(h, field)
+        after = integrations.total_of(h, field)
         assert h.time == time
         assert len(h) == h.n == len(h.pos)
         is_tree = "tree" in options.get("backend", "")
