@@ -11,7 +11,6 @@ from particles import assert_zero, cloud, direct, lists
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree gpu")
 
-ORIGIN = np.zeros((1, 3))
 TOO_SHORT = 1
 SPECIAL = [0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 1e300, 1e-300]
 
@@ -204,7 +203,7 @@ def test_3_10_without_one_of_another_index_the_own_index_comes_back(new_session,
         crowd = session.force(n, np.ones((20, 3)), index=[77] * 20)
         assert (crowd.nearest == 77).all()
         assert_zero(crowd)
-    assert session.force(0, ORIGIN, index=[5]).nearest[0] == 5
+    assert session.force(0, np.zeros((1, 3)), index=[5]).nearest[0] == 5
 
 
 def test_2_7_distances_do_not_depend_on_how_many_are_asked_for_at_once(plain):

@@ -6,7 +6,6 @@ import pytest
 from particles import assert_force, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-EVERYWHERE = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 
 MOVING = cloud(37, seed=5, moving=True)
 
@@ -45,7 +44,7 @@ def test_2_1_forces_use_predicted_positions_and_velocities(in_double):
     assert_force(found, direct(x, v, MOVING.index, MOVING, time=0.375), 3e-13)
 
 
-@EVERYWHERE
+@pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 def test_2_2_3_12_ti_is_zero_at_first_and_holds_for_particles_before_and_after_set_ti(plain):
     def expect(place):  # of the j particle, by its force on the origin
         acc = plain.force(1, [[0, 0, 0]]).acc[0, 0]

@@ -6,8 +6,6 @@ import pytest
 
 import capi
 
-ON_ALL = pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
-
 BOARD = """
 s = Session(0); s.put_cloud(cloud(20))
 x = np.zeros((3, 3)); index = np.zeros(3, np.int32)
@@ -46,7 +44,7 @@ check()
     assert done.stderr.count("[\n]\n") == 3
 
 
-@ON_ALL
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_3_31_nothing_is_printed_in_a_run_without_faults():
     done = capi.run_python("""
 s = Session(0); source = cloud(700, moving=True); s.put_cloud(source); s.set_ti(0.5)

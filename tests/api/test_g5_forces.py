@@ -6,8 +6,6 @@ import pytest
 import capi
 from grape5 import EPS, assert_force, blank, direct, stars
 
-ANYWHERE = pytest.mark.backends("cpu cuda cuda-tree")
-ON_A_DEVICE_TOO = pytest.mark.backends("cpu cuda")
 M, XJ = stars(300)
 XI = stars(70, seed=2)[1]
 
@@ -54,7 +52,7 @@ for eps in (0.1 / n, 0.0):
 """, GRAPE6_THETA="0.3", timeout=300)  # fmt: skip
 
 
-@ANYWHERE
+@pytest.mark.backends("cpu cuda cuda-tree")
 def test_a_particle_feels_itself_in_the_potential_only(loaded):
     """And not at all without softening, nor any other at its place."""
     code, a, p = loaded.calculate(XJ)
@@ -74,7 +72,7 @@ def test_a_particle_feels_itself_in_the_potential_only(loaded):
     assert not np.any([*a[0], p[0]])
 
 
-@ON_A_DEVICE_TOO
+@pytest.mark.backends("cpu cuda")
 def test_pieces_of_many_i_particles_give_the_bits_of_the_whole(loaded):
     """So do fewer rows than were set, and one array for positions and forces."""
     x = stars(2500, seed=3)[1]

@@ -11,8 +11,7 @@ import pytest
 import capi
 from capi import PRELUDE, clean_environment, library_path, run_python
 
-OPEN = "s = Session(0); s.put_cloud(cloud(60))\n"
-CALL = OPEN + "s.force(60, np.ones((48, 3)))\n"
+CALL = "s = Session(0); s.put_cloud(cloud(60))\ns.force(60, np.ones((48, 3)))\n"
 REPORT = "grape6: cluster 0: {0} force calls, {0} of them full with 48 particles, 0 summed ahead"
 
 

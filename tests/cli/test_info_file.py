@@ -12,8 +12,6 @@ from grape6py.cli import main
 from grape6py.errors import SnapshotError, printable
 from grape6py.files.formats import FORMATS
 
-HENON = Units("5e4 Msun", "1.2 pc")
-
 
 def info(capsys, *words):
     capsys.readouterr()
@@ -24,7 +22,7 @@ def info(capsys, *words):
 @pytest.mark.parametrize("name", FORMATS)
 def test_it_says_what_a_file_has(here, capsys, name):
     keeps = FORMATS[name].keeps.split()
-    more = {"time": 0.375, "ids": np.arange(3, 23), "units": HENON}
+    more = {"time": 0.375, "ids": np.arange(3, 23), "units": Units("5e4 Msun", "1.2 pc")}
     path = f"a{FORMATS[name].endings[0]}"
     write_snapshot(path, plummer(20, seed=1), **{key: more[key] for key in keeps})
     said = json.loads(info(capsys, path, "--json"))

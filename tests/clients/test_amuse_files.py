@@ -39,10 +39,6 @@ def amuse(folder):
     return call
 
 
-def answer(folder):
-    return json.loads((folder / "answer.json").read_text())
-
-
 def bodies():
     """Those of amuse_files.py."""
     rng = np.random.default_rng(2)
@@ -75,7 +71,7 @@ def test_amuse_reads_what_is_written(amuse, folder):
     for name in ("ours.amuse", "ours.dyn", "ours.nemo"):
         more = {} if name.endswith("nemo") else {"units": units}
         write_snapshot(folder / name, *expected, ids=np.arange(5, 25), **more)
-    found = answer(amuse("read"))
+    found = json.loads((amuse("read") / "answer.json").read_text())
     assert len(found) == 3
     for name, numbers in found.items():
         for key, other, size in zip(("mass", "pos", "vel"), expected, (MASS, LENGTH, SPEED),

@@ -55,18 +55,11 @@ def assert_uses(program, prefix):
     assert str(paths.LIBRARY.resolve()) in run([program], env={}, cwd="/").stdout
 
 
-def configured(project, script, **variables):
-    """Runs configure and make; what each program was linked by."""
-    tools.need("pkg-config")
-    run([script], cwd=project, env=environment(**variables))
-    lines = run(["make"], cwd=project).stdout.splitlines()
-    return [line.split("maps.c ")[-1].strip() for line in lines if " -o " in line]
-
-
 def test_configure_finds_the_libraries_of_the_environment_then_by_pkg_config(
     project, prefix, configure_script, tmp_path
 ):
     """And what the user gives goes first."""
+    tools.need("pkg-config")
     given = f"-I{prefix}/include -L{prefix}/lib -Wl,-rpath,{prefix}/lib -lpg5"
     alone = shutil.copytree(prefix, tmp_path / "alone", symlinks=True)
     for name in ("g6", "sapporo"):
@@ -78,7 +71,9 @@ def test_configure_finds_the_libraries_of_the_environment_then_by_pkg_config(
         (alone, {"VIRTUAL_ENV": alone, "PKG_CONFIG_PATH": ""}, ["-lgrape6"] * 2),
         (alone, {"VIRTUAL_ENV": "", "PKG_CONFIG_PATH": alone / "lib/pkgconfig"}, ["-lgrape6"] * 2),
     ):  # fmt: skip
-        flags = configured(project, configure_script, **variables)
+        run([configure_script], cwd=project, env=environment(**variables))
+        lines = run(["make"], cwd=project).stdout.splitlines()
+        flags = [line.split("maps.c ")[-1].strip() for line in lines if " -o " in line]
         assert [each if each == given else each.split()[-1] for each in flags] == said
         for module in MODULES:
             assert_uses(project / module, folder)

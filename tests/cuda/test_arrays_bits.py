@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.backends("cuda"),
 ]
 on_both = pytest.mark.backends("cuda gpu")
-modes = pytest.mark.parametrize("mode", list(capi.MODES))
 
 
 # ---- equal bits ------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, seed):
 
 
 @on_both
-@modes
+@pytest.mark.parametrize("mode", list(capi.MODES))
 def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
     n = N if backends.has_gpu else 400
     pos, vel = POS[:n].copy(), VEL[:n]

@@ -15,15 +15,11 @@ EPS = 0.01
 ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])
 
 
-def made(tree_gpu, given):
-    mass, pos, *vel = map(np.ascontiguousarray, given)
-    return fake_gpu_tree.Octree(tree_gpu, pos, mass, *vel)
-
-
 def all_sums(tree_gpu, given, theta=0.6, order=5, eps=EPS, targets=None, vel=None, self_index=None):
     """Acc, pot, jerk (None without velocities) and counts, by the kernels."""
-    setting = Setting(theta, order, eps * eps)
-    return made(tree_gpu, given).forces(setting, Targets(targets, vel, self_index))
+    mass, pos, *own = map(np.ascontiguousarray, given)
+    made = fake_gpu_tree.Octree(tree_gpu, pos, mass, *own)
+    return made.forces(Setting(theta, order, eps * eps), Targets(targets, vel, self_index))
 
 
 def sums(tree_gpu, pos, mass, *args, **more):

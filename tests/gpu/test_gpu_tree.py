@@ -24,17 +24,6 @@ def pair(request):
         yield mass, pos, device, host
 
 
-def targets_of(pos):
-    """Places in and about the box, a third of them particles; and which these are."""
-    rng = np.random.default_rng(1)
-    low, high = pos.min(axis=0), pos.max(axis=0)
-    targets = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, (999, 3))
-    own = np.full(len(targets), -1)
-    own[::3] = rng.integers(0, len(pos), 333)
-    targets[::3] = pos[own[::3]]
-    return targets, own
-
-
 @pytest.mark.parametrize("blocks", [0, 8192], ids=["warps", "blocks"])  # a group
 @pytest.mark.parametrize("method", ["fmm", "bh"])
 def test_forces_are_as_good_as_the_hosts(pair, method, blocks, monkeypatch):
@@ -61,7 +50,12 @@ def test_forces_are_as_good_as_the_hosts(pair, method, blocks, monkeypatch):
 
 def test_searches_have_the_hosts_bits(pair):
     _, pos, device, host = pair
-    targets, own = targets_of(pos)
+    rng = np.random.default_rng(1)
+    low, high = pos.min(axis=0), pos.max(axis=0)
+    targets = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, (999, 3))
+    own = np.full(len(targets), -1)  # a third of them are particles
+    own[::3] = rng.integers(0, len(pos), 333)
+    targets[::3] = pos[own[::3]]
     on_gpu = {"targets": cupy.asarray(targets), "self_index": cupy.asarray(own)}
     on_host = {"targets": targets, "self_index": own}
     for k in (1, 8, 100):

@@ -20,15 +20,10 @@ def board():
     return module
 
 
-def last_line(capsys):
-    """Time, blocks, steps, energy error."""
-    return [float(word) for word in capsys.readouterr().out.splitlines()[-1].split()]
-
-
 def test_its_steps_and_its_energy_are_those_of_the_integrator(board, capsys, monkeypatch):
     monkeypatch.setattr(board, "Grape6", functools.partial(Grape6, precision="double"))
     board.main(64, 0.3)  # ends where all bodies meet
-    t, _, steps, error = last_line(capsys)
+    t, _, steps, error = map(float, capsys.readouterr().out.splitlines()[-1].split())
     cluster = Hermite(*plummer(64, seed=1), eps=4 / 64, eta_start=0.0025, dt_max=1 / 8,
                       precision="double")  # fmt: skip
     start = cluster.energy().total

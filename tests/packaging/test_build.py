@@ -136,13 +136,10 @@ def test_sources_refuse_flags_that_nothing_has_taken_back():
 # ---- the host lives on -------------------------------------------------------------
 
 
-def undefined(path):
-    return set(re.findall(r"U (\w+)", run([tools.need("nm"), "-u", path]).stdout))
-
-
 def test_one_function_alone_can_end_the_host(built, unpacked):
     objects = unpacked.glob("objects/CMakeFiles/*/csrc/**/*.o")
-    found = {path: undefined(path) & ENDINGS for path in objects}
+    uses = {path: run([tools.need("nm"), "-u", path]).stdout for path in objects}
+    found = {path: ENDINGS.intersection(re.findall(r"U (\w+)", uses[path])) for path in uses}
     ((error, names),) = [(path, names) for path, names in found.items() if names]
     assert (error.name, names) == ("error.c.o", {"abort"})
     callers, function = set(), None

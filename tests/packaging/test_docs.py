@@ -25,7 +25,6 @@ from variants import run
 ROOT, PACKAGE = capi.ROOT, str(paths.PREFIX.parent)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
              *sorted((ROOT / "benchmarks/pages").glob("*.md"))]  # fmt: skip
-TOOLS = ["gfortran", "cmake", "pkg-config", "mpicc", "mpif90", "mpirun"]
 FENCE = re.compile(r"^```(\S+)[ ]?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -136,16 +135,12 @@ def environment(folder=None):
 # ---- snippets ----------------------------------------------------------------------
 
 
-def run_python(block):
+@written("python")
+def test_python_snippets_run(block, here):
     """In this process, where it is as in one of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(compile(block.text, str(block), "exec"), {"__name__": "__main__"})
-
-
-@written("python")
-def test_python_snippets_run(block, here):
-    run_python(block)
 
 
 @pytest.mark.full
@@ -190,7 +185,7 @@ def test_fortran_snippets_compile_and_run(block, tmp_path, command):
 
 def run_in_shell(block, folder, command):
     """Run a block of commands in a folder that has the document's named blocks."""
-    for tool in TOOLS:
+    for tool in ["gfortran", "cmake", "pkg-config", "mpicc", "mpif90", "mpirun"]:
         if tool in block.text:
             need(tool)
     for other in BLOCKS:
@@ -279,16 +274,11 @@ def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def rows(text, columns):
-    """Cells of the rows of Markdown tables with this many columns, without quotes."""
-    lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip().replace("`", "") for cell in line] for line in lines]
-    return [row for row in cells if len(row) == columns and set(row[0]) - set("-: ")]
-
-
 def test_environment_variables_are_those_of_the_library():
     known = set(re.findall(r"\bGRAPE6_[A-Z]\w+", read("csrc/core/options.c")))
-    table = {row[0] for row in rows(read("docs/environment.md"), 4)}
+    lines = re.findall(r"^\| *(.*)", read("docs/environment.md"), re.MULTILINE)
+    rows = [line.replace("`", "").rstrip("| ").split("|") for line in lines]
+    table = {row[0].strip() for row in rows if len(row) == 4 and set(row[0]) - set("-: ")}
     assert {name for name in table if name.startswith("GRAPE6_")} == known
     others = "CFLAGS LDFLAGS_OTHER LIBRARY_DIRS LIBRARIES MACHINE_CODE"  # CMake's; of a build
     known |= {f"GRAPE6_{word}" for word in others.split()}

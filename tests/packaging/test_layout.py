@@ -13,7 +13,6 @@ from variants import run
 CSRC = capi.ROOT / "csrc"
 BY_FILE_ALONE = {"core", "util", "shared", "steps"}  # without the folder's name
 EXPORTED = re.compile(r"(g6|g5|get_device_count|get_j_part_data|force_j_particle_send)")
-SOURCES = sorted(CSRC.glob("*/*.[ch]"))
 
 
 def prefix(folder, stem):
@@ -55,7 +54,7 @@ def test_global_names_begin_with_folder_and_file(symbols):
 
 def test_headers_are_included_by_folder_and_once():
     """#pragma once, but a guard where kernels are served, too: NVRTC has read such files twice."""
-    for path in SOURCES:
+    for path in sorted(CSRC.glob("*/*.[ch]")):
         text = path.read_text()
         own = set(re.findall(r'^#include "(.*?)"', text, re.MULTILINE))
         places = {name for name in own if "/" in name}

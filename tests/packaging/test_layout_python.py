@@ -30,11 +30,8 @@ NOT_OURS = {"_replace", "_asdict", "_make", "_fields", "_actions", "_SubParsersA
             "_energy", "_gradient"}  # fmt: skip
 
 
-def module_of(path):
-    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-
-
-FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path
+         for path in sorted(PACKAGE.rglob("*.py"))}  # fmt: skip
 
 
 @functools.cache

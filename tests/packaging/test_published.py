@@ -12,10 +12,9 @@ import pytest
 
 import capi
 
-HERE = capi.ROOT / "benchmarks"
-sys.path.insert(0, str(HERE))
-import published  # noqa: E402
-import tables  # noqa: E402
+sys.path.insert(0, str(capi.ROOT / "benchmarks"))
+import published
+import tables
 
 
 @pytest.mark.parametrize("found", published.DATA["tables"], ids=published.name_of)

@@ -16,7 +16,6 @@ from variants import run
 
 ROOT = capi.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-NEEDS = PROJECT["project"]["dependencies"]
 SUPPORTED = re.findall(r":: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
 HOME = "https://example.org/some/grape6py"
 
@@ -131,6 +130,6 @@ def test_the_conda_recipe_is_one_and_needs_what_the_package_does():
         assert each["about"]["summary"] == PROJECT["project"]["description"]
         needed = {need.replace("matplotlib-base", "matplotlib").replace(" ", "")
                   for need in each["requirements"]["run"]}  # fmt: skip
-        assert needed == {"python", *NEEDS}
+        assert needed == {"python", *PROJECT["project"]["dependencies"]}
         host = [need.replace(" ", "") for need in each["requirements"]["host"]]
         assert {*PROJECT["build-system"]["requires"]} <= {*host}

@@ -14,13 +14,11 @@ from grape6py import Hermite, Leapfrog, archive, events, fields, in_units, plumm
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from runs import run
 
-POINT = {"field": fields.point_mass(1e4), "orbit": [50, 0, 0, 0, 10, 0]}
-UNITS = {"eps": 0.02 * u.pc}
 CASES = {
     "constant step": (Hermite, {"dt": 2**-7, "passes": 2, "precision": "double"}),
     "field": (Hermite, {"field": fields.plummer(10.0, 5.0), "eta": 0.01, "G": 0.5}),
-    "orbit": (Hermite, POINT),
-    "units": (Hermite, UNITS),
+    "orbit": (Hermite, {"field": fields.point_mass(1e4), "orbit": [50, 0, 0, 0, 10, 0]}),
+    "units": (Hermite, {"eps": 0.02 * u.pc}),
     "leapfrog": (Leapfrog, {"dt": 2**-7, "theta": 0.6, "boundary": 1.5, "method": "bh"}),
     "its accuracy": (Leapfrog, {"dt_max": 2**-6, "eta": 0.02, "accuracy": 1e-4, "order": 4}),
 }  # fmt: skip

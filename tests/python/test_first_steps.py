@@ -16,12 +16,6 @@ def largest(mass, pos, vel, **options):
     return Hermite(mass, pos, vel, **options).settings["dt_max"]
 
 
-def with_massless(mass, pos, vel, n=50):
-    rng = np.random.default_rng(1)
-    return (np.r_[mass, np.zeros(n)], np.r_[pos, rng.uniform(-9, 9, (n, 3))],
-            np.r_[vel, rng.normal(size=(n, 3))])  # fmt: skip
-
-
 @pytest.mark.parametrize("eccentricity", [0, 0.5, 0.9999])
 @pytest.mark.parametrize("apocentre", [True, False])
 def test_the_phase_of_two_bodies_does_not_change_the_largest_step(eccentricity, apocentre):
@@ -70,16 +64,16 @@ def test_without_two_masses_it_is_that_of_orbits_in_the_field(bodies, options, s
     assert largest(*bodies, **options) == step
 
 
-EIGHT = ([1.0] * 3, np.outer([1, -1, 0], [-0.97000436, 0.24308753, 0]),
-         np.outer([1, 1, -2], [-0.466203685, -0.43236573, 0]))  # fmt: skip
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.1])  # so that acc is zero, or zero to rounding
 @pytest.mark.parametrize("massless", [0, 5])
 def test_a_first_step_without_acceleration_is_shortened_by_eta(shift, massless):
-    errors = []
+    rng, errors = np.random.default_rng(1), []  # three bodies on a figure of eight, and others
+    mass = [1.0] * 3 + [0.0] * massless
+    pos = np.outer([1, -1, 0], [-0.97000436, 0.24308753, 0]) + shift
+    vel = np.outer([1, 1, -2], [-0.466203685, -0.43236573, 0])
+    pos = np.r_[pos, rng.uniform(-9, 9, (massless, 3))]
+    vel = np.r_[vel, rng.normal(size=(massless, 3))]
     for eta in (2e-2, 2e-4):
-        mass, pos, vel = with_massless(EIGHT[0], EIGHT[1] + shift, EIGHT[2], massless)
         cluster = Hermite(mass, pos, vel, eta=eta, precision="double")
         start, first = energy(cluster), cluster.step_sizes[2]
         assert first <= 0.25 * eta**0.5
@@ -107,11 +101,6 @@ def tight_pair(n):
 def half_massless(n):
     mass, pos, vel = plummer(n, seed=5)
     return np.where(np.arange(n) < n // 2, 2 * mass, 0.0), pos, vel
-
-
-def scaled(model, by):
-    mass, pos, vel = model
-    return mass, pos * by, vel / np.sqrt(by)
 
 
 # name: bodies, options, a time to evolve with eta = 1e-3; a smaller eta gets less.
@@ -170,10 +159,9 @@ def test_an_orbit_comes_back_however_small_eta_is(eccentricity, precision):
 ])  # fmt: skip
 def test_lengths_of_any_size_end(length, eccentricity):
     """Their steps are those of lengths near 1, though squares of derivatives would overflow."""
-    steps = []
+    (mass, pos, vel), steps = two_body(eccentricity), []
     for unit in 1.0, length:
-        mass, pos, vel = scaled(two_body(eccentricity), unit)
-        pair = Hermite(mass, pos, vel, precision="double")
+        pair = Hermite(mass, pos * unit, vel / np.sqrt(unit), precision="double")
         start = pair.energy().total
         pair.evolve(unit**1.5, lambda s: s.stop() if s.blocks > 1000 else None)
         assert pair.time == unit**1.5

@@ -223,12 +223,6 @@ def nemo_without(tag):
     return data.replace(item, b"")
 
 
-def dyn_without(line):
-    text = hand_made.dyn()
-    assert line in text
-    return text.replace(line, b"")
-
-
 LABELS = ["HEAD", "POS ", "VEL ", "ID  ", "MASS"]
 # The file, what is missing by its name, masses and velocities in which 9 and 0 are those given.
 NO_MASSES = {
@@ -276,7 +270,8 @@ def test_velocities_that_are_absent_are_zero_if_asked_for(name):
     (b"  r  =  2 0 0\n", None),
 ])  # fmt: skip
 def test_a_star_of_starlab_says_its_mass_place_and_velocity(line, option):
-    data = dyn_without(line)
+    assert line in hand_made.dyn()
+    data = hand_made.dyn().replace(line, b"")
     with pytest.raises(SnapshotError, match="particle 2"):
         read(data)
     if option is not None:

@@ -79,16 +79,6 @@ def test_equal_numbers_that_are_small_when_compressed_are_read(how):
     assert (found.pos == 1).all()
 
 
-def put(name, make):
-    def change(file):
-        group, key = name.rsplit("/", 1)
-        if name in file:
-            del file[name]
-        make(file[group or "/"], key)
-
-    return change
-
-
 def virtual(group, key):
     layout = h5py.VirtualLayout((1, 3), "f8")
     layout[:] = h5py.VirtualSource("other.hdf5", "PartType1/Coordinates", (1, 3))
@@ -146,20 +136,21 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.skipif(h5py.h5z.filter_avail(ZSTD), reason="SKIP: a zstd of HDF5 is installed")
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_lie_in_the_file_is_refused_by_its_name(case, here):
     os.mkfifo("fifo")
     with h5py.File("other.hdf5", "w") as file:
         file["x"] = file["PartType1/Coordinates"] = np.ones((1, 3))
-
-
-@pytest.mark.skipif(h5py.h5z.filter_avail(ZSTD), reason="SKIP: a zstd of HDF5 is installed")
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_lie_in_the_file_is_refused_by_its_name(case):
     name, make, said = REFUSED[case]
-    data = hand_made.gadget_hdf5(change=put(name, make))
+
+    def change(file):
+        group, key = name.rsplit("/", 1)
+        if name in file:
+            del file[name]
+        make(file[group or "/"], key)
+
+    data = hand_made.gadget_hdf5(change=change)
     with open("a.hdf5", "wb") as file:
         file.write(data)
     for source in ("a.hdf5", io.BytesIO(data)):

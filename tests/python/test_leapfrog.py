@@ -11,7 +11,6 @@ from particles import relative
 
 EPS = 0.05
 DIRECT = {"backend": "cpu", "precision": "double"}
-METHODS = pytest.mark.parametrize("method", ["fmm", "bh"])
 
 
 def sphere(n=1000, seed=1, **options):
@@ -47,7 +46,7 @@ def test_it_is_velocity_verlet_of_the_forces():
     assert (galaxy.steps, galaxy.blocks) == (250, 5)
 
 
-@METHODS
+@pytest.mark.parametrize("method", ["fmm", "bh"])
 def test_a_sphere_keeps_its_energy(method):
     assert drift_of_energy(sphere(theta=0.5, method=method, dt=1 / 64), 2.0) < 3e-4
 

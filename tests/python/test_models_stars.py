@@ -21,10 +21,6 @@ def sphere(request):
     return request.param, mass, stars(mass, plummer, 1, request.param)
 
 
-def specific_energy(model):
-    return (model.vel**2).sum(axis=1) / 2 - 1 / np.hypot(radii(model), SCALE)
-
-
 def test_masses_keep_their_order_and_have_the_sum_one(sphere):
     _, mass, model = sphere
     assert np.allclose(model.mass, mass / mass.sum(), rtol=1e-13)
@@ -69,7 +65,8 @@ def test_partial_order_is_that_of_mcluster():
     mass = np.linspace(2, 1, n)
     place = []
     for seed in range(200):
-        energy = specific_energy(stars(mass, plummer, seed, segregation))
+        model = stars(mass, plummer, seed, segregation)
+        energy = (model.vel**2).sum(axis=1) / 2 - 1 / np.hypot(radii(model), SCALE)
         place.append(np.argsort(np.argsort(energy))[0])
     # The heaviest star takes place n (1 - X^(1 - S)), whose mean is n (1 - 1 / (2 - S)).
     error = np.std(place) / math.sqrt(len(place))
@@ -95,9 +92,6 @@ def test_a_cold_sphere_stays_cold():
     assert not stars(kroupa(100, 1), partial(uniform, virial_ratio=0), 1, 1).vel.any()
 
 
-SEEDS = range(5)
-
-
 def pairs(model):
     i, j = np.triu_indices(len(model.mass), 1)
     return np.linalg.norm(model.pos[i] - model.pos[j], axis=1), i, j
@@ -106,7 +100,7 @@ def pairs(model):
 @pytest.mark.parametrize("dimension", [1.6, 2, 2.5, 3])
 def test_pairs_within_a_distance_grow_as_its_power(dimension):
     slopes = []
-    for seed in SEEDS:
+    for seed in range(5):
         distance, _, _ = pairs(fractal(1000, dimension, seed))
         size = 2 * np.sqrt((distance**2).mean() / 2)
         counts = [(distance < size * share).sum() for share in (1 / 4, 1 / 16)]

@@ -17,8 +17,6 @@ from grape6py.picture import Moment, bodies, figure_of
 from grape6py.picture.groups import SKY, groups
 from runs import run
 
-FRACTIONS = (0.1, 0.5, 0.9)
-
 
 def history(radii=((0.3, 0.8, 2.0),), errors=(1e-7,), count=9, end=1.0, start=0.0):
     """Records of a run whose radii and errors are repeated to as many as there are outputs."""
@@ -46,7 +44,7 @@ def case_drawn(number):
 
 def drawn(records, shown, title="run"):
     with mpl.rc_context(picture.STYLE):
-        figure = figure_of(title, records, FRACTIONS, shown)
+        figure = figure_of(title, records, (0.1, 0.5, 0.9), shown)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
     return figure
@@ -258,10 +256,6 @@ def check(figure, end, is_movie=False):
         assert found.count("time [Myr]") == 2
 
 
-def extent(figure):
-    return figure.axes[0].get_xlim()[1], figure.axes[2].collections[0].get_offsets()
-
-
 @pytest.mark.slow
 def test_a_picture_and_a_movie_are_in_the_units_of_the_run(here, figures):
     t, out = 0.25, ("--units", "5e4 Msun 1.2 pc", "--out", "a.h5", "--plot", "a.png")
@@ -273,8 +267,8 @@ def test_a_picture_and_a_movie_are_in_the_units_of_the_run(here, figures):
     by_command, by_file, restarted, of_movie = figures
     for figure, end in (by_command, t), (by_file, t), (restarted, 2 * t):
         check(figure, end)
-        longest, pos = extent(figure)
-        assert longest == pytest.approx(1.02 * end * MYR, rel=0.01)
+        assert figure.axes[0].get_xlim()[1] == pytest.approx(1.02 * end * MYR, rel=0.01)
+        pos = figure.axes[2].collections[0].get_offsets()
         assert np.allclose(pos, plummer(20, seed=1).pos[:, :2] * 1.2)
     check(of_movie, t, is_movie=True)
     assert np.ptp(of_movie.axes[0].get_xlim()) == pytest.approx(6)

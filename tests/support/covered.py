@@ -47,18 +47,15 @@ def run(*command, **env):
         sys.exit(f"{command[0]}: exit {done.returncode}")
 
 
-def run_tests(counted):
-    run(sys.executable, "-m", "pytest", "-q", "-n", 2, "--assert=plain", "-p", "no:cacheprovider",
-        *(capi.TESTS / f"{name}.py" for name in TESTS), "-k", CHOSEN,
-        GRAPE6_TEST_LIBRARY=str(counted / "libgrape6.so"))  # fmt: skip
-
-
 def more(name):
     """What a program is compiled with."""
     return fuzzing.PARTS if name == "fuzz" else []
 
 
-def run_programs(counted):
+def main():
+    counted = BUILD / "counted"
+    if not list(counted.rglob("*.gcda")):
+        sys.exit("no counts: run make test before")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         built = Variant(counted, Path(folder))
         started = [
@@ -67,14 +64,9 @@ def run_programs(counted):
         ]
         for program in started:
             program.result()
-
-
-def main():
-    counted = BUILD / "counted"
-    if not list(counted.rglob("*.gcda")):
-        sys.exit("no counts: run make test before")
-    run_programs(counted)
-    run_tests(counted)
+    run(sys.executable, "-m", "pytest", "-q", "-n", 2, "--assert=plain", "-p", "no:cacheprovider",
+        *(capi.TESTS / f"{name}.py" for name in TESTS), "-k", CHOSEN,
+        GRAPE6_TEST_LIBRARY=str(counted / "libgrape6.so"))  # fmt: skip
     run(sys.executable, "-m", "gcovr", "--root", capi.ROOT, "--filter", "csrc/",
         "--object-directory", counted, "--txt-metric", "line",
         "--gcov-suspicious-hits-threshold", 0, "--fail-under-line", LEAST,
