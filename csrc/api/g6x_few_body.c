@@ -35,8 +35,8 @@ static int check(const struct g6x_few_bodies *b, double dt)
         return refuse(G6X_E_ARGUMENT,
                       "perturbers, eps2, tolerance, gamma, slow_down or step is out "
                       "of range");
-    if (!all_finite(b->kappa, (size_t)b->n) || !all_finite(b->mass, (size_t)b->n) || !all_finite(b->x[0], 3 * (size_t)b->n) ||
-        !all_finite(b->v[0], 3 * (size_t)b->n) ||
+    if (!all_finite(b->kappa, (size_t)b->n) || !all_finite(b->mass, (size_t)b->n) ||
+        !all_finite(b->x[0], 3 * (size_t)b->n) || !all_finite(b->v[0], 3 * (size_t)b->n) ||
         (b->perturbers && !all_finite(&b->perturber->mass, 13 * (size_t)b->perturbers)))
         return refuse(G6X_E_ARGUMENT, "a mass, position or velocity is NaN or Inf");
     for (int i = 0; i < b->n; mass += b->mass[i++])

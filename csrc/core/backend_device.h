@@ -136,7 +136,8 @@ struct device_arrays {
      * the backend's memory, valid until the next call. Finds `clamped` and `bad`. */
     int (*correct)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
                    const struct field *field, int ni, double time, int move, double pairs,
-                   void *stream, struct device_particles *rows, struct device_block *found, struct error *f);
+                   void *stream, struct device_particles *rows, struct device_block *found,
+                   struct error *f);
     /* Sets h->close and h->left of the block of *e; *found: whether any is set, or -1: a nearest
      * neighbour is no particle. */
     int (*watch)(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,

@@ -74,7 +74,7 @@ def test_a_first_step_without_acceleration_is_shortened_by_eta(shift, massless):
     pos = np.r_[pos, rng.uniform(-9, 9, (massless, 3))]
     vel = np.r_[vel, rng.normal(size=(massless, 3))]
     for eta in (2e-2, 2e-4):
-        cluster = Hermite(mass, pos, vel, eta=eta, precision="double")
+        cluster = Hermite(mass, pos, vel, eta=eta, precision="double", subsystems=False)
         start, first = energy(cluster), cluster.step_sizes[2]
         assert first <= 0.25 * eta**0.5
         cluster.evolve(1 / 16)
