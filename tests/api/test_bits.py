@@ -132,8 +132,8 @@ for k, (mode, isa) in enumerate((mode, isa) for mode in MODES for isa in ISAS):
         print(mode, isa, t.digest(t.run(s)))
 """
     envs = {"GRAPE6_NPIPES": "1"}, {"GRAPE6_THREADS": "1", "GRAPE6_NPIPES": "16384"}
-    envs = (env | {"GRAPE6_BACKEND": "cpu"} for env in envs)
-    return [capi.run_python(script, **env).stdout for env in envs]
+    backend = {"GRAPE6_BACKEND": "cuda" if on_backend == "gpu" else "cpu"}
+    return [capi.run_python(script, **env, **backend).stdout for env in envs]
 
 
 def test_a_new_process_gives_the_same_bits(elsewhere, reference, mode, isa):
