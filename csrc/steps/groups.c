@@ -80,8 +80,13 @@ void groups_see(struct group *q, double start, double time, int looking)
 
 int groups_fit(const struct groups *g, const struct hermite_state *s)
 {
-    for (int p = 0; p < g->n; p++)
+    for (int p = 0; p < g->n; p++) {
+        const struct group *q = groups_of(g, p);
+        double mass = q ? 0.0 : s->mass[p];
         if ((s->t[p] == GROUPS_NEVER) == groups_carries(g, p)) return 0;
+        for (int i = 0; q && i < q->n; i++) mass += s->mass[q->who[i]];
+        if (mass != (q ? q->mass : g->mass[p])) return 0;
+    }
     return 1;
 }
 

@@ -98,7 +98,7 @@ struct groups_block {
 /* NULL: there is no memory. `own` stays the caller's. */
 struct groups *groups_new(int n, const double own[]);
 void groups_free(struct groups *g);
-/* Whether the arrays are those that the groups were made in. */
+/* Whether the arrays are those that the groups were made in, with the masses of then. */
 int groups_fit(const struct groups *g, const struct hermite_state *s);
 /* x, v, acc, jerk: [n] with what carries something at a time that no step ends before. Writes those
  * of all bodies. acc and jerk may be NULL. */

@@ -193,6 +193,21 @@ def test_bodies_of_subsystems_may_come_go_and_change():
     assert energy(cluster.mass, cluster.pos, cluster.vel) == pytest.approx(with_one, abs=1e-6)
 
 
+@pytest.mark.parametrize("pairs", [0, 10])
+@pytest.mark.parametrize(("who", "mass"), [(0, 0.0), (0, 0.03), (50, 0.0), (50, 0.03)])
+def test_a_mass_that_changes_acts_from_then_on(pairs, who, mass):
+    bodies = with_binaries(100, pairs, 1e-3, 0.5) if pairs else plummer(100, seed=1)
+    cluster = made(bodies)
+    cluster.evolve(0.1)
+    cluster.set_mass([who], [mass])
+    fresh = made((cluster.mass, cluster.pos, cluster.vel))
+    cluster.evolve(0.2)
+    fresh.evolve(0.1)
+    assert np.abs(cluster.pos - fresh.pos).max() < 1e-5
+    momentum = cluster.mass @ cluster.vel - fresh.mass @ fresh.vel
+    assert np.abs(momentum).max() < 1e-6
+
+
 def test_planets_without_mass_go_with_their_star():
     m, pos, vel = plummer(64, seed=4)
     planet = pos[5] + [1e-4, 0, 0], vel[5] + [0, np.sqrt(m[5] / 1e-4), 0]
