@@ -192,8 +192,8 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
  */
 int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3], double most);
-/* The bodies and groups, two of which are in who, that are as one to all others: how many, or 0.
- * Several meet there, and no two of them are a group. */
+/* The bodies, two of which are in who, that are as one to all others: how many, or 0. Several meet
+ * there, and no two of them are a group. */
 int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[]);
 /* That of a group, found at once in most cases by what is near it. */
 int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,

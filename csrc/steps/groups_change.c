@@ -398,10 +398,8 @@ int groups_end(struct groups *g, const struct hermite_state *s, const struct her
         if (who[1] >= 0 && !g->changed[who[0]] && !g->changed[who[1]]) join(&c, 2, who);
     }
     for (int i = 0; i < b->ni; i++) {
-        int who[GROUPS_CLUMP] = {b->address[i], groups_carrier(g, b->nearest[i])};
-        if (!g->crowded[i] || who[1] < 0 || !groups_carries(g, who[0]) || who[0] == who[1])
-            continue;
-        if (g->of[who[1]] >= 0 && s->t[who[1]] != b->time) continue;
+        int who[GROUPS_CLUMP] = {b->address[i], b->nearest[i]};
+        if (!g->crowded[i] || who[1] < 0 || g->of[who[0]] >= 0 || g->of[who[1]] >= 0) continue;
         const int n = groups_clump(g, s, b->time, who);
         if (n) join(&c, n, who);
     }

@@ -178,7 +178,6 @@ static double extent_of(const struct groups *g, const struct hermite_state *s, d
 
 int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[])
 {
-    int bodies = size_of(g, who[0]) + size_of(g, who[1]);
     for (int n = 2;; n++) {
         double centre[3], mass, of[GROUPS_CLUMP], found[3];
         const double size = extent_of(g, s, time, n, who, centre, &mass), cube = size * size * size;
@@ -189,8 +188,7 @@ int groups_clump(struct groups *g, const struct hermite_state *s, double time, i
         if (2.0 * cube * found[0] < GROUPS_FORM * mass) return n > 2 ? n : 0;
         const int next = (int)found[2];
         if (n == GROUPS_CLUMP || next < 0 || 64.0 * cube * found[1] < g->mass[next]) return 0;
-        bodies += size_of(g, next);
-        if (bodies > FEW_PLANETS || (g->of[next] >= 0 && s->t[next] != time)) return 0;
+        if (g->of[next] >= 0) return 0; /* it is a group, which had better be by itself */
         who[n] = next;
     }
 }
