@@ -1,12 +1,12 @@
 /* fake_gpu.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for
  * fake_gpu.h. */
-#include "fake_gpu.h"
-
 #include <cstdlib>
 #include <mutex>
 #include <string>
 #include <ucontext.h>
 #include <vector>
+
+#include "fake_gpu.h" /* last: libstdc++ of GCC 13 says __noinline__, which CUDA defines */
 
 struct fake_gpu_dim threadIdx, blockIdx, blockDim, gridDim;
 uint64_t fake_gpu_exchange[2][32 * 32];
