@@ -475,7 +475,7 @@ struct g6x_evolution {
     double eps2;  /* softening length squared */
     int passes;   /* evaluations of the force, and corrections, in a step; at least 1. With 1, hard
                    * pairs in blocks of 32 particles and fewer are corrected twice, for their own
-                   * pull,   unless subsystems are asked for. */
+                   * pull, unless subsystems are asked for. */
     double seconds;        /* limit of wall time of a call; 0: no limit */
     long long most_blocks; /* limit of blocks of a call; 0: no limit */
     const int *stop; /* or NULL: if it is not zero, the call returns after the current block */

@@ -132,8 +132,8 @@ struct device_arrays {
                    int ni, double time, void *stream, const unsigned char **fine, struct error *f);
     /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block with that roundoff,
      * and its hard pairs with the softening `pairs` (hermite_pair.h), and moves its particles if
-     * `move`. If `rows` is not NULL, also gives them as j particles, in
-     * the backend's memory, valid until the next call. Finds `clamped` and `bad`. */
+     * `move`. If `rows` is not NULL, also gives them as j particles, in the backend's memory, valid
+     * until the next call. Finds `clamped` and `bad`. */
     int (*correct)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
                    const struct field *field, int ni, double time, int move, double pairs,
                    void *stream, struct device_particles *rows, struct device_block *found,

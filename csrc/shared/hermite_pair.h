@@ -63,7 +63,7 @@ HOST_DEVICE void hermite_add_second(const struct hermite_rows *r, const struct h
 {
     const int k = hermite_strongest_row(r, s->mass, i);
     if (k == i || !hermite_are_pair(r, s->mass, i, k)) return;
-    double x[2][3], v[2][3], a2[3], a3[3], d[3], w[3];
+    double x[2][3], v[2][3], a2[3], a3[3], from[2][3], to[2][3];
     for (int n = 0; n < 2; n++) {
         const int row = n ? k : i, p = r->address[row];
         const double dt = r->time - s->t[p];
@@ -72,11 +72,11 @@ HOST_DEVICE void hermite_add_second(const struct hermite_rows *r, const struct h
         hermite_add_orders(dt, s->a[p], s->j[p], r->acc[row], r->jerk[row], x[n], v[n], a2, a3);
     }
     const double m = s->mass[r->address[k]];
-    hermite_between(r->x, i, k, d), hermite_between(r->v, i, k, w);
-    pair_add_pull(-m, d, w, r->eps2, acc, jerk);
-    hermite_between((const double (*)[3])x, 0, 1, d),
-        hermite_between((const double (*)[3])v, 0, 1, w);
-    pair_add_pull(m, d, w, r->eps2, acc, jerk);
+    hermite_between(r->x, i, k, from[0]);
+    hermite_between(r->v, i, k, from[1]);
+    for (int c = 0; c < 3; c++) to[0][c] = x[1][c] - x[0][c], to[1][c] = v[1][c] - v[0][c];
+    pair_add_pull(-m, from[0], from[1], r->eps2, acc, jerk);
+    pair_add_pull(m, to[0], to[1], r->eps2, acc, jerk);
 }
 
 #endif

@@ -79,8 +79,7 @@ static int extrapolate(struct few_body *f, const struct few_setting *s, struct c
     const int n = chain_state_size(f->chain.n);
     double column[COLUMNS][CHAIN_STATE], error[CHAIN_STATE], least = INFINITY;
     *next = 0.0625 * h;
-    if (s->tolerance ==
-        INFINITY) { /* for what does not converge: orbits of two stay what they are */
+    if (s->tolerance == INFINITY) { /* orbits of two stay what they are */
         leap(l, h, UNCHECKED, change);
         *next = h;
         return is_finite(n, change);

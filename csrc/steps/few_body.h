@@ -53,9 +53,7 @@ void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3]);
 void few_body_find_chain(int n, const double (*x)[3], int order[]);
 /* Makes a new chain where bodies have come nearer to others. */
 void few_body_renew_chain(struct few_body *f);
-/* Slows pairs down as they were, by kappa[who] of both bodies; and reads that, 1 where it is not
- * so.
- */
+/* Slows pairs down by kappa[who] of both bodies; and reads that, 1 where it is not so. */
 void few_body_set_slow(struct few_body *f, const double kappa[]);
 void few_body_get_slow(const struct few_body *f, double kappa[]);
 /* Slows pairs down as their perturbations are now. */

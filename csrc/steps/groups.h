@@ -72,7 +72,7 @@ struct groups {
     int capacity;                    /* of x, v and outside */
     double (*sums)[8];      /* [n / GROUPS_PIECE + 1]: what is found of so many bodies at a time */
     struct group *spare[2]; /* for the next that are made */
-    long long formed, failed;
+    long long failed;
     int looking;
     int rounds; /* left, in which groups of bodies as they are at first are made */
     unsigned char

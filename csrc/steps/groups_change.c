@@ -221,7 +221,6 @@ static void make(const struct change *c, const struct bodies *all, double time)
     carry(c, all->who[0], time, all->centre);
     join_work(c, all);
     shorten(c, new, pulls_ahead(new, c->s->dt[all->who[0]]));
-    g->formed++;
 }
 
 /* Bodies of one part of a group, about their own centre, which is added to `centre`. */
@@ -303,7 +302,8 @@ static void bring(const struct change *c, int p, double time)
     }
     memcpy(s->x[p], x, sizeof x), memcpy(s->v[p], v, sizeof v);
     memcpy(s->a[p], acc, sizeof acc), memcpy(s->j[p], jerk, sizeof jerk);
-    s->t[p] = time;
+    s->t[p] = time, s->dt[p] = step_of(c->rule, s, p);
+    c->g->changed[p] = 1; /* whether or not it joins */
 }
 
 /* Makes one group of what some stand for, the first of which is a row of the block. */
@@ -386,8 +386,6 @@ int groups_end(struct groups *g, const struct hermite_state *s, const struct her
                const struct groups_block *b)
 {
     const struct change c = {g, s, rule, b};
-    const long long formed = g->formed;
-    const int count = g->count;
     memset(g->changed, 0, (size_t)g->n);
     for (int i = 0; i < b->ni; i++) {
         const int p = b->address[i];
@@ -400,8 +398,9 @@ int groups_end(struct groups *g, const struct hermite_state *s, const struct her
     for (int i = 0; i < b->ni; i++) {
         int who[GROUPS_CLUMP] = {b->address[i], b->nearest[i]};
         if (!g->crowded[i] || who[1] < 0 || g->of[who[0]] >= 0 || g->of[who[1]] >= 0) continue;
+        if (g->mass[who[0]] < 0.0) continue;
         const int n = groups_clump(g, s, b->time, who);
         if (n) join(&c, n, who);
     }
-    return g->formed != formed || g->count != count;
+    return memchr(g->changed, 1, (size_t)g->n) != NULL;
 }

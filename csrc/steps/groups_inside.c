@@ -83,7 +83,7 @@ void groups_list(struct groups *g, const struct hermite_state *s, int p, double 
         const struct groups_place at = groups_place_of(s, q, time);
         const double left = q->near_until - time;
         int i = 0;
-        if (!(left > 0.0) || q->who[0] == p) continue;
+        if (!(left >= 0.0) || q->who[0] == p) continue; /* one that ends now is read by looks */
         while (i < q->near_count && q->near[i] < p) i++;
         const int is = i < q->near_count && q->near[i] == p,
                   may = listed && groups_may_meet(g, s, q, &at, p, time, left);

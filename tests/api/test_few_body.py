@@ -208,7 +208,7 @@ def test_a_slowed_pair_keeps_its_elements_and_those_of_what_it_is_in(calls):
         of = [elements(gm, *(q[i] - q[list(others)].mean(axis=0) for q in (b.x, b.v)))
               for b in (plain, slow)]  # fmt: skip
         assert of[1][0] == pytest.approx(of[0][0], rel=1e-6)
-        assert np.abs(of[1][1] - of[0][1]).max() < 1e-3 if gm == 1.0 else 1e-5
+        assert np.abs(of[1][1] - of[0][1]).max() < (1e-3 if gm == 1.0 else 1e-5)
 
 
 SCATTERINGS = 40
