@@ -1,16 +1,19 @@
 /* tree_expansion.h - multipoles and local expansions of 1/s, s^2 = r^2 + eps^2, in Cartesian
  * coordinates, over the named operations of pair.h. Also compiled for GPUs.
  *
- * 1/r is harmonic, so that of the derivatives of order n only 2 n + 1 are independent: those with
- * at most one z. A set of all orders up to p is an array in which term (a, b, c), c = 0 or 1,
- * is at TREE_TERM(a, b, c); terms with more z follow from the zero traces.
- *
- *   potential of a cell:   m D + Q_ij D_ij / 2 - O_ijk D_ijk / 6,      D_n = d^n/dx^n (1/s)
+ *   potential of a cell:   m D + M_ij D_ij / 2 - M_ijk D_ijk / 6,      D_n = d^n/dx^n (1/s)
  *   local expansion:       phi(y) = sum over n of L_n y^n / n!
  *
  * (Warren and Salmon 1995; Dehnen 2002, J. Comput. Phys. 179, 27). phi = -pot, acc = grad phi.
- * Softening makes 1/s not quite harmonic: near pairs of cells are not expanded (shared/tree_mac.h),
- * and particle-cell terms carry the trace of the second moments.
+ *
+ * `soft`, a constant: a set has all derivatives, and moments have their traces. Along any direction
+ * the series are then those of Legendre at a distance s: they converge within eps, too. Else, where
+ * eps is small, 1/s is taken for harmonic: traces vanish, and of the derivatives of order n only
+ * 2 n + 1 are independent, those with at most one z. Near pairs of cells are then not expanded
+ * (shared/tree_mac.h), and particle-cell terms carry the trace of the second moments alone.
+ *
+ * A set of all orders up to p is an array in which term (a, b, c) of degree n = a + b + c is at
+ * TREE_TERM(soft, a, b, c).
  *
  * Jerks: the target moves with velocity v and each cell, rigidly, with its velocity u, so grad phi
  * changes at the rate grad ((v - u) . grad phi). All velocities are in one frame: the expansion psi
@@ -21,30 +24,39 @@
 #ifndef GRAPE6_TREE_EXPANSION_H
 #define GRAPE6_TREE_EXPANSION_H
 
-enum { TREE_ORDERS = 6, TREE_TERMS = (TREE_ORDERS + 1) * (TREE_ORDERS + 1) };
+/* Terms of degrees up to n, and where one of degree n is among those of its degree. (int)(...): a
+ * constant once the loops around it are unrolled. */
+#define TREE_COUNT(soft, n) ((soft) ? ((n) + 1) * ((n) + 2) * ((n) + 3) / 6 : ((n) + 1) * ((n) + 1))
+#define TREE_AT(n, b, c) ((c) * ((n) + 1) - (c) * ((c) - 1) / 2 + (b))
+#define TREE_TERM(soft, a, b, c)                                                                   \
+    ((int)(TREE_COUNT(soft, (a) + (b) + (c) - 1) + TREE_AT((a) + (b) + (c), b, c)))
 
-/* (int)(...): a constant once the loops around it are unrolled */
-#define TREE_TERM(a, b, c)                                                                         \
-    (((a) + (b) + (c)) * ((a) + (b) + (c)) + ((c) ? (a) + (b) + (c) + 1 + (b) : (b)))
+enum { TREE_ORDERS = 6, TREE_TERMS = TREE_COUNT(1, TREE_ORDERS) };
 
-/* Multipole of a cell: its position and moments without traces. */
+/* Multipole of a cell: its position and moments without traces, and of these what `soft` needs. */
 struct tree_multipole {
     vec x, y, z, m;
     vec spread;                            /* -3/2 of a third of the trace of the second moments */
     vec xx, xy, xz, yy, yz;                /* Q */
     vec xxx, xxy, xxz, xyy, xyz, yyy, yyz; /* O */
+    vec tx, ty, tz;                        /* a fifth of the traces of the third moments */
 };
 
-/* Term (a, b, c) of a set, c up to 2. */
-HOST_DEVICE vec tree_term(const vec *t, int a, int b, int c)
+/* The most z of a term of degree n. */
+HOST_DEVICE int tree_most_z(const int soft, const int n) { return soft || n < 1 ? n : 1; }
+
+/* Term (a, b, c) of a set; if it is not `soft`, c up to 2. */
+HOST_DEVICE vec tree_term(const int soft, const vec *t, int a, int b, int c)
 {
-    return c < 2 ? t[TREE_TERM(a, b, c)]
-                 : v_sub(v_sub(v_set1(0), t[TREE_TERM(a + 2, b, 0)]), t[TREE_TERM(a, b + 2, 0)]);
+    return soft || c < 2 ? t[TREE_TERM(soft, a, b, c)]
+                         : v_sub(v_sub(v_set1(0), t[TREE_TERM(soft, a + 2, b, c < 2 ? 0 : c - 2)]),
+                                 t[TREE_TERM(soft, a, b + 2, c < 2 ? 0 : c - 2)]);
 }
 
 /* All derivatives of 1/s up to an order, by recursion over the derivatives g of 1/s for s^2/2:
  * D(g_m)_{n + e_x} = x D(g_{m+1})_n + n_x D(g_{m+1})_{n - e_x}. */
-HOST_DEVICE void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2, vec d[TREE_TERMS])
+HOST_DEVICE void tree_derivatives(const int order, const int soft, vec x, vec y, vec z, vec eps2,
+                                  vec d[TREE_TERMS])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s);
@@ -58,24 +70,23 @@ HOST_DEVICE void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2
         TREE_UNROLL
         for (int n = order - m; n >= 1; n--) {
             TREE_UNROLL
-            for (int c = 0; c <= 1; c++) {
+            for (int c = 0; c <= tree_most_z(soft, n); c++) {
                 TREE_UNROLL
                 for (int b = 0; b <= n - c; b++) {
                     const int a = n - b - c;
-                    vec v;
-                    if (a > 1)
-                        v = v_fma(x, d[TREE_TERM(a - 1, b, c)],
-                                  v_mul(v_set1(a - 1), d[TREE_TERM(a > 1 ? a - 2 : 0, b, c)]));
-                    else if (a > 0)
-                        v = v_mul(x, d[TREE_TERM(0, b, c)]);
-                    else if (b > 1)
-                        v = v_fma(y, d[TREE_TERM(0, b > 0 ? b - 1 : 0, c)],
-                                  v_mul(v_set1(b - 1), d[TREE_TERM(0, b > 1 ? b - 2 : 0, c)]));
-                    else if (b > 0)
-                        v = v_mul(y, d[TREE_TERM(0, 0, c)]);
-                    else
-                        v = v_mul(z, d[0]);
-                    d[TREE_TERM(a, b, c)] = v;
+                    const vec along = a > 0 ? x : b > 0 ? y : z;
+                    const int da = a > 0, db = !da && b > 0, dc = !da && !db;
+                    const int times = (da ? a : db ? b : c) - 1;
+                    const vec below = d[TREE_TERM(soft, a - da, b - db, c - dc)];
+                    d[TREE_TERM(soft, a, b, c)] =
+                        times
+                            ? v_fma(
+                                  along, below,
+                                  v_mul(
+                                      v_set1(times),
+                                      d[TREE_TERM(soft, times ? a - 2 * da : 0,
+                                                  times ? b - 2 * db : 0, times ? c - 2 * dc : 0)]))
+                            : v_mul(along, below);
                 }
             }
         }
@@ -83,114 +94,136 @@ HOST_DEVICE void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2
     }
 }
 
-/* M2L: adds a cell to the local expansion at offset x, y, z from it. */
-HOST_DEVICE void tree_cell_to_local(const int order, vec x, vec y, vec z, vec eps2,
-                                    const struct tree_multipole *c, vec local[TREE_TERMS])
+/* The factors of second and third derivatives in a cell's potential, by TREE_AT; of the independent
+ * ones, after elimination of the others, if they are not `soft`. */
+HOST_DEVICE void tree_factors(const int soft, const struct tree_multipole *c, vec q[6], vec o[10])
 {
-    vec d[TREE_TERMS];
-    tree_derivatives(order, x, y, z, eps2, d);
-    const vec half = v_set1(0.5), sixth = v_set1(-1.0 / 6.0), three = v_set1(3);
-    /* coefficients of the independent terms of D, after elimination of the others */
-    const vec zz = v_sub(v_sub(v_set1(0), c->xx), c->yy);
-    const vec qxx = v_mul(half, v_sub(c->xx, zz)), qyy = v_mul(half, v_sub(c->yy, zz));
+    const vec half = v_set1(0.5), sixth = v_set1(-1.0 / 6.0), three = v_set1(3), zero = v_set1(0);
+    const vec zz = v_sub(v_sub(zero, c->xx), c->yy);
     const vec xzz = v_add(c->xxx, c->xyy), yzz = v_add(c->xxy, c->yyy); /* negative */
     const vec zzz = v_add(c->xxz, c->yyz);
-    const vec oxxx = v_mul(sixth, v_fma(three, xzz, c->xxx));
-    const vec oxxy = v_mul(half, v_sub(v_sub(v_set1(0), c->xxy), yzz));
-    const vec oxxz = v_mul(sixth, v_fma(three, c->xxz, zzz));
-    const vec oxyy = v_mul(half, v_sub(v_sub(v_set1(0), c->xyy), xzz));
-    const vec oxyz = v_sub(v_set1(0), c->xyz);
-    const vec oyyy = v_mul(sixth, v_fma(three, yzz, c->yyy));
-    const vec oyyz = v_mul(sixth, v_fma(three, c->yyz, zzz));
+    q[1] = c->xy, q[3] = c->xz, q[4] = c->yz;
+    o[5] = v_sub(zero, c->xyz);
+    if (!soft) {
+        q[0] = v_mul(half, v_sub(c->xx, zz)), q[2] = v_mul(half, v_sub(c->yy, zz));
+        o[0] = v_mul(sixth, v_fma(three, xzz, c->xxx));
+        o[1] = v_mul(half, v_sub(v_sub(zero, c->xxy), yzz));
+        o[2] = v_mul(half, v_sub(v_sub(zero, c->xyy), xzz));
+        o[3] = v_mul(sixth, v_fma(three, yzz, c->yyy));
+        o[4] = v_mul(sixth, v_fma(three, c->xxz, zzz));
+        o[6] = v_mul(sixth, v_fma(three, c->yyz, zzz));
+        return;
+    }
+    const vec trace = v_mul(v_set1(-2.0 / 3.0), c->spread), minus = v_set1(-0.5);
+    q[0] = v_mul(half, v_add(c->xx, trace)), q[2] = v_mul(half, v_add(c->yy, trace));
+    q[5] = v_mul(half, v_add(zz, trace));
+    o[0] = v_mul(sixth, v_fma(three, c->tx, c->xxx));
+    o[1] = v_mul(minus, v_add(c->xxy, c->ty)), o[2] = v_mul(minus, v_add(c->xyy, c->tx));
+    o[3] = v_mul(sixth, v_fma(three, c->ty, c->yyy));
+    o[4] = v_mul(minus, v_add(c->xxz, c->tz)), o[6] = v_mul(minus, v_add(c->yyz, c->tz));
+    o[7] = v_mul(minus, v_sub(c->tx, xzz)), o[8] = v_mul(minus, v_sub(c->ty, yzz));
+    o[9] = v_mul(sixth, v_fma(three, c->tz, v_sub(zero, zzz)));
+}
+
+/* Adds the factors of degree n to the derivatives that are n above term (a, b, c). */
+HOST_DEVICE vec tree_add_moments(const int soft, const int n, const vec *factor, const vec *d,
+                                 const int a, const int b, const int c, vec sum)
+{
+    TREE_UNROLL
+    for (int dc = 0; dc <= tree_most_z(soft, n); dc++) {
+        TREE_UNROLL
+        for (int db = 0; db <= n - dc; db++)
+            sum = v_fma(factor[TREE_AT(n, db, dc)],
+                        tree_term(soft, d, a + n - db - dc, b + db, c + dc), sum);
+    }
+    return sum;
+}
+
+/* M2L: adds a cell to the local expansion at offset x, y, z from it. */
+HOST_DEVICE void tree_cell_to_local(const int order, const int soft, vec x, vec y, vec z, vec eps2,
+                                    const struct tree_multipole *cell, vec local[TREE_TERMS])
+{
+    vec d[TREE_TERMS], q[6], o[10];
+    tree_derivatives(order, soft, x, y, z, eps2, d);
+    tree_factors(soft, cell, q, o);
     TREE_UNROLL
     for (int n = 0; n <= order; n++) {
         TREE_UNROLL
-        for (int k = 0; k <= 1; k++) {
+        for (int c = 0; c <= tree_most_z(soft, n); c++) {
             TREE_UNROLL
-            for (int b = 0; b <= n - k; b++) {
-                const int a = n - b - k;
-                vec v = v_fma(c->m, d[TREE_TERM(a, b, k)], local[TREE_TERM(a, b, k)]);
-                if (n + 2 <= order) {
-                    v = v_fma(qxx, tree_term(d, a + 2, b, k), v);
-                    v = v_fma(qyy, tree_term(d, a, b + 2, k), v);
-                    v = v_fma(c->xy, tree_term(d, a + 1, b + 1, k), v);
-                    v = v_fma(c->xz, tree_term(d, a + 1, b, k + 1), v);
-                    v = v_fma(c->yz, tree_term(d, a, b + 1, k + 1), v);
-                }
-                if (n + 3 <= order) {
-                    v = v_fma(oxxx, tree_term(d, a + 3, b, k), v);
-                    v = v_fma(oxxy, tree_term(d, a + 2, b + 1, k), v);
-                    v = v_fma(oxxz, tree_term(d, a + 2, b, k + 1), v);
-                    v = v_fma(oxyy, tree_term(d, a + 1, b + 2, k), v);
-                    v = v_fma(oxyz, tree_term(d, a + 1, b + 1, k + 1), v);
-                    v = v_fma(oyyy, tree_term(d, a, b + 3, k), v);
-                    v = v_fma(oyyz, tree_term(d, a, b + 2, k + 1), v);
-                }
-                local[TREE_TERM(a, b, k)] = v;
+            for (int b = 0; b <= n - c; b++) {
+                const int a = n - b - c, k = TREE_TERM(soft, a, b, c);
+                vec v = v_fma(cell->m, d[k], local[k]);
+                if (n + 2 <= order) v = tree_add_moments(soft, 2, q, d, a, b, c, v);
+                if (n + 3 <= order) v = tree_add_moments(soft, 3, o, d, a, b, c, v);
+                local[k] = v;
             }
         }
     }
 }
 
 /* Terms of order n: t = local + f (y . t_{n+1}). */
-HOST_DEVICE void tree_contract(const int n, vec f, const vec *local, vec x, vec y, vec z, vec *t)
+HOST_DEVICE void tree_contract(const int n, const int soft, vec f, const vec *local, vec x, vec y,
+                               vec z, vec *t)
 {
     const vec fx = v_mul(f, x), fy = v_mul(f, y), fz = v_mul(f, z);
     TREE_UNROLL
-    for (int c = 0; c <= 1; c++) {
+    for (int c = 0; c <= tree_most_z(soft, n); c++) {
         TREE_UNROLL
         for (int b = 0; b <= n - c; b++) {
-            const int a = n - b - c;
-            t[TREE_TERM(a, b, c)] =
-                v_fma(fx, t[TREE_TERM(a + 1, b, c)],
-                      v_fma(fy, t[TREE_TERM(a, b + 1, c)],
-                            v_fma(fz, tree_term(t, a, b, c + 1), local[TREE_TERM(a, b, c)])));
+            const int a = n - b - c, k = TREE_TERM(soft, a, b, c);
+            t[k] = v_fma(fx, t[TREE_TERM(soft, a + 1, b, c)],
+                         v_fma(fy, t[TREE_TERM(soft, a, b + 1, c)],
+                               v_fma(fz, tree_term(soft, t, a, b, c + 1), local[k])));
         }
     }
 }
 
 /* L2P: adds phi and its gradient at offset x, y, z from the centre of a local expansion. */
-HOST_DEVICE void tree_local_to_point(const int order, const vec *local, vec x, vec y, vec z,
-                                     vec *phi, vec acc[3])
+HOST_DEVICE void tree_local_to_point(const int order, const int soft, const vec *local, vec x,
+                                     vec y, vec z, vec *phi, vec acc[3])
 {
     vec t[TREE_TERMS];
     TREE_UNROLL
     for (int chain = 0; chain < 2; chain++) { /* factors 1/(n-1)! for the gradient, 1/n! for phi */
         TREE_UNROLL
-        for (int k = order * order; k < (order + 1) * (order + 1); k++) t[k] = local[k];
+        for (int k = TREE_COUNT(soft, order - 1); k < TREE_COUNT(soft, order); k++) t[k] = local[k];
         TREE_UNROLL
         for (int n = order - 1; n >= 1; n--)
-            tree_contract(n, v_set1(1.0 / (n + chain)), local, x, y, z, t);
+            tree_contract(n, soft, v_set1(1.0 / (n + chain)), local, x, y, z, t);
         if (chain == 0) {
-            acc[0] = v_add(acc[0], t[TREE_TERM(1, 0, 0)]);
-            acc[1] = v_add(acc[1], t[TREE_TERM(0, 1, 0)]);
-            acc[2] = v_add(acc[2], t[TREE_TERM(0, 0, 1)]);
+            acc[0] = v_add(acc[0], t[TREE_TERM(soft, 1, 0, 0)]);
+            acc[1] = v_add(acc[1], t[TREE_TERM(soft, 0, 1, 0)]);
+            acc[2] = v_add(acc[2], t[TREE_TERM(soft, 0, 0, 1)]);
         } else {
-            tree_contract(0, v_set1(1), local, x, y, z, t);
+            tree_contract(0, soft, v_set1(1), local, x, y, z, t);
             *phi = v_add(*phi, t[0]);
         }
     }
 }
 
 /* L2L: adds an expansion to that about a centre at offset x, y, z. Exact except for rounding. */
-HOST_DEVICE void tree_local_to_local(const int order, const vec *from, vec x, vec y, vec z, vec *to)
+HOST_DEVICE void tree_local_to_local(const int order, const int soft, const vec *from, vec x, vec y,
+                                     vec z, vec *to)
 {
     TREE_UNROLL
     for (int n = 0; n <= order; n++) {
         vec t[TREE_TERMS];
         TREE_UNROLL
-        for (int k = order * order; k < (order + 1) * (order + 1); k++) t[k] = from[k];
+        for (int k = TREE_COUNT(soft, order - 1); k < TREE_COUNT(soft, order); k++) t[k] = from[k];
         TREE_UNROLL
         for (int m = order - 1; m >= n; m--)
-            tree_contract(m, v_set1(1.0 / (m + 1 - n)), from, x, y, z, t);
+            tree_contract(m, soft, v_set1(1.0 / (m + 1 - n)), from, x, y, z, t);
         TREE_UNROLL
-        for (int k = n * n; k < (n + 1) * (n + 1); k++) to[k] = v_add(to[k], t[k]);
+        for (int k = TREE_COUNT(soft, n - 1); k < TREE_COUNT(soft, n); k++)
+            to[k] = v_add(to[k], t[k]);
     }
 }
 
-/* M2P: adds phi and its gradient at offset x, y, z from a cell. `octupole`: use third moments. */
-HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps2,
-                                    const struct tree_multipole *c, vec *phi, vec acc[3])
+/* M2P: adds phi and its gradient at offset x, y, z from a cell. `octupole`: use third moments, and,
+ * if `soft`, their traces. */
+HOST_DEVICE void tree_cell_to_point(const int octupole, const int soft, vec x, vec y, vec z,
+                                    vec eps2, const struct tree_multipole *c, vec *phi, vec acc[3])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s), s3 = v_mul(s, i2);
@@ -219,6 +252,13 @@ HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec
         both = v_fma(v_set1(2.5 / 3.0), o, both);
         ux = v_fma(f, wx, ux), uy = v_fma(f, wy, uy), uz = v_fma(f, wz, uz);
     }
+    if (octupole && soft) {
+        const vec f = v_mul(v_set1(-2.5), v_mul(eps2, i2));
+        const vec t = v_mul(f, v_fma(c->tx, x, v_fma(c->ty, y, v_mul(c->tz, z))));
+        inner = v_fma(v_set1(-21), t, inner);
+        both = v_add(both, t);
+        ux = v_fma(f, c->tx, ux), uy = v_fma(f, c->ty, uy), uz = v_fma(f, c->tz, uz);
+    }
     const vec along = v_mul(s3, v_fma(v_mul(i2, i2), inner, v_sub(v_set1(0), c->m)));
     const vec k5 = v_mul(v_mul(v_set1(3), i2), s3);
     acc[0] = v_fma(along, x, v_fma(k5, ux, acc[0]));
@@ -228,19 +268,19 @@ HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec
 }
 
 /* Adds the derivative of an expansion along the vector x, y, z, for orders up to order - 1. */
-HOST_DEVICE void tree_local_along(const int order, const vec *local, vec x, vec y, vec z,
-                                  vec *along)
+HOST_DEVICE void tree_local_along(const int order, const int soft, const vec *local, vec x, vec y,
+                                  vec z, vec *along)
 {
     TREE_UNROLL
     for (int n = 0; n < order; n++) {
         TREE_UNROLL
-        for (int c = 0; c <= 1; c++) {
+        for (int c = 0; c <= tree_most_z(soft, n); c++) {
             TREE_UNROLL
             for (int b = 0; b <= n - c; b++) {
-                const int a = n - b - c, k = TREE_TERM(a, b, c);
-                along[k] = v_fma(x, local[TREE_TERM(a + 1, b, c)],
-                                 v_fma(y, local[TREE_TERM(a, b + 1, c)],
-                                       v_fma(z, tree_term(local, a, b, c + 1), along[k])));
+                const int a = n - b - c, k = TREE_TERM(soft, a, b, c);
+                along[k] = v_fma(x, local[TREE_TERM(soft, a + 1, b, c)],
+                                 v_fma(y, local[TREE_TERM(soft, a, b + 1, c)],
+                                       v_fma(z, tree_term(soft, local, a, b, c + 1), along[k])));
             }
         }
     }
@@ -248,8 +288,9 @@ HOST_DEVICE void tree_local_along(const int order, const vec *local, vec x, vec 
 
 /* Adds the time derivative of the gradient of phi at offset x, y, z from a cell. The offset changes
  * with velocity vx, vy, vz; the moments are constant. */
-HOST_DEVICE void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec vx, vec vy, vec vz,
-                                   vec eps2, const struct tree_multipole *c, vec jerk[3])
+HOST_DEVICE void tree_cell_to_jerk(const int octupole, const int soft, vec x, vec y, vec z, vec vx,
+                                   vec vy, vec vz, vec eps2, const struct tree_multipole *c,
+                                   vec jerk[3])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s), s3 = v_mul(s, i2), i4 = v_mul(i2, i2);
@@ -291,6 +332,14 @@ HOST_DEVICE void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec 
         rate = v_fma(v_set1(-52.5), o_rate, v_fma(v_mul(v_set1(157.5), rv), o, rate));
         wx = v_fma(f, px, wx), wy = v_fma(f, py, wy), wz = v_fma(f, pz, wz);
         ux = v_fma(by_o, ox, ux), uy = v_fma(by_o, oy, uy), uz = v_fma(by_o, oz, uz);
+    }
+    if (octupole && soft) {
+        const vec f = v_mul(v_set1(17.5), v_mul(eps2, i2)), by_t = v_mul(f, rv);
+        const vec t = v_mul(f, v_fma(c->tx, x, v_fma(c->ty, y, v_mul(c->tz, z))));
+        const vec t_rate = v_mul(f, v_fma(c->tx, vx, v_fma(c->ty, vy, v_mul(c->tz, vz))));
+        inner = v_fma(v_set1(-3), t, inner);
+        rate = v_fma(v_set1(3), t_rate, v_fma(v_mul(v_set1(-27), rv), t, rate));
+        ux = v_fma(by_t, c->tx, ux), uy = v_fma(by_t, c->ty, uy), uz = v_fma(by_t, c->tz, uz);
     }
     const vec along_v = v_mul(s3, v_fma(i4, inner, c->m));
     const vec along = v_mul(s3, v_fma(i4, rate, v_mul(v_mul(v_set1(3), rv), c->m)));

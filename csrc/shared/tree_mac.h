@@ -9,31 +9,54 @@
 
 /* Length unit of the expansions of a group. At least 2^-13 of the box: expansions compute s^-13 for
  * distances s from the guard to the width of the box, which must fit single precision. For the same
- * reason at least 2^-22 of the distance of targets far outside the box. */
+ * reason at least 2^-22 of the distance of targets far outside the box, and of a large eps. */
 HOST_DEVICE float tree_unit(const struct tree_opening *o, const struct tree_group *g)
 {
-    const float far = 0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z));
+    const float far =
+        0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z) + (o->soft ? sqrtf(g->eps2) : 0.0f));
     float length = 256.0f * o->guard;
     if (length < g->radius) length = g->radius;
     if (length < far) length = far;
     return ldexpf(1.0f, ilogbf(length));
 }
 
-/* Squared distances of a cell's centre from the group's centre and from its box. */
+#define TREE_SOFT_ANGLE 0.25f
+
+#define TREE_SOFT_ANGLE 0.25f
+
+/* Squared distances of a cell's centre from the group's centre and from its box, softened if terms
+ * are soft. */
 struct tree_distance {
     vec centre, box;
 };
 
-HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_group *g, vec x, vec y, vec z)
+/* Least squared distance of cell-cell terms because of softening: those that are not soft assume
+ * harmonic functions, and if the targets' eps differ, the group's eps is used for all. */
+HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
+{
+    return o->least_distance2 * ((o->soft ? 0.0f : g->eps2) + 100.0f * g->eps2_spread);
+}
+
+/* What the squares of distances are softened by, where soft terms converge as at a distance s. The
+ * force falls within eps as the distance does, so that its relative error grows: an angle alone
+ * counts half of eps. */
+HOST_DEVICE float tree_softening(const struct tree_opening *o, const struct tree_group *g)
+{
+    return !o->soft ? 0.0f : o->bound > 0.0f ? g->eps2 : TREE_SOFT_ANGLE * g->eps2;
+}
+
+HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_opening *o,
+                                                  const struct tree_group *g, vec x, vec y, vec z)
 {
     const vec dx = v_abs(v_sub(x, v_set1(g->x))), dy = v_abs(v_sub(y, v_set1(g->y)));
     const vec dz = v_abs(v_sub(z, v_set1(g->z))), zero = v_set1(0);
     const vec bx = v_max(v_sub(dx, v_set1(g->half_x)), zero);
     const vec by = v_max(v_sub(dy, v_set1(g->half_y)), zero);
-    const vec bz = v_max(v_sub(dz, v_set1(g->half_z)), zero);
+    const vec bz = v_max(v_sub(dz, v_set1(g->half_z)), zero), soft = v_set1(tree_softening(o, g));
     struct tree_distance d;
     d.centre = v_fma(dz, dz, v_fma(dy, dy, v_mul(dx, dx)));
     d.box = v_fma(bz, bz, v_fma(by, by, v_mul(bx, bx)));
+    d.centre = v_add(d.centre, soft), d.box = v_add(d.box, soft);
     return d;
 }
 
@@ -55,13 +78,6 @@ HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
     const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
     const vec least = v_max(v_max(r, v_add(size, radius)), v_mul(v_set1(o->least_radii), radius));
     return v_mul(least, least);
-}
-
-/* Least squared distance of cell-cell terms because of softening, since they assume harmonic
- * functions. If the targets' eps differ, the group's eps is used for all. */
-HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
-{
-    return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
 }
 
 /* ---- errors of terms: what they can come to, after Dehnen 2014, Comput. Astrophys. 1, 1 (section
@@ -132,9 +148,9 @@ HOST_DEVICE vec tree_error_of_order(int order, const struct tree_weight *c, vec 
     return v_mul(v_mul(sum, i2), tree_series(order, x));
 }
 
-/* Softened, 1/s is not harmonic, which expansions take for granted; in the terms of a cell on
- * points, only the trace of second moments is right. What the trace of third moments comes to, of
- * which a third counts: */
+/* Softened, 1/s is not harmonic, which terms that are not soft take for granted; in those of a cell
+ * on points, only the trace of second moments is right. What the trace of third moments comes to,
+ * of which a third counts: */
 HOST_DEVICE vec tree_error_of_soft_point(const struct tree_group *g, const struct tree_weight *c,
                                          vec distance2)
 {
@@ -145,13 +161,14 @@ HOST_DEVICE vec tree_error_of_soft_point(const struct tree_group *g, const struc
 }
 
 /* And what expansions lack of mass and second moments, within a radius; with one eps for all
- * targets, too. Such errors of many cells have one sign, and add up: found by experiment, 30 times.
- */
-HOST_DEVICE vec tree_error_of_soft_local(const struct tree_group *g, const struct tree_weight *c,
-                                         vec radius, vec distance2)
+ * targets, too, which is all if they are soft. Such errors of many cells have one sign, and add up:
+ * found by experiment, 30 times. */
+HOST_DEVICE vec tree_error_of_soft_local(const struct tree_opening *o, const struct tree_group *g,
+                                         const struct tree_weight *c, vec radius, vec distance2)
 {
     const float u = 45.0f / (g->unit * g->unit);
-    const vec e2 = v_set1(u * g->eps2), spread = v_mul(c->mass, v_set1(u * g->eps2_spread));
+    const vec e2 = v_set1(o->soft ? 0.0f : u * g->eps2);
+    const vec spread = v_mul(c->mass, v_set1(u * g->eps2_spread));
     const vec i = tree_inverse_of(g, v_add(distance2, v_set1(g->eps2))), i2 = v_mul(i, i);
     const vec x = v_mul(radius, tree_inverse_of(g, distance2));
     const vec both = v_mul(v_fma(c->mass, x, v_mul(c->second, i2)), tree_series(1, x));
@@ -196,7 +213,7 @@ HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct t
     const vec i = tree_inverse_of(g, distance2);
     const vec error =
         o->order ? tree_error_of_multipoles(3, c, i) : tree_error_of_multipoles(2, c, i);
-    const vec soft = o->order ? tree_error_of_soft_point(g, c, distance2) : v_set1(0);
+    const vec soft = o->order && !o->soft ? tree_error_of_soft_point(g, c, distance2) : v_set1(0);
     return v_lt(v_fma(v_set1(TREE_ALIGNED), error, soft), tree_most_error(o, g));
 }
 
@@ -219,7 +236,7 @@ HOST_DEVICE vmask tree_within_local(const struct tree_opening *o, const struct t
                                                      v_sub(v_set1(1), v_mul(radius, i))),
                                                v_set1(1e-30f))));
     const vec multipoles = tree_error_of_multipoles(3, c, nearest);
-    const vec rest = v_add(order, tree_error_of_soft_local(g, c, radius, distance2));
+    const vec rest = v_add(order, tree_error_of_soft_local(o, g, c, radius, distance2));
     return v_lt(v_fma(v_set1(TREE_ALIGNED), multipoles, rest), tree_most_error(o, g));
 }
 

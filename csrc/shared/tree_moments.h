@@ -35,13 +35,14 @@ struct tree_moments {
     double low[3], high[3];
 };
 
-/* The same in single precision: position in two parts, traces removed (shared/tree_expansion.h). */
+/* The same in single precision: position in two parts; traces apart (shared/tree_expansion.h). */
 struct tree_cell_multipole {
     float x, y, z, m;
     float xl, yl, zl, spread;
     float xx, xy, xz, yy;
     float yz, xxx, xxy, xxz;
     float xyy, xyz, yyy, yyz;
+    float tx, ty, tz, unused;
 };
 
 /* Position and size of a cell for the MAC. The size of a mixed cell is infinite. */
@@ -55,12 +56,13 @@ struct tree_rates {
     double v[3], second[6], third[10];
 };
 
-/* The same in single precision, as in tree_far. */
+/* The same in single precision, as in tree_cell_multipole. */
 struct tree_motion {
     float vx, vy, vz, spread;
     float xx, xy, xz, yy;
     float yz, xxx, xxy, xxz;
     float xyy, xyz, yyy, yyz;
+    float tx, ty, tz, unused;
 };
 
 /* Masses of both signs: there is no centre to expand about. */
@@ -173,6 +175,7 @@ HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_cell_mult
     f->xxx = (float)(o[0] - 3.0 * tx), f->xxy = (float)(o[1] - ty), f->xxz = (float)(o[2] - tz);
     f->xyy = (float)(o[3] - tx), f->xyz = (float)o[4];
     f->yyy = (float)(o[6] - 3.0 * ty), f->yyz = (float)(o[7] - tz);
+    f->tx = (float)tx, f->ty = (float)ty, f->tz = (float)tz, f->unused = 0.0f;
     p->x = f->x, p->y = f->y, p->z = f->z;
     p->size = tree_is_mixed(c) ? (float)INFINITY : tree_above(c->radius);
 }
@@ -224,6 +227,7 @@ HOST_DEVICE void tree_motion_single(const struct tree_rates *r, struct tree_moti
     s->spread = f.spread, s->xx = f.xx, s->xy = f.xy, s->xz = f.xz, s->yy = f.yy, s->yz = f.yz;
     s->xxx = f.xxx, s->xxy = f.xxy, s->xxz = f.xxz, s->xyy = f.xyy, s->xyz = f.xyz;
     s->yyy = f.yyy, s->yyz = f.yyz;
+    s->tx = f.tx, s->ty = f.ty, s->tz = f.tz, s->unused = 0.0f;
 }
 
 /* Size of a cell of side l for the Barnes-Hut criterion d > l/theta + delta. delta is the distance

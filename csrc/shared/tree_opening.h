@@ -35,10 +35,11 @@ struct tree_opening {
     float by_theta_local[3]; /* of cell-cell terms: level-2, level-1 and plain groups */
     float bound;             /* error of a term over the least last acceleration; or 0 */
     int order;               /* of expansions; 0: Barnes-Hut */
+    int soft;          /* terms are those of softened distances, which the MAC then compares */
     float usual_mass;  /* of bodies; a cell whose bodies have more than twice as much is heavy */
     float size_weight; /* of a cell's size compared with the group's radius */
     float least_radii; /* of the group, that the centres of a cell-cell term are apart */
-    float least_distance2; /* of a cell-cell term, squared, in units of eps^2 */
+    float least_distance2; /* of a cell-cell term that is not soft, squared, in units of eps^2 */
     /* a cell smaller than this fraction of a large group's radius is left to its subgroups */
     float passed_on;
     float guard;     /* error of a distance between single precision positions */
@@ -54,9 +55,9 @@ struct tree_opening {
  * tree_within_point; with it, no group expands a cell, however light, nearer than least_radii: of
  * a wide group, the largest errors are such terms'. (Numbers found by experiment on Plummer
  * spheres.) */
-/* order: of the expansions; 0: Barnes-Hut. */
-/* usual_mass: the mean of the absolute masses. */
-HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, double bound,
+/* order: of the expansions; 0: Barnes-Hut. soft: see tree_is_soft.
+ * usual_mass: the mean of the absolute masses. */
+HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int soft, double bound,
                                                 double usual_mass)
 {
     const int barnes_hut = !order;
@@ -66,6 +67,7 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, double 
         o.by_theta_local[level] = (float)((level < 2 ? 1.15 : 1.0) / theta);
     o.bound = (float)bound;
     o.order = order;
+    o.soft = soft;
     o.usual_mass = (float)usual_mass;
     o.size_weight = 0.8f;
     o.least_radii = bound > 0.0 ? 1.8f : 0.0f;

@@ -136,7 +136,7 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     vec place[4];
     for (int l = 0; l < VL; l++) row[l] = &job->place[cell[l]].x;
     v_columns(row, place);
-    const struct tree_distance d = tree_distance_of(g, place[0], place[1], place[2]);
+    const struct tree_distance d = tree_distance_of(o, g, place[0], place[1], place[2]);
     const vec size = place[3];
     struct allowed may;
     const vec reach = tree_reach_point(o, g, size);
@@ -287,8 +287,8 @@ static float pull(const struct tree_job *job, const struct tree_group *g, struct
 
 /* ---- cells to expansions -------------------------------------------------------- */
 
-/* Moments of cells, from `spread` on as in tree_far, in the units of a group. */
-HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[13], struct tree_multipole *c)
+/* Moments of cells, from `spread` on as in tree_cell_multipole, in the units of a group. */
+HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[16], struct tree_multipole *c)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
     c->spread = v_mul(u2, q[0]);
@@ -297,6 +297,7 @@ HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[13], struc
     c->xxx = v_mul(u3, q[6]), c->xxy = v_mul(u3, q[7]), c->xxz = v_mul(u3, q[8]);
     c->xyy = v_mul(u3, q[9]), c->xyz = v_mul(u3, q[10]), c->yyy = v_mul(u3, q[11]);
     c->yyz = v_mul(u3, q[12]);
+    c->tx = v_mul(u3, q[13]), c->ty = v_mul(u3, q[14]), c->tz = v_mul(u3, q[15]);
 }
 
 /* A vector of cells, as seen from the centre of a group, in its units. */
@@ -304,8 +305,8 @@ HOST_DEVICE void take_cells(const struct tree_cell_multipole *far, const int32_t
                             const struct tree_group *g, struct tree_multipole *c)
 {
     const float *row[VL];
-    vec v[20];
-    for (int part = 0; part < 5; part++) {
+    vec v[24];
+    for (int part = 0; part < 6; part++) {
         for (int l = 0; l < VL; l++) row[l] = &far[cell[l]].x + 4 * part;
         v_columns(row, v + 4 * part);
     }
@@ -322,8 +323,8 @@ HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *c
                               const struct tree_group *g, vec back[3], struct tree_multipole *c)
 {
     const float *row[VL];
-    vec v[16];
-    for (int part = 0; part < 4; part++) {
+    vec v[20];
+    for (int part = 0; part < 5; part++) {
         for (int l = 0; l < VL; l++) row[l] = &motion[cell[l]].vx + 4 * part;
         v_columns(row, v + 4 * part);
     }
@@ -332,13 +333,19 @@ HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *c
     take_moments(g, v + 3, c);
 }
 
-#define EACH_ORDER(order, call)                                                                    \
-    switch (order) {                                                                               \
-    case 2: call(2); break;                                                                        \
-    case 3: call(3); break;                                                                        \
-    case 4: call(4); break;                                                                        \
-    case 5: call(5); break;                                                                        \
-    default: call(6); break;                                                                       \
+/* call(order, soft), both constants. */
+#define EACH_ORDER(job, call)                                                                      \
+    switch ((job)->order + ((job)->soft ? 10 : 0)) {                                               \
+    case 2: call(2, 0); break;                                                                     \
+    case 3: call(3, 0); break;                                                                     \
+    case 4: call(4, 0); break;                                                                     \
+    case 5: call(5, 0); break;                                                                     \
+    case 6: call(6, 0); break;                                                                     \
+    case 12: call(2, 1); break;                                                                    \
+    case 13: call(3, 1); break;                                                                    \
+    case 14: call(4, 1); break;                                                                    \
+    case 15: call(5, 1); break;                                                                    \
+    default: call(6, 1); break;                                                                    \
     }
 
 /* Adds sums over the lanes to terms of an expansion. */
@@ -353,12 +360,12 @@ HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TR
     }
 }
 
-HOST_DEVICE void expand_order(const int order, const int jerk, const struct tree_job *job,
-                              const struct tree_group *g, struct tree_work *w,
-                              float (*local)[TREE_LEVEL1], int at)
+HOST_DEVICE void expand_order(const int order, const int soft, const int jerk,
+                              const struct tree_job *job, const struct tree_group *g,
+                              struct tree_work *w, float (*local)[TREE_LEVEL1], int at)
 {
     const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
-    const int terms = (order + 1) * (order + 1);
+    const int terms = TREE_COUNT(soft, order);
     vec sum[TREE_TERMS], rate[TREE_TERMS];
     for (int k = 0; k < terms; k++) sum[k] = rate[k] = v_set1(0);
     for (int l = 0; l < VL; l++) w->local.cell[w->local.count + l] = job->tree->cells;
@@ -366,20 +373,20 @@ HOST_DEVICE void expand_order(const int order, const int jerk, const struct tree
         struct tree_multipole c;
         take_cells(job->tree->far, w->local.cell + k, g, &c);
         if (!jerk) {
-            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, sum);
+            tree_cell_to_local(order, soft, c.x, c.y, c.z, eps2, &c, sum);
         } else {
             struct tree_multipole change;
             vec own[TREE_TERMS], back[3];
             for (int t = 0; t < terms; t++) own[t] = v_set1(0);
-            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, own);
+            tree_cell_to_local(order, soft, c.x, c.y, c.z, eps2, &c, own);
             for (int t = 0; t < terms; t++) sum[t] = v_add(sum[t], own[t]);
             take_motions(job->tree->motion, w->local.cell + k, g, back, &change);
-            tree_local_along(order, own, back[0], back[1], back[2], rate);
-            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &change, rate);
+            tree_local_along(order, soft, own, back[0], back[1], back[2], rate);
+            tree_cell_to_local(order, soft, c.x, c.y, c.z, eps2, &change, rate);
         }
     }
     add_terms(terms, sum, 1.0f, local, at);
-    if (jerk) add_terms(order * order, rate, job->speed, local + TREE_RATE, at);
+    if (jerk) add_terms(TREE_COUNT(soft, order - 1), rate, job->speed, local + TREE_RATE, at);
     w->counts.locals += w->local.count;
 }
 
@@ -387,23 +394,23 @@ static void expand(const struct tree_job *job, const struct tree_group *g, struc
                    float (*local)[TREE_LEVEL1], int at)
 {
     if (!w->local.count) return; /* there may be no memory for the list either */
-#define CALL(order) expand_order(order, 0, job, g, w, local, at)
-#define CALL_JERK(order) expand_order(order, 1, job, g, w, local, at)
+#define CALL(order, soft) expand_order(order, soft, 0, job, g, w, local, at)
+#define CALL_JERK(order, soft) expand_order(order, soft, 1, job, g, w, local, at)
     if (job->jerk) {
-        EACH_ORDER(job->order, CALL_JERK)
+        EACH_ORDER(job, CALL_JERK)
     } else {
-        EACH_ORDER(job->order, CALL)
+        EACH_ORDER(job, CALL)
     }
 #undef CALL
 #undef CALL_JERK
 }
 
-HOST_DEVICE void shift_order(const int order, const struct tree_group *from,
+HOST_DEVICE void shift_order(const int order, const int soft, const struct tree_group *from,
                              const float (*local)[TREE_LEVEL1], int at, const struct tree_group *to,
                              int count, float (*shifted)[TREE_LEVEL1])
 {
     vec all[TREE_TERMS], sum[TREE_TERMS];
-    for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
+    for (int k = 0; k < TREE_COUNT(soft, order); k++) all[k] = v_set1(local[k][at]);
     for (int first = 0; first < count; first += VL) {
         real x[VL], y[VL], z[VL], ratio[VL];
         for (int l = 0; l < VL; l++) {
@@ -411,11 +418,11 @@ HOST_DEVICE void shift_order(const int order, const struct tree_group *from,
             x[l] = (g->x - from->x) / from->unit, y[l] = (g->y - from->y) / from->unit;
             z[l] = (g->z - from->z) / from->unit, ratio[l] = g->unit / from->unit;
         }
-        for (int k = 0; k < (order + 1) * (order + 1); k++) sum[k] = v_set1(0);
-        tree_local_to_local(order, all, v_load(x), v_load(y), v_load(z), sum);
+        for (int k = 0; k < TREE_COUNT(soft, order); k++) sum[k] = v_set1(0);
+        tree_local_to_local(order, soft, all, v_load(x), v_load(y), v_load(z), sum);
         vec power = v_load(ratio);
         for (int n = 0; n <= order; n++, power = v_mul(power, v_load(ratio)))
-            for (int k = n * n; k < (n + 1) * (n + 1); k++)
+            for (int k = TREE_COUNT(soft, n - 1); k < TREE_COUNT(soft, n); k++)
                 v_store(&shifted[k][first], v_mul(power, sum[k]));
     }
 }
@@ -424,11 +431,11 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
                   const float (*local)[TREE_LEVEL1], int at, const struct tree_group *to, int count,
                   float (*shifted)[TREE_LEVEL1])
 {
-#define CALL(order) shift_order(order, from, local, at, to, count, shifted)
-#define CALL_JERK(order)                                                                           \
-    shift_order((order) - 1, from, local + TREE_RATE, at, to, count, shifted + TREE_RATE)
-    EACH_ORDER(job->order, CALL)
-    if (job->jerk) EACH_ORDER(job->order, CALL_JERK)
+#define CALL(order, soft) shift_order(order, soft, from, local, at, to, count, shifted)
+#define CALL_JERK(order, soft)                                                                     \
+    shift_order((order) - 1, soft, from, local + TREE_RATE, at, to, count, shifted + TREE_RATE)
+    EACH_ORDER(job, CALL)
+    if (job->jerk) EACH_ORDER(job, CALL_JERK)
 #undef CALL
 #undef CALL_JERK
 }

@@ -13,7 +13,7 @@ struct tree_list {
 };
 
 enum { TREE_SOURCES = 1024 }; /* particles of leaves that are taken together */
-enum { TREE_RATE = 64, TREE_ROWS = 104 };
+enum { TREE_RATE = 84, TREE_ROWS = 144 };
 
 /* Memory of one thread. Expansions: term by term, of the groups of a level-1 group or those of a
  * level-2 group; for jerks, from TREE_RATE on, those of psi (shared/tree_expansion.h). */
@@ -39,6 +39,7 @@ struct tree_job {
     const int32_t *self; /* place among the tree's points of each target, or -1; NULL: its own */
     const float *eps2, *last_acc; /* [targets], in units of the box; last_acc may be NULL */
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
+    int soft;                     /* tree_is_soft */
     int jerk;                     /* whether it is wanted */
     float speed;                  /* the tree's unit of velocity in the targets' */
 };

@@ -14,28 +14,34 @@ struct bodies {
     vec v[3], jerk[3]; /* where that is wanted */
 };
 
-HOST_DEVICE void local_on(const int order, const int jerk, const struct tree_group *g,
-                          const float (*local)[TREE_LEVEL1], int at, struct bodies *b)
+HOST_DEVICE void local_on(const int order, const int soft, const int jerk,
+                          const struct tree_group *g, const float (*local)[TREE_LEVEL1], int at,
+                          struct bodies *b)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
     vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
-    for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
-    tree_local_to_point(order, all, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, acc);
+    for (int k = 0; k < TREE_COUNT(soft, order); k++) all[k] = v_set1(local[k][at]);
+    tree_local_to_point(order, soft, all, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi,
+                        acc);
     b->phi = v_mul(u, phi);
     for (int c = 0; c < 3; c++) b->acc[c] = v_mul(u2, acc[c]);
     if (!jerk) return;
     vec rate[TREE_TERMS], sum[3] = {zero, zero, zero};
-    for (int k = 0; k < order * order; k++) rate[k] = v_set1(local[TREE_RATE + k][at]);
-    tree_local_along(order, all, v_mul(u, b->v[0]), v_mul(u, b->v[1]), v_mul(u, b->v[2]), rate);
-    tree_local_to_point(order - 1, rate, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, sum);
+    for (int k = 0; k < TREE_COUNT(soft, order - 1); k++)
+        rate[k] = v_set1(local[TREE_RATE + k][at]);
+    tree_local_along(order, soft, all, v_mul(u, b->v[0]), v_mul(u, b->v[1]), v_mul(u, b->v[2]),
+                     rate);
+    tree_local_to_point(order - 1, soft, rate, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi,
+                        sum);
     for (int c = 0; c < 3; c++) b->jerk[c] = v_mul(u2, sum[c]);
 }
 
-/* One cell for all lanes: its moments, from `spread` on as in tree_far, times a scale. */
+/* One cell for all lanes: its moments, from `spread` on as in tree_cell_multipole, times a scale.
+ */
 HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
 {
-    vec v[13];
-    for (int k = 0; k < 13; k++) v[k] = v_set1(scale * q[k]);
+    vec v[16];
+    for (int k = 0; k < 16; k++) v[k] = v_set1(scale * q[k]);
     return (struct tree_multipole){.m = v_set1(m),
                                    .spread = v[0],
                                    .xx = v[1],
@@ -49,12 +55,15 @@ HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
                                    .xyy = v[9],
                                    .xyz = v[10],
                                    .yyy = v[11],
-                                   .yyz = v[12]};
+                                   .yyz = v[12],
+                                   .tx = v[13],
+                                   .ty = v[14],
+                                   .tz = v[15]};
 }
 
-HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree_job *job,
-                           const struct tree_group *g, const struct tree_list *list,
-                           struct bodies b[], int vectors)
+HOST_DEVICE void points_on(const int octupole, const int soft, const int jerk,
+                           const struct tree_job *job, const struct tree_group *g,
+                           const struct tree_list *list, struct bodies b[], int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
         const struct tree_cell_multipole *f = &job->tree->far[list->cell[k]];
@@ -62,7 +71,7 @@ HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
         for (int v = 0; v < vectors; v++) {
-            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
+            tree_cell_to_point(octupole, soft, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
                                b[v].eps2, &c, &b[v].phi, b[v].acc);
         }
         if (!jerk) continue;
@@ -73,9 +82,9 @@ HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree
         for (int v = 0; v < vectors; v++) {
             const vec dx = v_sub(b[v].x, x), dy = v_sub(b[v].y, y), dz = v_sub(b[v].z, z);
             vec unused = v_set1(0);
-            tree_cell_to_jerk(octupole, dx, dy, dz, v_sub(b[v].v[0], vx), v_sub(b[v].v[1], vy),
-                              v_sub(b[v].v[2], vz), b[v].eps2, &c, b[v].jerk);
-            tree_cell_to_point(octupole, dx, dy, dz, b[v].eps2, &change, &unused, b[v].jerk);
+            tree_cell_to_jerk(octupole, soft, dx, dy, dz, v_sub(b[v].v[0], vx),
+                              v_sub(b[v].v[1], vy), v_sub(b[v].v[2], vz), b[v].eps2, &c, b[v].jerk);
+            tree_cell_to_point(octupole, soft, dx, dy, dz, b[v].eps2, &change, &unused, b[v].jerk);
         }
     }
 }
@@ -280,15 +289,17 @@ HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct
     for (int v = 0; v < VECTORS; v++) {
         take_bodies(jerk, job, g, g->first + v * VL, &b[v]);
         if (job->order) {
-#define CALL(order) local_on(order, jerk, g, local, at, &b[v])
-            EACH_ORDER(job->order, CALL)
+#define CALL(order, soft) local_on(order, soft, jerk, g, local, at, &b[v])
+            EACH_ORDER(job, CALL)
 #undef CALL
         }
     }
-    if (job->order)
-        points_on(1, jerk, job, g, &w->point, b, VECTORS);
+    if (job->order && job->soft)
+        points_on(1, 1, jerk, job, g, &w->point, b, VECTORS);
+    else if (job->order)
+        points_on(1, 0, jerk, job, g, &w->point, b, VECTORS);
     else
-        points_on(0, jerk, job, g, &w->point, b, VECTORS);
+        points_on(0, 0, jerk, job, g, &w->point, b, VECTORS);
     w->counts.points += (int64_t)w->point.count * g->count;
     clear(sums, jerk);
     for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);

@@ -162,6 +162,19 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
     return 0;
 }
 
+/* Whether terms are soft: whether eps is no small share of the sides of the smallest cells, but for
+ * a few. */
+static int is_soft(const struct tree *t, const struct tree_targets *targets, int by_bound)
+{
+    double most = 0.0;
+    for (int64_t k = 0; k < targets->n; k++) most = fmax(most, targets->eps2[k]);
+    int level = t->levels;
+    while (level > 0 && t->own_cells - t->level_first[level - 1] < TREE_SOFT_LEFT * t->own_cells)
+        level--;
+    const double side = ldexp(t->box.side, t->box.length - (level - 1));
+    return sqrt(most) > (by_bound ? TREE_SOFT_FROM_BY_BOUND : TREE_SOFT_FROM) * side;
+}
+
 int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
                  const struct tree_targets *targets, const struct tree_forces *out,
                  struct tree_counts *counts)
@@ -170,12 +183,16 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     const int order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
     const double theta = by_accuracy ? TREE_WIDEST_BY_BOUND : setting->theta;
     const double bound = by_accuracy ? tree_bound_of(order, setting->accuracy) : setting->bound;
-    struct tree_sum s = {
-        .job = {.tree = t, .place = t->place, .jerk = out->jerk != NULL, .order = order},
-        .opening = tree_opening_of(theta, order, bound, t->box.usual_mass),
-        .kernel = tree_walk_kernel(setting->isa),
-        .lone = setting->lone,
-        .out = out};
+    const int soft = is_soft(t, targets, bound > 0.0);
+    struct tree_sum s = {.job = {.tree = t,
+                                 .place = t->place,
+                                 .jerk = out->jerk != NULL,
+                                 .order = order,
+                                 .soft = soft},
+                         .opening = tree_opening_of(theta, order, soft, bound, t->box.usual_mass),
+                         .kernel = tree_walk_kernel(setting->isa),
+                         .lone = setting->lone,
+                         .out = out};
     struct prepared p = {0};
     struct tree_cell_centre *place = NULL;
     int code = 0;

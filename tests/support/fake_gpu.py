@@ -43,13 +43,10 @@ def build(folder):
     for mode, number in capi.MODES.items():
         source = KERNELS / "direct/direct.cu"
         add(source, f"{mode}.o", f"-DMODE={number}", f"-DFAKE_GPU_MODE={mode}")
-    for order in (0, 2, 3, 4, 5, 6):
-        defines = [
-            "-DMODE=2",
-            "-DFAKE_GPU_MODE=tree",
-            *([f"-DTREE_ORDER={order}"] if order else []),
-        ]
-        add(KERNELS / "tree/tree.cu", f"tree_{order}.o", *defines)
+    orders = [[f"-DTREE_ORDER={order}", f"-DTREE_SOFT={soft}"]
+              for order in range(2, 7) for soft in range(2)]  # fmt: skip
+    for number, order in enumerate([[], *orders]):
+        add(KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", "-DFAKE_GPU_MODE=tree", *order)
     for name in ("leapfrog", "field"):
         add(KERNELS / f"{name}.cu", f"{name}.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
     with ThreadPoolExecutor(os.cpu_count()) as pool:

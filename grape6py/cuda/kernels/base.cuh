@@ -26,7 +26,8 @@ typedef unsigned long long uint64_t;
 #define KERNEL_0(name, job_type, threads, blocks)                                                  \
     template <class> static __device__ void name(const job_type &job)
 #ifdef ONLY
-#define KERNEL(name, ...) KERNEL_IF(KERNEL_SECOND_OF(ONLY_##name, 0, 0))(name, __VA_ARGS__)
+#define KERNEL_ONLY(name, ...) KERNEL_IF(KERNEL_SECOND_OF(ONLY_##name, 0, 0))(name, __VA_ARGS__)
+#define KERNEL(name, ...) KERNEL_ONLY(name, __VA_ARGS__) /* a name may be a macro's */
 #else
 #define KERNEL(name, ...) KERNEL_1(name, __VA_ARGS__)
 #endif

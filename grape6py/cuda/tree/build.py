@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from grape6py._arrays.kinds import CData, DeviceArray, Floats
 from grape6py._lib import codes
+from grape6py._lib.declarations import DEFINED
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
@@ -126,8 +127,14 @@ class TreeCells(Job):
         corners = (map(double_of, bits) for bits in (status.high, status.low))
         if self._whole is not None:
             corners = (map(float, self._whole[at : at + 3]) for at in (3, 0))
-        least = BARE_EPS * max(a - b for a, b in zip(*corners, strict=True))
+        extent = max(a - b for a, b in zip(*corners, strict=True))
+        least = BARE_EPS * extent
         self._least_eps2 = least * least  # infinite if need be, where ** would be an error
+        # Of the deepest level with which all but a few cells are no deeper.
+        first, left = status.level_first, DEFINED["TREE_SOFT_LEFT"] * self.cells
+        levels = range(numbers.CELL_LEVELS)
+        deepest = max((k for k in levels if self.cells - first[k] >= left), default=0)
+        self.side = extent / 2**deepest
         self.set(
             cell=self.structures("tree_cell", self.cells),
             above=self._new(self.cells, np.int32),

@@ -18,7 +18,7 @@ from grape6py._lib.tree_setting import Targets
 from grape6py.cuda.job import pieces
 from grape6py.cuda.tree import share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
-from grape6py.cuda.tree.settings import Capacities, Counts, longer, width_of
+from grape6py.cuda.tree.settings import Capacities, Counts, is_soft, longer, width_of
 
 if TYPE_CHECKING:
     from grape6py._lib.tree_setting import Setting
@@ -79,6 +79,7 @@ class Octree(TreeCells):
         if self.unresolved or (self.n > 1 and setting.eps2 > MOST_EPS2 * self._least_eps2):
             raise Unresolved
         self._follow(setting)
+        job.soft = is_soft(setting, self.side)
         last_acc = targets.last_acc
         job.target_count = ni = self.n if targets.pos is None else len(targets.pos)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
@@ -159,7 +160,7 @@ class Octree(TreeCells):
     def _follow(self, setting: Setting) -> None:
         job = self.fields
         job.theta, job.order_of_expansion = setting.theta, setting.order
-        job.eps2_given, job.bound = setting.eps2, setting.bound
+        job.eps2_given, job.bound, job.soft = setting.eps2, setting.bound, False
 
     def _remove_net_force(self) -> None:
         """From accelerations and jerks."""
@@ -316,31 +317,42 @@ class Octree(TreeCells):
 
     def _large_groups(self) -> None:
         """Traversal and M2L terms of the level-2 and level-1 groups that the job names."""
-        job, order = self.fields, self.fields.order_of_expansion
+        job, order = self.fields, self._order
         for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
             self.launch(f"tree_traverse_{name}", 32 * count)
             self.launch(f"tree_expand_{name}_{order}", 128 * count)
             if job.jerk:
                 self.launch(f"tree_rate_{name}_{order}", 128 * count)
 
+    @property
+    def _order(self) -> str:
+        """Of the names of kernels that make expansions; empty: there are none."""
+        job = self.fields
+        return f"{job.order_of_expansion or ''}" + ("_soft" if job.soft else "")
+
+    @property
+    def _terms(self) -> str:
+        """Of the names of those of cells on targets."""
+        return "_bh" if not self.fields.order_of_expansion else "_soft" if self.fields.soft else ""
+
     def _small_groups(self, count: int) -> None:
         """Walk, far and near terms of the groups that the job names."""
-        job, order = self.fields, self.fields.order_of_expansion
+        job = self.fields
         parts, size = job.kind >= numbers.EIGHTS, SIZES[job.kind]
         by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
         self.launch(f"tree_traverse_{which}", threads)
-        if order:
-            self.launch(f"tree_expand_{which}_{order}", threads)
-        kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
+        if job.order_of_expansion:
+            self.launch(f"tree_expand_{which}_{self._order}", threads)
+        kind = self._terms + ("" if job.eps2_given > self._least_eps2 else "_bare")
         if parts:
             self.launch(f"tree_near{kind}_{size}", 32 * count)
         else:
             self.launch(f"tree_near{kind}_{which}", threads)
         if job.jerk:
-            if order:
-                self.launch(f"tree_rate_groups_{order}", 32 * count)
-            self.launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
+            if job.order_of_expansion:
+                self.launch(f"tree_rate_groups_{self._order}", 32 * count)
+            self.launch(f"tree_jerk{self._terms}_{size}", 32 * count)
 
     def _slots_from(self, first: int, end: int) -> None:
         """Groups of the job's kind, as many at once as there are slots."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from grape6py._lib.declarations import DEFINED
 from grape6py._lib.tree_setting import Setting
 
 # Times the usual length: lists of groups. Targets of longer ones are taken by eights, then one by
@@ -24,6 +25,12 @@ def width_of(setting: Setting) -> float:
     )
     octaves = math.log2(setting.bound / usual) / slope
     return min(setting.theta, math.pow(2.0, round(8 * octaves) / 8))
+
+
+def is_soft(setting: Setting, side: float) -> bool:
+    """Whether terms are soft, in a tree whose smallest cells, but for a few, have a side."""
+    least = DEFINED["TREE_SOFT_FROM_BY_BOUND" if setting.bound else "TREE_SOFT_FROM"]
+    return math.sqrt(setting.eps2) > least * side
 
 
 @dataclass

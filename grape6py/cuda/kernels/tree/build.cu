@@ -78,7 +78,7 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
     if (job.moments && !job.whole)
         job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
     *job.opening =
-        tree_opening_of(job.theta, job.order_of_expansion, job.bound, job.box->usual_mass);
+        tree_opening_of(job.theta, job.order_of_expansion, job.soft, job.bound, job.box->usual_mass);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }

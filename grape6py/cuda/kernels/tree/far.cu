@@ -38,12 +38,12 @@ DEVICE_FN void expand_cells(const struct tree_device_job &job, const struct tree
 {
     const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u;
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = 0.0f;
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = 0.0f;
     for (int k = first; k < count; k += step) {
         const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
-        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, local);
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &c, local);
     }
-    sum_up<(ORDER + 1) * (ORDER + 1)>(local, shared);
+    sum_up<TREE_COUNT(TREE_SOFT, ORDER)>(local, shared);
 }
 
 /* The expansion of a larger group about a smaller one's centre, in its units, added. */
@@ -53,15 +53,15 @@ DEVICE_FN void shift_local(const struct tree_group *from, const float *wide,
 {
     float all[TREE_TERMS], moved[TREE_TERMS];
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) all[k] = wide[k], moved[k] = 0.0f;
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) all[k] = wide[k], moved[k] = 0.0f;
     const float u = 1.0f / from->unit, ratio = g->unit * u;
-    tree_local_to_local(ORDER, all, (g->x - from->x) * u, (g->y - from->y) * u,
+    tree_local_to_local(ORDER, TREE_SOFT, all, (g->x - from->x) * u, (g->y - from->y) * u,
                         (g->z - from->z) * u, moved);
     float power = ratio;
     TREE_UNROLL
     for (int n = 0; n <= ORDER; n++) {
         TREE_UNROLL
-        for (int k = n * n; k < (n + 1) * (n + 1); k++) local[k] += power * moved[k];
+        for (int k = TREE_COUNT(TREE_SOFT, n - 1); k < TREE_COUNT(TREE_SOFT, n); k++) local[k] += power * moved[k];
         power *= ratio;
     }
 }
@@ -71,20 +71,20 @@ template <int ORDER>
 DEVICE_FN void expand_by_block(const struct tree_device_job &job, const struct tree_group *g,
                                const int32_t *list, int count, float *local)
 {
-    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)];
-    __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
+    __shared__ float part[4][TREE_COUNT(TREE_SOFT, ORDER)];
+    __shared__ float shared[4][SUM_ROW * TREE_COUNT(TREE_SOFT, ORDER)];
     const int t = (int)threadIdx.x;
     expand_cells<ORDER>(job, g, list, count, t, 128, local, shared[t / 32]);
     if (t % 32 == 0) {
         TREE_UNROLL
-        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) part[t / 32][k] = local[k];
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) part[t / 32][k] = local[k];
     }
     __syncthreads();
-    if (t < (ORDER + 1) * (ORDER + 1))
+    if (t < TREE_COUNT(TREE_SOFT, ORDER))
         part[0][t] = (part[0][t] + part[1][t]) + (part[2][t] + part[3][t]);
     __syncthreads();
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = part[0][k];
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = part[0][k];
 }
 
 /* Expansions of level-2 or level-1 groups: a CUDA block each. */
@@ -104,7 +104,7 @@ template <int ORDER> DEVICE_FN void expand_large(const struct tree_device_job &j
         shift_local<ORDER>(&from, wide, &g, local);
     }
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++)
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++)
         out.local[LOCAL_TERMS * (int64_t)slot + k] = local[k];
 }
 
@@ -115,7 +115,7 @@ DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 h
 {
     const float u = 1.0f / g->unit;
     float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
-    tree_local_to_point(ORDER, local, u * ((high.x - g->x) + low.x), u * ((high.y - g->y) + low.y),
+    tree_local_to_point(ORDER, TREE_SOFT, local, u * ((high.x - g->x) + low.x), u * ((high.y - g->y) + low.y),
                         u * ((high.z - g->z) + low.z), &phi, acc);
     sum->x += u * u * acc[0], sum->y += u * u * acc[1], sum->z += u * u * acc[2];
     sum->w += u * phi;
@@ -135,7 +135,7 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     if (BY_BLOCK) {
         expand_by_block<ORDER>(job, &g, list, count, local);
     } else {
-        __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
+        __shared__ float shared[4][SUM_ROW * TREE_COUNT(TREE_SOFT, ORDER)];
         expand_cells<ORDER>(job, &g, list, count, lane, 32, local, shared[warp]);
     }
     if (lane >= g.count || (BY_BLOCK && warp)) return;
@@ -148,27 +148,35 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
         const float *wide =
             job.level[1].local + LOCAL_TERMS * (int64_t)(level1 - first_group_of_level(job, 1));
         TREE_UNROLL
-        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = wide[k];
         local_on<ORDER>(&job.level[1].group[level1], local, high, low, &sum);
     }
     job.far_sum[g.first + lane] = sum;
 }
 
+#if TREE_SOFT
+#define ORDER_NAME(name, order) name##_##order##_soft
+#else
+#define ORDER_NAME(name, order) name##_##order
+#endif
+/* CUDA blocks at a time on a multiprocessor: as many as there are registers for. */
+enum { EXPAND_BLOCKS = TREE_SOFT ? (TREE_ORDER < 5 ? 4 : 3) : TREE_ORDER < 6 ? 5 : 4 };
+
 #define EXPAND(order) EXPAND_(order)
 #define EXPAND_(order)                                                                             \
-    KERNEL(tree_expand_level2_##order, struct tree_device_job, 128, 1)                             \
+    KERNEL(ORDER_NAME(tree_expand_level2, order), struct tree_device_job, 128, 1)                             \
     {                                                                                              \
         expand_large<order>(job, 0);                                                               \
     }                                                                                              \
-    KERNEL(tree_expand_level1_##order, struct tree_device_job, 128, 1)                             \
+    KERNEL(ORDER_NAME(tree_expand_level1, order), struct tree_device_job, 128, 1)                             \
     {                                                                                              \
         expand_large<order>(job, 1);                                                               \
     }                                                                                              \
-    KERNEL(tree_expand_groups_##order, struct tree_device_job, 128, (order) < 6 ? 5 : 4)           \
+    KERNEL(ORDER_NAME(tree_expand_groups, order), struct tree_device_job, 128, EXPAND_BLOCKS)           \
     {                                                                                              \
         expand_groups<order, 0>(job);                                                              \
     }                                                                                              \
-    KERNEL(tree_expand_blocks_##order, struct tree_device_job, 128, (order) < 6 ? 5 : 4)           \
+    KERNEL(ORDER_NAME(tree_expand_blocks, order), struct tree_device_job, 128, EXPAND_BLOCKS)           \
     {                                                                                              \
         expand_groups<order, 1>(job);                                                              \
     }

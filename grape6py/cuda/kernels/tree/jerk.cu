@@ -1,12 +1,16 @@
 /* jerk.cu - jerks of cells and particles on each target, a second pass over the lists of
  * tree/near.cu. See shared/tree_expansion.h. */
 
+/* Of a cell and of how it changes, in pieces of 16 bytes. */
+#define JERK_PARTS(terms) ((terms) == SOFT_OCTUPOLES ? 11 : 9)
+
 /* Cells on a target: 32 at once come to shared memory. */
-template <int OCTUPOLE, int LANES>
+template <int TERMS, int LANES>
 DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tree_group *g,
                               const int32_t *list, int count, float4 *shared,
                               const struct jerk_body *b, float jerk[3])
 {
+    constexpr int FAR = TERMS == SOFT_OCTUPOLES ? 6 : 5, ALL = JERK_PARTS(TERMS);
     const int lane = (int)threadIdx.x % 32;
     for (int first = 0; first < count; first += 32) {
         const int n = min(32, count - first);
@@ -16,22 +20,22 @@ DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tr
             const float4 *far = (const float4 *)&job.far[cell];
             const float4 *motion = (const float4 *)&job.motion[cell];
             TREE_UNROLL
-            for (int k = 0; k < 5; k++) shared[9 * lane + k] = far[k];
+            for (int k = 0; k < FAR; k++) shared[ALL * lane + k] = far[k];
             TREE_UNROLL
-            for (int k = 0; k < 4; k++) shared[9 * lane + 5 + k] = motion[k];
+            for (int k = FAR; k < ALL; k++) shared[ALL * lane + k] = motion[k - FAR];
         }
         __syncwarp();
         for (int k = lane / LANES; k < n; k += 32 / LANES) {
             const float s = job.flow->speed;
             const struct tree_multipole c =
-                multipole_of((const struct tree_cell_multipole *)&shared[9 * k], g, 1.0f);
+                multipole_of((const struct tree_cell_multipole *)&shared[ALL * k], g, 1.0f);
             float v[3], unused = 0.0f, change_jerk[3] = {0.0f, 0.0f, 0.0f};
             const struct tree_multipole change =
-                change_of((const struct tree_motion *)&shared[9 * k + 5], 1.0f, v);
+                change_of((const struct tree_motion *)&shared[ALL * k + FAR], 1.0f, v);
             const float x = b->at.x + c.x, y = b->at.y + c.y, z = b->at.z + c.z;
-            tree_cell_to_jerk(OCTUPOLE, x, y, z, b->at.vx - s * v[0], b->at.vy - s * v[1],
+            tree_cell_to_jerk(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, b->at.vx - s * v[0], b->at.vy - s * v[1],
                               b->at.vz - s * v[2], g->eps2, &c, jerk);
-            tree_cell_to_point(OCTUPOLE, x, y, z, g->eps2, &change, &unused, change_jerk);
+            tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, g->eps2, &change, &unused, change_jerk);
             TREE_UNROLL
             for (int a = 0; a < 3; a++) jerk[a] = v_fma(s, change_jerk[a], jerk[a]);
         }
@@ -90,9 +94,9 @@ DEVICE_FN void put_jerk(const struct tree_device_job &job, int k, const double j
 }
 
 /* Groups that tree/near.cu has summed again get theirs then, too. */
-template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_device_job &job)
+template <int TERMS, int LANES> DEVICE_FN void jerks(const struct tree_device_job &job)
 {
-    __shared__ float4 all_shared[4][9 * 32];
+    __shared__ float4 all_shared[4][JERK_PARTS(TERMS) * 32];
     const struct tree_level_job &in = small_level(job);
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
@@ -104,7 +108,7 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_device_job 
     const int target = g.first + lane % LANES, k = min(target, g.first + g.count - 1);
     const struct jerk_body b = jerk_body_of(job, &g, k);
     float jerk[3] = {0.0f, 0.0f, 0.0f};
-    jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
+    jerk_of_points<TERMS, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
     jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_P2P], 1, shared, &b, k, jerk);
     jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k, jerk);
     TREE_UNROLL
@@ -114,19 +118,20 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_device_job 
     }
     if (lane >= LANES || target >= g.first + g.count) return;
     double sum[3] = {jerk[0], jerk[1], jerk[2]};
-    if (FMM) {
+    if (TERMS != QUADRUPOLES) {
         const float4 far = job.far_jerk[target];
         sum[0] += far.x, sum[1] += far.y, sum[2] += far.z;
     }
     put_jerk(job, target, sum);
 }
 
-#define JERKS(name, fmm)                                                                           \
-    KERNEL(name##_groups, struct tree_device_job, 128, 1) { jerks<fmm, 32>(job); }                 \
-    KERNEL(name##_eights, struct tree_device_job, 128, 1) { jerks<fmm, 8>(job); }                  \
-    KERNEL(name##_singles, struct tree_device_job, 128, 1) { jerks<fmm, 1>(job); }
-JERKS(tree_jerk, 1)
-JERKS(tree_jerk_bh, 0)
+#define JERKS(name, terms)                                                                         \
+    KERNEL(name##_groups, struct tree_device_job, 128, 1) { jerks<terms, 32>(job); }               \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { jerks<terms, 8>(job); }                \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { jerks<terms, 1>(job); }
+JERKS(tree_jerk, OCTUPOLES)
+JERKS(tree_jerk_soft, SOFT_OCTUPOLES)
+JERKS(tree_jerk_bh, QUADRUPOLES)
 
 /* As add_joined in tree/near.cu. The target's velocity is in the unit of the sum. */
 DEVICE_FN void add_joined_jerk(const struct tree_device_job &job, const struct tree_box *box,
@@ -160,11 +165,11 @@ DEVICE_FN void add_joined_jerk(const struct tree_device_job &job, const struct t
         const float x = m.x + rest[0], y = m.y + rest[1], z = m.z + rest[2], eps = (float)eps2;
         for (int c = 0; c < 3; c++) v[c] = (float)own[c] - speed * v[c];
         if (job.order_of_expansion) {
-            tree_cell_to_jerk(1, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
-            tree_cell_to_point(1, x, y, z, eps, &change, &unused, by_change);
+            tree_cell_to_jerk(1, 0, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
+            tree_cell_to_point(1, 0, x, y, z, eps, &change, &unused, by_change);
         } else {
-            tree_cell_to_jerk(0, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
-            tree_cell_to_point(0, x, y, z, eps, &change, &unused, by_change);
+            tree_cell_to_jerk(0, 0, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
+            tree_cell_to_point(0, 0, x, y, z, eps, &change, &unused, by_change);
         }
         for (int c = 0; c < 3; c++) sum[c] += (double)jerk[c] + (double)(speed * by_change[c]);
     }

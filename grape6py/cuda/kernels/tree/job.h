@@ -2,7 +2,7 @@
  * this file, and fills the structure by the names of its fields (cuda/tree/build.py). */
 #pragma once
 
-enum { TREE_COUNTERS = 64, LOCAL_TERMS = 64 /* of an expansion, at most */ };
+enum { TREE_COUNTERS = 64, LOCAL_TERMS = 84 /* of an expansion, at most */ };
 
 /* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
  * that need still longer ones, or are scattered; single targets; such of them as need longer lists. */
@@ -34,8 +34,8 @@ struct tree_flow {
 /* Groups of one size. */
 struct tree_level_job {
     struct tree_group *group;
-    float *local;   /* [groups][64] expansions; as all that follows, of those at once */
-    float *rate;    /* [groups][36]: of psi, for jerks (shared/tree_expansion.h) */
+    float *local;   /* [groups][84] expansions; as all that follows, of those at once */
+    float *rate;    /* [groups][56]: of psi, for jerks (shared/tree_expansion.h) */
     int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
     int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where there was no room */
     int32_t room[3];
@@ -103,6 +103,7 @@ struct tree_device_job {
     int32_t kind, again_room;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t soft; /* TREE_SOFT_FROM */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;
     int32_t root_count; /* 0: walks begin with cell 0 */

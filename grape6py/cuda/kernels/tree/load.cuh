@@ -52,14 +52,14 @@ DEVICE_FN struct tree_multipole multipole_of(const struct tree_cell_multipole *f
                                              const struct tree_group *g, float u)
 {
     const float4 *p = (const float4 *)far;
-    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5];
     const float u2 = u * u, u3 = u2 * u;
     struct tree_multipole m;
     m.x = u * ((g->x - a.x) - b.x), m.y = u * ((g->y - a.y) - b.y), m.z = u * ((g->z - a.z) - b.z);
     m.m = a.w, m.spread = b.w;
     m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
     m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
-    m.yyy = u3 * e.z, m.yyz = u3 * e.w;
+    m.yyy = u3 * e.z, m.yyz = u3 * e.w, m.tx = u3 * f.x, m.ty = u3 * f.y, m.tz = u3 * f.z;
     return m;
 }
 
@@ -68,14 +68,14 @@ DEVICE_FN struct tree_multipole multipole_of(const struct tree_cell_multipole *f
 DEVICE_FN struct tree_multipole change_of(const struct tree_motion *motion, float u, float v[3])
 {
     const float4 *p = (const float4 *)motion;
-    const float4 a = p[0], b = p[1], c = p[2], d = p[3];
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
     const float u2 = u * u, u3 = u2 * u;
     struct tree_multipole m;
     v[0] = u * a.x, v[1] = u * a.y, v[2] = u * a.z;
     m.m = 0.0f, m.spread = u2 * a.w;
     m.xx = u2 * b.x, m.xy = u2 * b.y, m.xz = u2 * b.z, m.yy = u2 * b.w, m.yz = u2 * c.x;
     m.xxx = u3 * c.y, m.xxy = u3 * c.z, m.xxz = u3 * c.w, m.xyy = u3 * d.x, m.xyz = u3 * d.y;
-    m.yyy = u3 * d.z, m.yyz = u3 * d.w;
+    m.yyy = u3 * d.z, m.yyz = u3 * d.w, m.tx = u3 * e.x, m.ty = u3 * e.y, m.tz = u3 * e.z;
     return m;
 }
 

@@ -11,20 +11,23 @@ struct near_body {
     float near; /* the least s^2 */
 };
 
+enum { QUADRUPOLES, OCTUPOLES, SOFT_OCTUPOLES }; /* of cells on targets */
+
 /* Cells on targets: 32 at once come to shared memory. */
-template <int OCTUPOLE, int TARGETS, int LANES>
+template <int TERMS, int TARGETS, int LANES>
 DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_group *g,
                          const int32_t *list, int count, float4 *shared, struct near_body *b)
 {
     const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
+    constexpr int PARTS = TERMS == SOFT_OCTUPOLES ? 6 : 5;
     for (int first = 0; first < count; first += 32) {
         const int n = min(32, count - first);
-        float4 part[5] = {};
+        float4 part[PARTS] = {};
         part[0].x = 4.0f; /* far from everything, without mass */
         if (lane < n) {
             const float4 *p = (const float4 *)&job.far[list[first + lane]];
             TREE_UNROLL
-            for (int k = 0; k < 5; k++) part[k] = p[k];
+            for (int k = 0; k < PARTS; k++) part[k] = p[k];
             part[0].x = (part[0].x - g->x) + part[1].x, part[0].y = (part[0].y - g->y) + part[1].y;
             part[0].z = (part[0].z - g->z) + part[1].z;
             part[1].x = part[1].w;
@@ -32,7 +35,7 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
         }
         __syncwarp();
         TREE_UNROLL
-        for (int k = 0; k < 5; k++) shared[32 * k + lane] = part[k];
+        for (int k = 0; k < PARTS; k++) shared[32 * k + lane] = part[k];
         __syncwarp();
         for (int k = share; k < n; k += SHARES) {
             const float4 a = shared[k], c = shared[64 + k], d = shared[96 + k], e = shared[128 + k];
@@ -42,10 +45,14 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             m.xx = c.x, m.xy = c.y, m.xz = c.z, m.yy = c.w, m.yz = d.x;
             m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
             m.yyz = e.w;
+            if (TERMS == SOFT_OCTUPOLES) {
+                const float4 f = shared[160 + k];
+                m.tx = f.x, m.ty = f.y, m.tz = f.z;
+            }
             TREE_UNROLL
             for (int i = 0; i < TARGETS; i++)
-                tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, eps2, &m,
-                                   &b[i].phi, b[i].acc);
+                tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, b[i].x - a.x, b[i].y - a.y,
+                                   b[i].z - a.z, eps2, &m, &b[i].phi, b[i].acc);
         }
     }
 }
@@ -195,10 +202,10 @@ DEVICE_FN void put_row(const struct tree_device_job &job, const struct tree_box 
 }
 
 /* BY_BLOCK: the warps of a CUDA block share one group's targets. */
-template <int FMM, int BARE, int TARGETS, int LANES, int BY_BLOCK>
+template <int TERMS, int BARE, int TARGETS, int LANES, int BY_BLOCK>
 DEVICE_FN void near(const struct tree_device_job &job)
 {
-    __shared__ float4 all_shared[4][160];
+    __shared__ float4 all_shared[4][TERMS == SOFT_OCTUPOLES ? 192 : 160];
     const struct tree_level_job &in = small_level(job);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
@@ -235,7 +242,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
             b[i].near = INFINITY;
             self[i] = job.targets ? job.target_self[k] : k;
         }
-        points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
+        points_on<TERMS, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
         __syncwarp();
         if (precise) break;
         close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
@@ -262,7 +269,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
         const int k = g.first + lane % LANES + LANES * i;
         if (lane >= LANES || k >= g.first + g.count) continue;
         double sum[4] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], b[i].phi};
-        if (FMM) {
+        if (TERMS != QUADRUPOLES) {
             const float4 far = job.far_sum[k];
             sum[0] += far.x, sum[1] += far.y, sum[2] += far.z, sum[3] += far.w;
         }
@@ -288,15 +295,16 @@ DEVICE_FN void near(const struct tree_device_job &job)
     atomicAdd(&done[3], (unsigned long long)g.count);
 }
 
-#define NEAR(name, fmm, bare)                                                                      \
-    KERNEL(name##_groups, struct tree_device_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }      \
-    KERNEL(name##_blocks, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }       \
-    KERNEL(name##_eights, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }       \
-    KERNEL(name##_singles, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
-NEAR(tree_near, 1, 0)
-NEAR(tree_near_bare, 1, 1)
-NEAR(tree_near_bh, 0, 0)
-NEAR(tree_near_bh_bare, 0, 1)
+#define NEAR(name, terms, bare)                                                                    \
+    KERNEL(name##_groups, struct tree_device_job, 128, 7) { near<terms, bare, 2, 16, 0>(job); }    \
+    KERNEL(name##_blocks, struct tree_device_job, 128, 1) { near<terms, bare, 1, 8, 1>(job); }     \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { near<terms, bare, 1, 8, 0>(job); }     \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { near<terms, bare, 1, 1, 0>(job); }
+NEAR(tree_near, OCTUPOLES, 0)
+NEAR(tree_near_bare, OCTUPOLES, 1)
+NEAR(tree_near_soft, SOFT_OCTUPOLES, 0)
+NEAR(tree_near_bh, QUADRUPOLES, 0)
+NEAR(tree_near_bh_bare, QUADRUPOLES, 1)
 
 /* Whether a cell came from another rank without what is in it. */
 DEVICE_FN bool is_stub(const struct tree_cell *c) { return c->child < 0 && c->first == c->end; }
@@ -336,9 +344,9 @@ DEVICE_FN void add_joined(const struct tree_device_job &job, const double at[3],
         const float x = m.x + rest[0], y = m.y + rest[1], z = m.z + rest[2];
         float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
         if (job.order_of_expansion)
-            tree_cell_to_point(1, x, y, z, (float)eps2, &m, &phi, acc);
+            tree_cell_to_point(1, 0, x, y, z, (float)eps2, &m, &phi, acc);
         else
-            tree_cell_to_point(0, x, y, z, (float)eps2, &m, &phi, acc);
+            tree_cell_to_point(0, 0, x, y, z, (float)eps2, &m, &phi, acc);
         sum[3] += (double)phi;
         for (int c = 0; c < 3; c++) sum[c] += (double)acc[c];
     }

@@ -1,6 +1,6 @@
 /* rate.cu - the rates of expansions, for jerks: a second pass over the lists of tree/far.cu. */
 
-enum { RATE_TERMS = 36 };
+enum { RATE_TERMS = 56 };
 
 /* Every `step`-th cell of a list from `first` on, to an expansion (if wanted) and its rate. */
 template <int ORDER, int BOTH>
@@ -10,35 +10,35 @@ DEVICE_FN void rate_cells(const struct tree_device_job &job, const struct tree_g
 {
     const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u, speed = job.flow->speed;
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = rate[k] = 0.0f;
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = rate[k] = 0.0f;
     for (int k = first; k < count; k += step) {
         const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
         float own[TREE_TERMS], v[3];
         const struct tree_multipole change = change_of(&job.motion[list[k]], u, v);
         TREE_UNROLL
-        for (int t = 0; t < (ORDER + 1) * (ORDER + 1); t++) own[t] = 0.0f;
-        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, own);
-        tree_local_along(ORDER, own, -v[0], -v[1], -v[2], rate);
-        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &change, rate);
+        for (int t = 0; t < TREE_COUNT(TREE_SOFT, ORDER); t++) own[t] = 0.0f;
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &c, own);
+        tree_local_along(ORDER, TREE_SOFT, own, -v[0], -v[1], -v[2], rate);
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &change, rate);
         TREE_UNROLL
-        for (int t = 0; BOTH && t < (ORDER + 1) * (ORDER + 1); t++) local[t] += own[t];
+        for (int t = 0; BOTH && t < TREE_COUNT(TREE_SOFT, ORDER); t++) local[t] += own[t];
     }
     TREE_UNROLL
     for (int by = 16; by; by /= 2) {
         TREE_UNROLL
-        for (int k = 0; k < ORDER * ORDER; k++) rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
         TREE_UNROLL
-        for (int k = 0; BOTH && k < (ORDER + 1) * (ORDER + 1); k++)
+        for (int k = 0; BOTH && k < TREE_COUNT(TREE_SOFT, ORDER); k++)
             local[k] += __shfl_xor_sync(EVERY, local[k], by);
     }
     TREE_UNROLL
-    for (int k = 0; k < ORDER * ORDER; k++) rate[k] *= speed;
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) rate[k] *= speed;
 }
 
 /* Of level-2 or level-1 groups: a CUDA block each. */
 template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job, const int level)
 {
-    __shared__ float part[4][ORDER * ORDER];
+    __shared__ float part[4][TREE_COUNT(TREE_SOFT, ORDER - 1)];
     const struct tree_level_job &out = job.level[level];
     const int t = (int)threadIdx.x, slot = (int)blockIdx.x,
               id = first_group_of_level(job, level) + slot;
@@ -48,12 +48,12 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job
     rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * slot], out.room[0]), t, 128, local, rate);
     if (t % 32 == 0) {
         TREE_UNROLL
-        for (int k = 0; k < ORDER * ORDER; k++) part[t / 32][k] = rate[k];
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) part[t / 32][k] = rate[k];
     }
     __syncthreads();
     if (t) return;
     TREE_UNROLL
-    for (int k = 0; k < ORDER * ORDER; k++)
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++)
         rate[k] = (part[0][k] + part[1][k]) + (part[2][k] + part[3][k]);
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_LEVEL2];
@@ -61,7 +61,7 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job
         shift_local<ORDER - 1>(&from, wide, &g, rate);
     }
     TREE_UNROLL
-    for (int k = 0; k < ORDER * ORDER; k++) out.rate[RATE_TERMS * (int64_t)slot + k] = rate[k];
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) out.rate[RATE_TERMS * (int64_t)slot + k] = rate[k];
 }
 
 /* Adds what the expansions of a group or of a larger one do to a target. */
@@ -72,8 +72,8 @@ DEVICE_FN void rate_on(const struct tree_device_job &job, const struct tree_grou
     const struct pair_i b = jerk_body_of(job, g, target).at;
     const float u = 1.0f / g->unit;
     float phi = 0.0f, jerk[3] = {0.0f, 0.0f, 0.0f};
-    tree_local_along(ORDER, local, u * b.vx, u * b.vy, u * b.vz, rate);
-    tree_local_to_point(ORDER - 1, rate, u * b.x, u * b.y, u * b.z, &phi, jerk);
+    tree_local_along(ORDER, TREE_SOFT, local, u * b.vx, u * b.vy, u * b.vz, rate);
+    tree_local_to_point(ORDER - 1, TREE_SOFT, rate, u * b.x, u * b.y, u * b.z, &phi, jerk);
     sum->x += u * u * jerk[0], sum->y += u * u * jerk[1], sum->z += u * u * jerk[2];
 }
 
@@ -98,9 +98,9 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
         const float *wide_local = wide.local + LOCAL_TERMS * at,
                     *wide_rate = wide.rate + RATE_TERMS * at;
         TREE_UNROLL
-        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = wide_local[k];
         TREE_UNROLL
-        for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide_rate[k];
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) rate[k] = wide_rate[k];
         rate_on<ORDER>(job, &wide.group[level1], local, rate, g.first + lane, &sum);
     }
     job.far_jerk[g.first + lane] = sum;
@@ -108,13 +108,13 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
 
 #define RATE(order) RATE_(order)
 #define RATE_(order)                                                                               \
-    KERNEL(tree_rate_level2_##order, struct tree_device_job, 128, 1)                               \
+    KERNEL(ORDER_NAME(tree_rate_level2, order), struct tree_device_job, 128, 1)                               \
     {                                                                                              \
         rate_large<order>(job, 0);                                                                 \
     }                                                                                              \
-    KERNEL(tree_rate_level1_##order, struct tree_device_job, 128, 1)                               \
+    KERNEL(ORDER_NAME(tree_rate_level1, order), struct tree_device_job, 128, 1)                               \
     {                                                                                              \
         rate_large<order>(job, 1);                                                                 \
     }                                                                                              \
-    KERNEL(tree_rate_groups_##order, struct tree_device_job, 128, 1) { rate_groups<order>(job); }
+    KERNEL(ORDER_NAME(tree_rate_groups, order), struct tree_device_job, 128, 1) { rate_groups<order>(job); }
 RATE(TREE_ORDER)

@@ -336,7 +336,7 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         if (cell >= 0) {
             const struct tree_cell_centre p = whole(&places[cell]);
             c = whole(&job.cell[cell]);
-            const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
+            const struct tree_distance d = tree_distance_of(&o, &g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
             const float reach = tree_reach_point(&o, &g, p.size);
             bool point = !large && reach < d.box && !own;

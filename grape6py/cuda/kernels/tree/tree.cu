@@ -1,5 +1,5 @@
 /* tree.cu - the tree's kernels, compiled with -DMODE=2: those of an order of expansions by
- * themselves, with -DTREE_ORDER=5 or so, and all others. */
+ * themselves, with -DTREE_ORDER=5 or so, and -DTREE_SOFT=1 for softened ones; and all others. */
 #include "base.cuh"
 #include "tree/tree.cuh"
 #include "tree/load.cuh"

@@ -23,5 +23,8 @@ typedef bool vmask;
 #include "shared/walk_close.h"
 #include "tree/job.h"
 
+#ifndef TREE_SOFT
+#define TREE_SOFT 0
+#endif
 enum { IN_LEVEL1 = TREE_GROUP * TREE_LEVEL1, IN_LEVEL2 = IN_LEVEL1 * TREE_LEVEL2 };
 #define EVERY 0xffffffffu
