@@ -22,32 +22,33 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from grape6py.cuda import compiler, machine_code  # noqa: E402
+from grape6py.cuda.tree import kernels  # noqa: E402
 
 
-def kernels():
+def direct():
     """Names of all kernels of direct sums."""
     text = (ROOT / "csrc/cuda/cuda.h").read_text(encoding="ascii")
     return re.findall(r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", text)
 
 
+def others():
+    """Names of others, with the order of expansions that is usual."""
+    text = (ROOT / "csrc/shared/tree_numbers.h").read_text(encoding="ascii")
+    return kernels.usual(int(re.search(r"TREE_USUAL_ORDER = (\d)", text)[1]))
+
+
 def wanted(cuda):
     """{name of a file: kernel, precision and architecture} of all files of a release."""
-    return {
-        machine_code.file_name(kernel, precision, architecture, cuda): (
-            kernel,
-            precision,
-            architecture,
-        )
-        for architecture in machine_code.MADE_FOR
-        for precision in compiler.PRECISIONS
-        for kernel in kernels()
-    }
+    names = [(name, precision) for precision in compiler.PRECISIONS for name in direct()]
+    names += [(name, compiler.precision_of(name)) for name in others()]
+    return {machine_code.file_name(*name, architecture, cuda): (*name, architecture)
+            for architecture in machine_code.MADE_FOR for name in names}  # fmt: skip
 
 
 def write(folder, name, kernel, precision, architecture):
     """One file, whole or not at all."""
     options = (*compiler.options_of(kernel, precision), f"-arch=sm_{architecture}")
-    code, _ = nvrtc.compile_cubin(compiler.direct(), options)
+    code, _ = nvrtc.compile_cubin(compiler.text_of(kernel), options)
     part = folder / f".{name}"
     part.write_bytes(machine_code.pack(name, code))
     part.rename(folder / name)

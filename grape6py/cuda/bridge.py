@@ -25,7 +25,7 @@ def register(module: CData, usable: str) -> None:
 
     `usable` is GRAPE6_DEVICES: numbers of CUDA devices with commas; empty or "all" for all.
     """
-    compiler.direct()  # is read while the driver starts
+    compiler.text_of()  # is read while the driver starts
     try:
         from grape6py.cuda import device
     except (ImportError, OSError) as error:

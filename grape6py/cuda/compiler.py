@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/shared into it
 DIRECT = "direct/direct.cu"
+# Files of other kernels, and their precision, by the first word of a name.
+OTHERS = {
+    "tree": ("tree/tree.cu", "single"),
+    "subtree": ("tree/tree.cu", "single"),
+    "leapfrog": ("leapfrog.cu", "double"),
+    "field": ("field.cu", "double"),
+}
 
 # Contraction is written out, as in C. CuPy adds FLUSH, which nothing can take back.
 OPTIONS = ("-std=c++17", "--fmad=false")
@@ -27,6 +34,7 @@ FLUSH = "-ftz=true"
 PRECISIONS = ("grape", "double", "single")  # by G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
+_ORDER = re.compile(r"_(\d)(_soft)?$")  # of expansions, in a tree kernel's name
 _DEPTH = 16
 
 
@@ -53,9 +61,23 @@ def read(name: str = DIRECT, depth: int = 0) -> str:
 
 
 @functools.cache
-def direct() -> str:
-    """The text of all kernels of direct sums."""
-    return read()
+def text_of(kernel: str = "") -> str:
+    """The text of a kernel and of those that share its file; by default of direct sums."""
+    return read(_file_of(kernel))
+
+
+def _file_of(kernel: str) -> str:
+    return OTHERS[kernel.partition("_")[0]][0] if is_other(kernel) else DIRECT
+
+
+def is_other(kernel: str) -> bool:
+    """Whether a kernel is none of direct sums: its name tells its precision."""
+    return kernel.partition("_")[0] in OTHERS
+
+
+def precision_of(kernel: str) -> str:
+    """That of a kernel of other things than direct sums."""
+    return OTHERS[kernel.partition("_")[0]][1]
 
 
 def options(precision: str) -> tuple[str, ...]:
@@ -64,8 +86,10 @@ def options(precision: str) -> tuple[str, ...]:
 
 
 def options_of(kernel: str, precision: str) -> tuple[str, ...]:
-    """The same for one kernel of direct sums alone (kernels/base.cuh)."""
-    return (*options(precision), FLUSH, "-DONLY", f"-DONLY_{kernel}=0,1")
+    """The same for one kernel alone (kernels/base.cuh)."""
+    order = _ORDER.search(kernel) if is_other(kernel) else None
+    of_order = (f"-DTREE_ORDER={order[1]}", f"-DTREE_SOFT={int(bool(order[2]))}") if order else ()
+    return (*options(precision), FLUSH, *of_order, "-DONLY", f"-DONLY_{kernel}=0,1")
 
 
 def target(capability: int, supported: Sequence[int]) -> tuple[str, bool]:
@@ -93,10 +117,10 @@ def _nvrtc() -> CuPy:
 
 
 def compile_kernel(kernel: str, precision: str, capability: int) -> bytes:
-    """Machine code (or PTX) of a kernel of direct sums, by the NVRTC that CuPy finds."""
+    """Machine code (or PTX) of a kernel, by the NVRTC that CuPy finds."""
     nvrtc = _nvrtc()
     architecture, is_code = target(capability, nvrtc.getSupportedArchs())
-    program = nvrtc.createProgram(direct(), DIRECT, (), ())
+    program = nvrtc.createProgram(text_of(kernel), _file_of(kernel), (), ())
     try:
         nvrtc.compileProgram(program, (*options_of(kernel, precision), architecture))
         code: bytes = nvrtc.getCUBIN(program) if is_code else nvrtc.getPTX(program)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from cupy_backends.cuda.api import runtime
 
@@ -25,6 +26,8 @@ STREAMS = 4  # DEVICE_STREAMS
 _MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR = 16, 97, 75, 76  # cudaDevAttr...
 _NO_CODE = {200, 209, 218, 222, 223, 300}  # CUDA_ERROR_INVALID_IMAGE and its like
 
+_Function = TypeVar("_Function")
+
 _gpus: dict[int, SharedDevice] = {}
 _lock = threading.Lock()
 
@@ -32,6 +35,22 @@ _lock = threading.Lock()
 def cuda_version() -> int:
     """Major version of CUDA that CuPy was built for."""
     return int(runtime.runtimeGetVersion()) // 1000
+
+
+def loaded(
+    names: Sequence[str], precision: str, capability: int, load: Callable[[str, bytes], _Function]
+) -> dict[str, _Function]:
+    """{kernel: what `load` makes of its name and machine code}, compiled if it never has been."""
+    what, known = (precision, capability, cuda_version()), {}
+    for name, code in machine_code.find(names, *what).items():
+        try:
+            known[name] = load(name, code)
+        except driver.CUDADriverError as error:
+            if error.status not in _NO_CODE:
+                raise  # else it is compiled again: this driver may not take another's
+    missing = [name for name in names if name not in known]
+    made = machine_code.make(missing, *what) if missing else {}
+    return known | {name: load(name, code) for name, code in made.items()}
 
 
 class SharedDevice:
@@ -82,18 +101,8 @@ class SharedDevice:
         """Handles of kernels, which may use all shared memory of a block."""
         with self._loading:
             known = self._functions.setdefault(precision, {})
-            what = precision, self.capability, cuda_version()
-            found = machine_code.find([name for name in names if name not in known], *what)
-            for name, code in found.items():
-                try:
-                    known[name] = self._load(name, code)
-                except driver.CUDADriverError as error:
-                    if error.status not in _NO_CODE:
-                        raise  # else it is compiled again: this driver may not take another's
-            missing = [name for name in names if name not in known]
-            made = machine_code.make(missing, *what) if missing else {}
-            for name, code in made.items():
-                known[name] = self._load(name, code)
+            wanted = [name for name in names if name not in known]
+            known |= loaded(wanted, precision, self.capability, self._load)
             return [known[name] for name in names]
 
     def _load(self, name: str, code: bytes) -> int:

@@ -22,43 +22,32 @@ class TreeLauncher:
             import cupy
 
         self.xp = cupy
+        device = cupy.cuda.Device()
+        self._capability = int(device.compute_capability)
         self._kernels: dict[str, CuPy] = {}
-        self._modules: dict[str | None, CuPy] = {}
         # Of trees' lists, by setting and size.
         self.capacities: dict[tuple[float, int, bool, bool, int], Capacities] = {}
 
-    def _module(self, order: str | None) -> CuPy:
-        """Kernels of an order of expansions, or (None) all others: compiled at first use."""
-        if order not in self._modules:
-            only = (f"-DTREE_ORDER={order}",) if order else ()
-            options = (*compiler.options("single"), *only)
-            self._modules[order] = self._compiled("tree/tree.cu", options)
-        return self._modules[order]
+    def prepare(self, names: Sequence[str]) -> None:
+        """Have kernels ready, compiled side by side if they have never been."""
+        missing = [name for name in names if name not in self._kernels]
+        if not missing:
+            return
+        from grape6py.cuda import gpu  # which needs CuPy
 
-    def _compiled(self, file: str, options: tuple[str, ...]) -> CuPy:
-        """The module of a file: from CuPy's cache, or compiled now and put there."""
-        cupy, text = self.xp, compiler.read(file)
-        try:
-            return cupy.RawModule(code=text, options=options).module
-        except OSError:  # the cache's folder, or that for temporary files, cannot be written
-            options = (*options, compiler.FLUSH)  # as CuPy adds on the way above
-            cubin, _ = cupy.cuda.compiler.compile_using_nvrtc(text, options, cache_in_memory=True)
-            module = cupy.cuda.function.Module()
-            module.load(cubin)
-            return module
+        for precision in sorted({compiler.precision_of(name) for name in missing}):
+            some = [name for name in missing if compiler.precision_of(name) == precision]
+            self._kernels |= gpu.loaded(some, precision, self._capability, self._loaded)
 
-    def add(self, file: str, precision: str, names: Sequence[str]) -> None:
-        """Make kernels of another file known to `launch`."""
-        if names[0] not in self._kernels:
-            module = self._compiled(file, compiler.options(precision))
-            self._kernels |= {name: module.get_function(name) for name in names}
+    def _loaded(self, name: str, code: bytes) -> CuPy:
+        module = self.xp.cuda.function.Module()
+        module.load(code)
+        return module.get_function(name)
 
     def launch(self, name: str, blocks: int, threads: int, job: CData) -> None:
         """Start a kernel on CuPy's current stream, with a copy of the buffer `job`."""
         if name not in self._kernels:
-            order = name.rpartition("_")[2]
-            module = self._module(order if order.isdigit() else None)
-            self._kernels[name] = module.get_function(name)
+            self.prepare((name,))
         by_value = np.frombuffer(job, np.dtype((np.void, len(job))))
         self._kernels[name]((blocks,), (threads,), (by_value,))
 

@@ -1,5 +1,5 @@
-"""Machine code of the kernels of direct sums, a file for each: the package's, which a release has,
-or the user's own, where it is kept once it has been compiled.
+"""Machine code of the kernels, a file for each: the package's, which a release has, or the user's
+own, where it is kept once it has been compiled.
 
 A file is found by a hash of the text and the options that it was compiled from, and of the version
 of CUDA that it is for. Which NVRTC compiled it does not matter: to find and load one would take
@@ -7,14 +7,16 @@ longer than the rest of a start, and every operation of the kernels is written o
 compiler may change bits (docs/reproducibility.md).
 """
 
+import contextlib
 import functools
 import hashlib
 import os
 import resource
 import stat
+import sys
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from grape6py.cuda import compiler
 
@@ -25,6 +27,7 @@ VARIABLE = "CUPY_CACHE_DIR"  # CuPy's own
 _DIGEST = hashlib.sha256().digest_size
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST = 1 << 24  # bytes of a file
+_LONG = 2.0  # s, after which a terminal is told what takes so long
 _STACK = 16 << 20  # of a thread that compiles: the host's limit may be small
 
 
@@ -52,11 +55,37 @@ def make(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> 
     def compiled(kernel: str) -> bytes:
         return compiler.compile_kernel(kernel, precision, capability)
 
-    made = _on_threads(compiled, kernels)
+    with _telling(len(kernels)):
+        made = _on_threads(compiled, kernels)
     for kernel, code in made.items():
         name = file_name(kernel, precision, capability, cuda)
         _write(name, pack(name, code))
     return made
+
+
+@contextlib.contextmanager
+def _telling(count: int) -> Iterator[None]:
+    """A line on a terminal, if that takes long."""
+    told: list[str] = []
+
+    def tell() -> None:
+        told.append(f"grape6py: compiling {count} kernels for this GPU, which are kept")
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{told[0]} ...\r")
+            sys.stderr.flush()
+
+    timer = threading.Timer(_LONG, tell)
+    timer.daemon = True
+    is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    try:
+        if is_terminal:
+            timer.start()
+        yield
+    finally:
+        timer.cancel()
+        if told:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(f"{told[0]}     \n")
 
 
 # ---- files -------------------------------------------------------------------------
@@ -64,12 +93,16 @@ def make(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> 
 
 def file_name(kernel: str, precision: str, capability: int, cuda: int) -> str:
     """Of the machine code of a kernel for a device of this compute capability (90 for 9.0)."""
-    words = (_hash_of(compiler.direct()), *compiler.options_of(kernel, precision), f"CUDA {cuda}")
+    words = (
+        _hash_of(compiler.text_of(kernel)),
+        *compiler.options_of(kernel, precision),
+        f"CUDA {cuda}",
+    )
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
     return f"{kernel}-{precision}-sm_{capability}-{key}"
 
 
-@functools.lru_cache(maxsize=1)
+@functools.cache
 def _hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 

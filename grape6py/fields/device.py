@@ -47,7 +47,6 @@ def add(
 
     `origin` is double[4][3] of a frame that moves.
     """
-    gpu.add("field.cu", "double", ("field_add_all",))
     ffi, _ = declared("shared/field.h", "field.cu")
     job = Job(gpu, ffi, "field_job", n=len(pos))
     to = job.fields.field

@@ -9,9 +9,8 @@ from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Untyped
 from grape6py._lib.device_place import DevicePlace
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
+from grape6py.cuda.tree.kernels import LEAPFROG
 from grape6py.integrators.leapfrog_arrays import Bodies, Rule
-
-KERNELS = ("leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step")
 
 
 class DeviceArrays:
@@ -25,7 +24,7 @@ class DeviceArrays:
         self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
         with self.using():
             self.gpu = device_tree.gpu_of(device)
-            self.gpu.add("leapfrog.cu", "double", KERNELS)
+            self.gpu.prepare(LEAPFROG)
 
     @contextlib.contextmanager
     def using(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ the text that the kernels are compiled from. What a true CuPy does is for a mach
 
 import contextlib
 import ctypes
+import importlib
 import os
 import sys
 import tempfile
@@ -168,29 +169,45 @@ def test_a_kernel_is_compiled_when_it_is_wanted_once_and_may_use_all_shared_memo
     assert ("shared", first[0], "dynamic", 232448 - 1024) in fake.calls
 
 
-@pytest.mark.parametrize("error", [PermissionError("cache"), OSError(28, "no space left")])
-def test_row39_without_cupys_folder_kernels_of_trees_are_compiled_in_memory(
-    monkeypatch, tmp_path, error
+def test_kernels_of_trees_are_found_as_others_are_and_compiled_side_by_side(
+    monkeypatch, tmp_path, faked
 ):
-    calls = []
+    """In memory, if need be: machine_code keeps them, or does not."""
+    asked = []
 
-    def raw_module(**_):
-        raise error
+    def loaded(names, precision, capability, load):
+        asked.append((names, precision, capability))
+        return {name: load(name, f"code of {name}".encode()) for name in names}
 
-    def in_memory(*arguments, cache_in_memory):
-        calls.append((*arguments, cache_in_memory))
-        return b"cubin", None
+    def module():
+        codes = []
+        return SimpleNamespace(load=codes.append, get_function=lambda name: (name, *codes))
 
-    module = SimpleNamespace(load=calls.append, get_function=lambda name: name)
-    cuda = SimpleNamespace(compiler=SimpleNamespace(compile_using_nvrtc=in_memory),
-                           function=SimpleNamespace(Module=lambda: module))  # fmt: skip
-    cupy = SimpleNamespace(RawModule=raw_module, cuda=cuda)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    cuda = SimpleNamespace(Device=lambda: SimpleNamespace(compute_capability="90"),
+                           function=SimpleNamespace(Module=module))  # fmt: skip
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compiler, "read", lambda name: f"text of {name}")
-    launcher.TreeLauncher().add("a.cu", "double", ["one"])
-    options = (*compiler.options("double"), compiler.FLUSH)
-    assert calls == [("text of a.cu", options, True), b"cubin"]
+    monkeypatch.setattr(importlib.import_module("grape6py.cuda.gpu"), "loaded", loaded)
+    work = launcher.TreeLauncher()
+    work.prepare(["tree_keys", "leapfrog_kick", "tree_expand_groups_5_soft"])
+    work.prepare(["tree_keys", "tree_gather"])
+    assert asked == [(["leapfrog_kick"], "double", 90),
+                     (["tree_keys", "tree_expand_groups_5_soft"], "single", 90),
+                     (["tree_gather"], "single", 90)]  # fmt: skip
+    assert work._kernels["tree_keys"] == ("tree_keys", b"code of tree_keys")
+
+
+def test_options_of_a_kernel_name_its_order_of_expansions():
+    options = [
+        compiler.options_of(name, "single")
+        for name in ("tree_expand_groups_4_soft", "tree_rate_level2_6", "tree_keys", "few")
+    ]
+    assert [[word for word in of if "ORDER" in word or "SOFT" in word] for of in options] == [
+        ["-DTREE_ORDER=4", "-DTREE_SOFT=1"],
+        ["-DTREE_ORDER=6", "-DTREE_SOFT=0"],
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(("capability", "option", "is_code"), [

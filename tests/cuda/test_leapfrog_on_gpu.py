@@ -3,6 +3,7 @@
 The device is the stand-in for a GPU, CuPy that of fake_arrays.py.
 """
 
+import ctypes
 import sys
 
 import numpy as np
@@ -13,7 +14,7 @@ import fake_arrays
 import nvrtc
 from grape6py import Leapfrog, errors, fields, plummer
 from grape6py.cuda import compiler
-from grape6py.integrators.leapfrog_device import KERNELS
+from grape6py.cuda.tree import kernels
 from integrations import same
 
 N, EPS = 20000 if backends.has_gpu else 200, 0.05
@@ -65,15 +66,22 @@ def test_bodies_of_ranks_move_on_the_device(put, monkeypatch, options):
     assert_near(device, host, 1e-4, np.inf)
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-def test_kernels_compile_for_cards(architecture):
-    options = (*compiler.options("double"), f"-arch={architecture}")
+@pytest.mark.parametrize("architecture", ["sm_90", pytest.param("sm_75", marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", kernels.usual(5))
+def test_kernels_of_trees_and_steps_compile_alone(name, architecture):
+    """As a release has them, and as a machine without its code compiles them."""
+    options = (*compiler.options_of(name, compiler.precision_of(name)), f"-arch={architecture}")
     try:
-        cubin, log = nvrtc.compile_cubin(compiler.read("leapfrog.cu"), options)
+        cubin, log = nvrtc.compile_cubin(compiler.text_of(name), options)
     except nvrtc.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
-    assert all(name.encode() in cubin for name in KERNELS)
+    assert name.encode() in cubin
     assert "warning" not in log
+
+
+def test_a_release_has_kernels_that_there_are(fake_gpu):
+    library = ctypes.CDLL(str(fake_gpu))
+    assert all(hasattr(library, f"{name}_tree") for name in kernels.usual(5))
 
 
 @pytest.mark.parametrize("options", [*STEPS[:2], STEPS[3]], ids=str)

@@ -35,7 +35,7 @@ def test_what_was_compiled_once_is_found_later(compiles, monkeypatch):
     # Another precision, device, CUDA or text has code of its own.
     for what in (("single", 90, 13), ("grape", 100, 13), ("grape", 90, 12)):
         assert machine_code.find(["few"], *what) == {}
-    monkeypatch.setattr(compiler, "direct", lambda: "another text")
+    monkeypatch.setattr(compiler, "text_of", lambda _: "another text")
     assert machine_code.find(["few"], *WHAT) == {}
 
 

@@ -24,7 +24,8 @@ def compiles(monkeypatch, tmp_path):
 
     monkeypatch.setattr(nvrtc, "version", lambda: (13, 5))
     monkeypatch.setattr(nvrtc, "compile_cubin", compile_cubin)
-    monkeypatch.setattr(ahead, "kernels", lambda: ["few"])
+    monkeypatch.setattr(ahead, "direct", lambda: ["few"])
+    monkeypatch.setattr(ahead, "others", lambda: ["tree_keys", "tree_expand_groups_5"])
     monkeypatch.setattr(machine_code, "MADE_FOR", (80, 120))
     monkeypatch.setattr(machine_code, "PACKAGED", str(tmp_path))
     monkeypatch.setattr(compiler, "KERNELS", compiler.KERNELS)
@@ -33,13 +34,14 @@ def compiles(monkeypatch, tmp_path):
 
 def test_a_wheel_s_code_is_what_a_device_of_its_kind_looks_for(compiles, tmp_path, capsys):
     ahead.main(tmp_path)
-    assert len(compiles) == len(list(tmp_path.iterdir())) == 2 * 3
+    assert len(compiles) == len(list(tmp_path.iterdir())) == 2 * (3 + 2)
+    assert machine_code.find(["tree_keys"], "single", 120, 13)
     for capability, option in ((80, "-arch=sm_80"), (89, "-arch=sm_80"), (121, "-arch=sm_120")):
         found = machine_code.find(["few"], "double", capability, 13)
         assert found["few"].decode().split() == [*compiler.options_of("few", "double"), option]
     for capability, cuda in ((75, 13), (90, 13), (80, 12)):
         assert machine_code.find(["few"], "double", capability, cuda) == {}
-    assert "6 files" in capsys.readouterr().out
+    assert "10 files" in capsys.readouterr().out
 
 
 def test_without_nvrtc_one_line_says_so(monkeypatch, tmp_path, capsys):

@@ -110,7 +110,7 @@ class FakeGpu:
         self._library, self.xp, self.capacities = library, xp, {}
         self.launched = []  # names of kernels
 
-    def add(self, file, precision, names):
+    def prepare(self, names):
         """The library has them all."""
 
     def launch(self, name, blocks, threads, job):

@@ -46,7 +46,9 @@ def build(folder):
     orders = [[f"-DTREE_ORDER={order}", f"-DTREE_SOFT={soft}"]
               for order in range(2, 7) for soft in range(2)]  # fmt: skip
     for number, order in enumerate([[], *orders]):
-        add(KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", "-DFAKE_GPU_MODE=tree", *order)
+        add(
+            KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", "-DFAKE_GPU_MODE=tree", *order
+        )
     for name in ("leapfrog", "field"):
         add(KERNELS / f"{name}.cu", f"{name}.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
     with ThreadPoolExecutor(os.cpu_count()) as pool:

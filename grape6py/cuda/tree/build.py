@@ -14,6 +14,7 @@ from grape6py._arrays.kinds import CData, DeviceArray, Floats
 from grape6py._lib import codes
 from grape6py._lib.declarations import DEFINED
 from grape6py.cuda.job import Job, declared, pieces
+from grape6py.cuda.tree import kernels
 from grape6py.cuda.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class TreeCells(Job):
         self.n = n
         self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
+        gpu.prepare([*kernels.BUILD, *(kernels.MOTION if vel is not None else [])])
         if vel is not None and not n:
             vel = self.xp.zeros((1, 3))  # an empty array has no address: there would be no jerks
         self._whole = whole

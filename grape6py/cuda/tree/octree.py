@@ -13,10 +13,9 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, CData, DeviceArray, Floats
 from grape6py._lib import codes
-from grape6py._lib.declarations import DEFINED
 from grape6py._lib.tree_setting import Targets
 from grape6py.cuda.job import pieces
-from grape6py.cuda.tree import share
+from grape6py.cuda.tree import kernels, share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import Capacities, Counts, is_soft, longer, width_of
 
@@ -36,8 +35,6 @@ BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all part
 MOST_EPS2 = 1e56  # of that of BARE_EPS: eps of 1e18 extents, which single precision does not hold
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 PARTS = numbers.LONG_GROUPS, numbers.EIGHTS, numbers.SINGLES  # each what the one before left
-SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
-LEAST_ACC = DEFINED["TREE_LEAST_ACC"]
 OWN = Targets()
 
 
@@ -80,7 +77,6 @@ class Octree(TreeCells):
             raise Unresolved
         self._follow(setting)
         job.soft = is_soft(setting, self.side)
-        last_acc = targets.last_acc
         job.target_count = ni = self.n if targets.pos is None else len(targets.pos)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
@@ -90,11 +86,15 @@ class Octree(TreeCells):
                 if self.arrays[result] is not None:
                     self.arrays[result][:] = 0
             return *self._results(), Counts(0, 0, 0, 0)
-        if last_acc is not None:
-            last_acc = xp.maximum(last_acc, LEAST_ACC * last_acc.mean())
+        last_acc = targets.last_acc
         self.set(targets=targets.pos, self=targets.number, last=last_acc, target_v=targets.vel)
         self.set(last_acc=xp.empty(ni, np.float32) if setting.bound else None)
         self._few = FEW * ni <= self.n
+        order = self._order if job.order_of_expansion else ""
+        more = kernels.TARGETS if job.targets else []
+        more = [*more, *(kernels.ESTIMATE if job.last_acc else [])]
+        jerk = self._terms if job.jerk else None
+        self.gpu.prepare([*kernels.of_sums(order, self._near, jerk), *more])
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
@@ -195,20 +195,24 @@ class Octree(TreeCells):
             self.launch("tree_gather_targets", ni, 256)
             self.drop("key")
         self._take_places()
-        if job.last:
-            self.launch("tree_gather_last", ni, 256)
-        elif job.last_acc:
+        if job.last_acc:
             self._find_pulls()
         if job.jerk:
             self._take_velocities()
 
     def _find_pulls(self) -> None:
-        """How strong the field is at each group, in place of last accelerations."""
-        self.launch("tree_begin", 1, 32)  # which makes the opening
-        self.launch("tree_pulls", 32 * self._groups_of(self.fields.target_count), 128)
-        found = self.arrays["last_acc"]
-        least = max(DEFINED["TREE_LEAST_ESTIMATE"], LEAST_ACC * float(found.mean()))
-        self.set(last_acc=self.xp.maximum(found, least))
+        """The targets' last accelerations or, if they are not known, how strong the field is at
+        each group."""
+        ni = self.fields.target_count
+        if self.fields.last:
+            self.launch("tree_gather_last", ni, 256)
+        else:
+            self.launch("tree_begin", 1, 32)  # which makes the opening
+            self.launch("tree_pulls", 32 * self._groups_of(ni), 128)
+        self.set(momenta=self._new(numbers.FLOW_PIECES, np.float64))
+        self.launch("tree_least_pull", 256 * numbers.FLOW_PIECES, 256)
+        self.launch("tree_raise_pulls", ni, 256)
+        self.drop("momenta")
 
     def _take_places(self) -> None:
         """The cells' centres and sizes for Barnes and Hut's walk."""
@@ -331,6 +335,10 @@ class Octree(TreeCells):
         return f"{job.order_of_expansion or ''}" + ("_soft" if job.soft else "")
 
     @property
+    def _near(self) -> str:
+        return self._terms + ("" if self.fields.eps2_given > self._least_eps2 else "_bare")
+
+    @property
     def _terms(self) -> str:
         """Of the names of those of cells on targets."""
         return "_bh" if not self.fields.order_of_expansion else "_soft" if self.fields.soft else ""
@@ -338,17 +346,16 @@ class Octree(TreeCells):
     def _small_groups(self, count: int) -> None:
         """Walk, far and near terms of the groups that the job names."""
         job = self.fields
-        parts, size = job.kind >= numbers.EIGHTS, SIZES[job.kind]
+        parts, size = job.kind >= numbers.EIGHTS, kernels.SIZES[job.kind]
         by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
         self.launch(f"tree_traverse_{which}", threads)
         if job.order_of_expansion:
             self.launch(f"tree_expand_{which}_{self._order}", threads)
-        kind = self._terms + ("" if job.eps2_given > self._least_eps2 else "_bare")
         if parts:
-            self.launch(f"tree_near{kind}_{size}", 32 * count)
+            self.launch(f"tree_near{self._near}_{size}", 32 * count)
         else:
-            self.launch(f"tree_near{kind}_{which}", threads)
+            self.launch(f"tree_near{self._near}_{which}", threads)
         if job.jerk:
             if job.order_of_expansion:
                 self.launch(f"tree_rate_groups_{self._order}", 32 * count)

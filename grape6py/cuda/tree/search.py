@@ -10,6 +10,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
 from grape6py.cuda.job import Job
+from grape6py.cuda.tree import kernels
 from grape6py.cuda.tree.build import ffi, numbers
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Search(Job):
         self._tree = tree
         if not ni:
             return
+        tree.gpu.prepare([*kernels.SEARCH, *(kernels.TARGETS if targets is not None else [])])
         self.set(targets=targets, self=self_index)
         if targets is not None:
             self.set(key=self._keys())

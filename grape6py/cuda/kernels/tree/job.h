@@ -69,7 +69,7 @@ struct tree_device_job {
                                    target_v is NULL: targets are at rest */
     struct tree_flow *flow;
     double *momenta;                    /* [256][4]: and mass, of pieces of the particles; or forces
-                                           and their sizes (shared/tree_net_force.h) */
+                                           and their sizes (shared/tree_net_force.h), or tree/pull.cu's */
     float4 *velocity, *target_velocity; /* by place */
     struct tree_rates *rates;
     struct tree_motion *motion;

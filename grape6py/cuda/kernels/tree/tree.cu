@@ -12,6 +12,7 @@
 #include "tree/share.cu"
 #include "tree/near.cu"
 #include "tree/motion.cu"
+#include "tree/pull.cu"
 #include "tree/net_force.cu"
 #include "tree/jerk.cu"
 #include "tree/search.cu"
