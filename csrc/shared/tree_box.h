@@ -13,6 +13,7 @@ struct tree_box {
     double centre[3], low[3], side, per_side; /* low and side in units of the box */
     double scale[2], mass_scale[2];           /* to units of the box, as two factors in range */
     double usual_mass;                        /* tree_usual_mass */
+    double spread2;  /* mean square of the distances of mass from its centre, in units of the box */
     double frame[3]; /* mean velocity of the particles, in units of the box, if known */
     int length, mass, velocity;
 };

@@ -20,10 +20,6 @@ HOST_DEVICE float tree_unit(const struct tree_opening *o, const struct tree_grou
     return ldexpf(1.0f, ilogbf(length));
 }
 
-#define TREE_SOFT_ANGLE 0.25f
-
-#define TREE_SOFT_ANGLE 0.25f
-
 /* Squared distances of a cell's centre from the group's centre and from its box, softened if terms
  * are soft. */
 struct tree_distance {
@@ -37,12 +33,11 @@ HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tre
     return o->least_distance2 * ((o->soft ? 0.0f : g->eps2) + 100.0f * g->eps2_spread);
 }
 
-/* What the squares of distances are softened by, where soft terms converge as at a distance s. The
- * force falls within eps as the distance does, so that its relative error grows: an angle alone
- * counts half of eps. */
+/* What the squares of distances are softened by, where soft terms converge as at a distance s. */
 HOST_DEVICE float tree_softening(const struct tree_opening *o, const struct tree_group *g)
 {
-    return !o->soft ? 0.0f : o->bound > 0.0f ? g->eps2 : TREE_SOFT_ANGLE * g->eps2;
+    if (!o->soft) return 0.0f;
+    return o->bound > 0.0f ? g->eps2 : o->soft_share * fminf(g->eps2, o->most_eps2);
 }
 
 HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_opening *o,

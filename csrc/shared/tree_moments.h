@@ -68,6 +68,14 @@ struct tree_motion {
 /* Masses of both signs: there is no centre to expand about. */
 HOST_DEVICE int tree_is_mixed(const struct tree_moments *c) { return c->total != fabs(c->m); }
 
+/* The mean square of the distances of a cell's mass from its centre; of masses of both signs, what
+ * it can be. */
+HOST_DEVICE double tree_spread2(const struct tree_moments *c)
+{
+    const double trace = c->second[0] + c->second[3] + c->second[5];
+    return tree_is_mixed(c) || c->m == 0.0 ? c->radius * c->radius : trace / c->m;
+}
+
 HOST_DEVICE void tree_begin(struct tree_moments *c)
 {
     c->m = c->total = c->radius = 0.0;

@@ -3,6 +3,7 @@
 #define GRAPE6_TREE_OPENING_H
 
 #include "shared/host_device.h"
+#include "shared/tree_box.h"
 #include "shared/tree_numbers.h"
 
 /* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
@@ -35,7 +36,8 @@ struct tree_opening {
     float by_theta_local[3]; /* of cell-cell terms: level-2, level-1 and plain groups */
     float bound;             /* error of a term over the least last acceleration; or 0 */
     int order;               /* of expansions; 0: Barnes-Hut */
-    int soft;          /* terms are those of softened distances, which the MAC then compares */
+    int soft; /* terms are those of softened distances, which the MAC then compares */
+    float soft_share, most_eps2; /* of eps^2, by an angle alone; in units of the box */
     float usual_mass;  /* of bodies; a cell whose bodies have more than twice as much is heavy */
     float size_weight; /* of a cell's size compared with the group's radius */
     float least_radii; /* of the group, that the centres of a cell-cell term are apart */
@@ -55,10 +57,12 @@ struct tree_opening {
  * tree_within_point; with it, no group expands a cell, however light, nearer than least_radii: of
  * a wide group, the largest errors are such terms'. (Numbers found by experiment on Plummer
  * spheres.) */
-/* order: of the expansions; 0: Barnes-Hut. soft: see tree_is_soft.
- * usual_mass: the mean of the absolute masses. */
+/* order: of the expansions; 0: Barnes-Hut. soft: TREE_SOFT_FROM. Within eps the force falls as the
+ * distance does, and with it what errors are shares of: an angle alone counts so much less of eps
+ * that an error of the lowest power that is not known falls by 32, and no more of eps than the size
+ * of the set. */
 HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int soft, double bound,
-                                                double usual_mass)
+                                                const struct tree_box *box)
 {
     const int barnes_hut = !order;
     struct tree_opening o;
@@ -68,7 +72,9 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int sof
     o.bound = (float)bound;
     o.order = order;
     o.soft = soft;
-    o.usual_mass = (float)usual_mass;
+    o.soft_share = (float)pow(2.0, -10.0 / (barnes_hut ? 3 : order));
+    o.most_eps2 = (float)box->spread2;
+    o.usual_mass = (float)box->usual_mass;
     o.size_weight = 0.8f;
     o.least_radii = bound > 0.0 ? 1.8f : 0.0f;
     o.least_distance2 = 64.0f;

@@ -368,6 +368,7 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
     if (!code) code = make_cells(t);
     t->own_cells = t->cells;
     if (!code) code = make_moments(t);
+    if (!code) t->box.spread2 = tree_spread2(t->moments);
     if (!code && !whole) t->box.usual_mass = tree_usual_mass(t->moments->total, (double)in->n);
     return code;
 }

@@ -189,7 +189,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
                                  .jerk = out->jerk != NULL,
                                  .order = order,
                                  .soft = soft},
-                         .opening = tree_opening_of(theta, order, soft, bound, t->box.usual_mass),
+                         .opening = tree_opening_of(theta, order, soft, bound, &t->box),
                          .kernel = tree_walk_kernel(setting->isa),
                          .lone = setting->lone,
                          .out = out};

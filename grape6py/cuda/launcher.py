@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,19 +24,21 @@ class TreeLauncher:
         device = cupy.cuda.Device()
         self._capability = int(device.compute_capability)
         self._kernels: dict[str, CuPy] = {}
+        self._prepared: set[tuple[str, ...]] = set()
         # Of trees' lists, by setting and size.
         self.capacities: dict[tuple[float, int, bool, bool, int], Capacities] = {}
 
-    def prepare(self, names: Sequence[str]) -> None:
+    def prepare(self, names: tuple[str, ...]) -> None:
         """Have kernels ready, compiled side by side if they have never been."""
-        missing = [name for name in names if name not in self._kernels]
-        if not missing:
+        if names in self._prepared:
             return
-        from grape6py.cuda import gpu  # which needs CuPy
-
+        missing = [name for name in names if name not in self._kernels]
         for precision in sorted({compiler.precision_of(name) for name in missing}):
             some = [name for name in missing if compiler.precision_of(name) == precision]
+            from grape6py.cuda import gpu  # which needs CuPy
+
             self._kernels |= gpu.loaded(some, precision, self._capability, self._loaded)
+        self._prepared.add(names)
 
     def _loaded(self, name: str, code: bytes) -> CuPy:
         module = self.xp.cuda.function.Module()

@@ -189,8 +189,8 @@ def test_kernels_of_trees_are_found_as_others_are_and_compiled_side_by_side(
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(importlib.import_module("grape6py.cuda.gpu"), "loaded", loaded)
     work = launcher.TreeLauncher()
-    work.prepare(["tree_keys", "leapfrog_kick", "tree_expand_groups_5_soft"])
-    work.prepare(["tree_keys", "tree_gather"])
+    work.prepare(("tree_keys", "leapfrog_kick", "tree_expand_groups_5_soft"))
+    work.prepare(("tree_keys", "tree_gather"))
     assert asked == [(["leapfrog_kick"], "double", 90),
                      (["tree_keys", "tree_expand_groups_5_soft"], "single", 90),
                      (["tree_gather"], "single", 90)]  # fmt: skip

@@ -4,6 +4,7 @@ and the order of their kernels (tree/build.cu, tree/motion.cu).
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ class TreeCells(Job):
         self.n = n
         self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
-        gpu.prepare([*kernels.BUILD, *(kernels.MOTION if vel is not None else [])])
+        gpu.prepare(kernels.BUILD if vel is None else kernels.MOVING)
         if vel is not None and not n:
             vel = self.xp.zeros((1, 3))  # an empty array has no address: there would be no jerks
         self._whole = whole
@@ -132,11 +133,7 @@ class TreeCells(Job):
         extent = max(a - b for a, b in zip(*corners, strict=True))
         least = BARE_EPS * extent
         self._least_eps2 = least * least  # infinite if need be, where ** would be an error
-        # Of the deepest level with which all but a few cells are no deeper.
-        first, left = status.level_first, DEFINED["TREE_SOFT_LEFT"] * self.cells
-        levels = range(numbers.CELL_LEVELS)
-        deepest = max((k for k in levels if self.cells - first[k] >= left), default=0)
-        self.side = extent / 2**deepest
+        self._extent, self._level_first = extent, list(status.level_first)
         self.set(
             cell=self.structures("tree_cell", self.cells),
             above=self._new(self.cells, np.int32),
@@ -156,6 +153,14 @@ class TreeCells(Job):
         self.drop("summed above complete")
         if self._whole is not None:  # other ranks want to know before any sums
             self.unresolved = bool(self._read_status().unresolved)
+
+    @functools.cached_property
+    def smallest_side(self) -> float:
+        """Of cells, but for a few that are deeper."""
+        left = DEFINED["TREE_SOFT_LEFT"] * self.cells
+        levels = range(numbers.CELL_LEVELS)
+        deepest = max((k for k in levels if self.cells - self._level_first[k] >= left), default=0)
+        return float(self._extent / 2**deepest)
 
     def _is_crowded(self, status: CData) -> bool:
         """Whether a cell of the deepest level has very many particles."""

@@ -76,7 +76,7 @@ class Octree(TreeCells):
         if self.unresolved or (self.n > 1 and setting.eps2 > MOST_EPS2 * self._least_eps2):
             raise Unresolved
         self._follow(setting)
-        job.soft = is_soft(setting, self.side)
+        job.soft = setting.eps2 > 0 and is_soft(setting, self.smallest_side)
         job.target_count = ni = self.n if targets.pos is None else len(targets.pos)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
@@ -91,10 +91,9 @@ class Octree(TreeCells):
         self.set(last_acc=xp.empty(ni, np.float32) if setting.bound else None)
         self._few = FEW * ni <= self.n
         order = self._order if job.order_of_expansion else ""
-        more = kernels.TARGETS if job.targets else []
-        more = [*more, *(kernels.ESTIMATE if job.last_acc else [])]
         jerk = self._terms if job.jerk else None
-        self.gpu.prepare([*kernels.of_sums(order, self._near, jerk), *more])
+        with_targets, by_bound = bool(job.targets), bool(job.last_acc)
+        self.gpu.prepare(kernels.of_sums(order, self._near, jerk, with_targets, by_bound))
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order

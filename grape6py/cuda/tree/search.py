@@ -36,7 +36,7 @@ class Search(Job):
         self._tree = tree
         if not ni:
             return
-        tree.gpu.prepare([*kernels.SEARCH, *(kernels.TARGETS if targets is not None else [])])
+        tree.gpu.prepare(kernels.SEARCH)
         self.set(targets=targets, self=self_index)
         if targets is not None:
             self.set(key=self._keys())

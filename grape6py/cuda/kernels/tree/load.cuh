@@ -56,7 +56,7 @@ DEVICE_FN struct tree_multipole multipole_of(const struct tree_cell_multipole *f
     const float u2 = u * u, u3 = u2 * u;
     struct tree_multipole m;
     m.x = u * ((g->x - a.x) - b.x), m.y = u * ((g->y - a.y) - b.y), m.z = u * ((g->z - a.z) - b.z);
-    m.m = a.w, m.spread = b.w;
+    m.m = a.w, m.spread = u2 * b.w;
     m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
     m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
     m.yyy = u3 * e.z, m.yyz = u3 * e.w, m.tx = u3 * f.x, m.ty = u3 * f.y, m.tz = u3 * f.z;

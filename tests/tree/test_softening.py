@@ -1,0 +1,64 @@
+"""Softening from nothing to ten times a system's size: errors stay those of eps = 0, and a sum has
+no more terms; wherever the tree is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dominated import SHAPES, Judge, bodies, check
+from grape6py import Tree
+from samples import bodies as samples
+from samples import truth
+
+EPS = 0.0, 1e-4, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1e3
+COST = np.array([1.0, 6.0, 60.0])  # of pairs, cells on targets and on groups, about, in pairs
+
+
+def cost(tree, monkeypatch, **setting):
+    """Of a sum, in pairs."""
+    found, forces = [], tree._tree.forces
+    monkeypatch.setattr(tree._tree, "forces", lambda *a: found.append(forces(*a)) or found[0])
+    tree.forces(**setting)
+    monkeypatch.undo()
+    return COST @ found[0].done
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(list(SHAPES)), st.sampled_from(EPS), st.sampled_from([2e-2, 1e-3, 1e-5]),
+       st.sampled_from([0.0, 1.0, np.inf]), st.sampled_from(["own", "foreign", "signed"]),
+       st.sampled_from(["fmm", "bh"]), st.integers(0, 99))  # fmt: skip
+def test_errors_are_what_was_asked_for(shape, eps, accuracy, share, kind, method, seed):
+    given = bodies(shape, 6000, share, kind=kind, eps=eps, seed=seed)
+    judge = Judge(given)
+    with Tree(pos=given.pos, mass=given.mass) as tree:
+        found = tree.forces(given.targets, eps=eps, accuracy=accuracy, method=method).acc
+    check(judge.errors(found), accuracy)
+
+
+@pytest.mark.parametrize("where", ["host", "device", "ranks", "mixed", "blocks"], indirect=True)
+@pytest.mark.parametrize("eps", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("order", [2, 5, 6, None])
+def test_an_angle_has_the_errors_of_eps_0(where, eps, order):
+    """Accelerations and jerks fall with it as they do there."""
+    given = samples("plummer", where.n)
+    tree, found = where.tree(*given), {}
+    setting = {"order": order} if order else {"method": "bh"}
+    for soft in (0.0, eps):
+        true, forces = truth(*given, soft), tree.forces(eps=soft, theta=0.5, **setting)
+        found[soft] = [np.percentile(true.errors(forces, of), q) for of in ("acc", "jerk")
+                       for q in (50, 95)]  # fmt: skip
+    more = 6 if order == 2 else 3  # whose forces know no quadrupoles, and have errors of one sign
+    assert (np.array(found[eps]) < more * np.array(found[0.0])).all(), found
+
+
+@pytest.mark.parametrize("where", ["device"], indirect=True)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_sum_costs_no_more_with_it(where, shape, monkeypatch):
+    """In terms; soft ones take up to twice as long."""
+    given = bodies(shape, where.n, 0.0, seed=3)
+    tree = where.tree(given.mass, given.pos)
+    plain = getattr(tree, "tree", tree)
+    usual = cost(plain, monkeypatch, theta=0.6)
+    for eps in EPS:
+        assert cost(plain, monkeypatch, theta=0.6, eps=eps) < 1.3 * usual, eps
