@@ -8,8 +8,9 @@
 
 /* Most particles of a leaf; only particles with equal keys may exceed it. */
 enum { TREE_LEAF = 32 };
-/* If this many particles of one leaf are within TREE_UNRESOLVED, the box does not resolve them. */
-enum { TREE_CLUMP = 8 };
+/* If this many particles of one leaf are within TREE_UNRESOLVED, the box does not resolve them. A
+ * smallest cell may have as many as a crowd: summed pair by pair, more take long. */
+enum { TREE_CLUMP = 8, TREE_CROWD = 2048 };
 /* A radius in units of the box: 2^22 times the resolution of coordinates. */
 #define TREE_UNRESOLVED 0x1p-26
 

@@ -1,6 +1,6 @@
 /* pieces.c - dividing a set of particles that no one box resolves: see tree/pieces.h.
  *
- * A leaf on the deepest level with more particles than a leaf should have, or one so small that
+ * A crowded leaf on the deepest level, or one so small that
  * coordinates do not resolve it, is the middle of a piece: it takes all that is near on the scale
  * of the box. Each piece, and the rest, is given a box of its own, and looked at again.
  */
@@ -23,29 +23,55 @@ enum {
 
 /* ---- leaves that are too small ------------------------------------------------------------ */
 
-/* Whether a leaf's particles should be a piece, or a site. */
-static int is_clump(const struct tree *t, int32_t cell)
-{
-    const struct tree_cell *c = &t->cell[cell];
-    const int32_t n = c->end - c->first;
-    if (c->child >= 0) return 0;
-    const int deepest = t->levels > TREE_LEVELS && cell >= t->level_first[TREE_LEVELS];
-    return (n > TREE_LEAF && deepest) ||
-           (n >= TREE_CLUMP && t->moments[cell].radius < TREE_UNRESOLVED);
-}
-
 static int is_at(const double a[3], const double b[3])
 {
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-static int is_one_site(const struct tree *t, const struct tree_input *in, int32_t cell)
+/* The squared distance of two of a tree's points, in units of its box; -1 at one site. */
+static double apart2(const struct tree *t, const struct tree_input *in, int64_t i, int64_t j)
 {
-    const struct tree_cell *c = &t->cell[cell];
+    double d2 = 0.0;
+    for (int c = 0; c < 3; c++) {
+        const double d =
+            tree_in_box(&t->box, c, in->x[i][c]) - tree_in_box(&t->box, c, in->x[j][c]);
+        d2 += d * d;
+    }
+    return is_at(in->x[i], in->x[j]) ? -1.0 : d2;
+}
+
+/* Whether there are so many about one of a leaf's particles that a share of the box's digits is
+ * left. */
+static int is_clumped(const struct tree *t, const struct tree_input *in, const struct tree_cell *c)
+{
+    const double closest = 0x1p-6 * TREE_UNRESOLVED;
+    for (int32_t i = c->first; i < c->end; i++) {
+        int near = 0;
+        for (int32_t k = c->first; k < c->end; k++) {
+            const double d2 = apart2(t, in, t->points.order[i], t->points.order[k]);
+            near += d2 >= 0.0 && d2 < closest * closest;
+        }
+        if (near >= TREE_CLUMP - 1) return 1;
+    }
+    return 0;
+}
+
+static int is_one_site(const struct tree *t, const struct tree_input *in, const struct tree_cell *c)
+{
     const double *x = in->x[t->points.order[c->first]];
     for (int32_t k = c->first + 1; k < c->end; k++)
         if (!is_at(in->x[t->points.order[k]], x)) return 0;
     return 1;
+}
+
+/* Whether a leaf's particles should be a piece, or a site. */
+static int is_clump(const struct tree *t, const struct tree_input *in, int32_t cell)
+{
+    const struct tree_cell *c = &t->cell[cell];
+    const int32_t n = c->end - c->first;
+    if (c->child >= 0) return 0;
+    return n > TREE_CROWD || (n > TREE_LEAF && (is_one_site(t, in, c) || is_clumped(t, in, c))) ||
+           (n >= TREE_CLUMP && t->moments[cell].radius < TREE_UNRESOLVED);
 }
 
 /* Of so few that they are one leaf: the closest pair must be kept apart by the coordinates. */
@@ -54,13 +80,8 @@ static int is_spread(const struct tree *t, const struct tree_input *in)
     double closest = INFINITY;
     for (int64_t i = 0; i < in->n; i++)
         for (int64_t j = 0; j < i; j++) {
-            double d2 = 0.0;
-            for (int c = 0; c < 3; c++) {
-                const double d =
-                    tree_in_box(&t->box, c, in->x[i][c]) - tree_in_box(&t->box, c, in->x[j][c]);
-                d2 += d * d;
-            }
-            if (!is_at(in->x[i], in->x[j]) && d2 < closest) closest = d2;
+            const double d2 = apart2(t, in, i, j);
+            if (d2 >= 0.0 && d2 < closest) closest = d2;
         }
     return closest >= TREE_UNRESOLVED * TREE_UNRESOLVED;
 }
@@ -69,8 +90,8 @@ int tree_pieces_is_resolved(const struct tree *t, const struct tree_input *in)
 {
     if (t->cells == 1) return is_spread(t, in);
     for (int32_t k = 0; k < t->cells; k++)
-        if (is_clump(t, k) &&
-            (t->cell[k].end - t->cell[k].first > TREE_LEAF || !is_one_site(t, in, k)))
+        if (is_clump(t, in, k) &&
+            (t->cell[k].end - t->cell[k].first > TREE_LEAF || !is_one_site(t, in, &t->cell[k])))
             return 0;
     return 1;
 }
@@ -97,13 +118,13 @@ static int find_sites(const struct tree *t, const struct tree_input *in, int32_t
     int64_t most = 0;
     for (int32_t k = 0; k < t->cells; k++) {
         const int64_t n = t->cell[k].end - t->cell[k].first;
-        if (is_clump(t, k) && n > most) most = n;
+        if (is_clump(t, in, k) && n > most) most = n;
     }
     struct at *at = memory_zeroed((size_t)most * sizeof *at);
     if (!at) return G6X_E_MEMORY;
     for (int32_t k = 0; k < t->cells; k++) {
         const int32_t first = t->cell[k].first, n = t->cell[k].end - first;
-        if (!is_clump(t, k)) continue;
+        if (!is_clump(t, in, k)) continue;
         for (int32_t i = 0; i < n; i++) {
             const int32_t p = t->points.order[first + i];
             at[i] = (struct at){{in->x[p][0], in->x[p][1], in->x[p][2]}, p, in->m[p] < 0.0};
@@ -236,7 +257,8 @@ static int add_set(struct sets *sets, const struct tree_piece *piece, const int 
 }
 
 /* Pieces about the largest clumps, and the rest. */
-static int divide(const struct tree_piece *piece, struct sets *sets, int most)
+static int divide(const struct tree_piece *piece, const struct tree_input *in, struct sets *sets,
+                  int most)
 {
     const struct tree *t = &piece->tree;
     const double reach = tree_scaled(REACH * t->box.side, t->box.length);
@@ -245,7 +267,8 @@ static int divide(const struct tree_piece *piece, struct sets *sets, int most)
     struct clump *clump = memory_zeroed((size_t)t->cells * sizeof *clump);
     if (!piece_of || !clump) code = G6X_E_MEMORY;
     for (int32_t k = 0; k < t->cells && !code; k++)
-        if (is_clump(t, k)) clump[clumps++] = (struct clump){t->cell[k].end - t->cell[k].first, k};
+        if (is_clump(t, in, k))
+            clump[clumps++] = (struct clump){t->cell[k].end - t->cell[k].first, k};
     if (!code) qsort(clump, (size_t)clumps, sizeof *clump, larger);
     for (int c = 0; c < clumps && count < most && !code; c++) {
         const int32_t middle = t->points.order[t->cell[clump[c].cell].first];
@@ -277,7 +300,7 @@ static int take_set(struct tree_pieces *p, struct sets *sets, int threads)
         code = tree_build_one(&piece.tree, &in, NULL, threads);
         if (!code && left > 0 && !tree_pieces_is_resolved(&piece.tree, &in)) {
             const int before = sets->count;
-            code = divide(&piece, sets, left < MOST_AT_ONCE ? left : MOST_AT_ONCE);
+            code = divide(&piece, &in, sets, left < MOST_AT_ONCE ? left : MOST_AT_ONCE);
             if (code || sets->count > before + 1) {
                 free_piece(&piece);
                 return code;

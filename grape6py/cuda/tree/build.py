@@ -30,7 +30,6 @@ ffi, numbers = declared(
     "tree/search.cu",
 )
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
-CROWD = 2048  # particles of one smallest cell, summed pair by pair: with more that takes long
 
 
 class Unresolved(Exception):
@@ -168,7 +167,7 @@ class TreeCells(Job):
         if not len(cells):
             return False
         first, end = np.frombuffer(self.gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
-        return bool((end - first).max() > CROWD)
+        return bool((end - first).max() > numbers.TREE_CROWD)
 
     def _find_frame(self) -> None:
         """Unit and frame of the velocities, and these in the order of the keys."""
