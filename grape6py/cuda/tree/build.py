@@ -26,10 +26,17 @@ ffi, numbers = declared(
         f"shared/tree_{name}.h"
         for name in ("numbers", "box", "hilbert", "moments", "opening", "share")
     ),
-    *(f"tree/{name}" for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu")),
+    *(
+        f"tree/{name}"
+        for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu", "distant.cu")
+    ),
     "tree/search.cu",
 )
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
+
+
+LEAST_CORE = 256  # particles, of which nearly all may stand in a tiny share of the box of all;
+DISTANT_SHARE = 64  # all others are one of so many, at most
 
 
 class Unresolved(Exception):
@@ -45,6 +52,8 @@ def double_of(bits: int) -> float:
 
 class TreeCells(Job):
     """An octree of particles in a GPU's memory: what :class:`~.octree.Octree` sums.
+
+    If few are very far from all others, cells are those of these, the `near` ones, alone.
 
     `scratch` bytes are asked for at once, for what the tree's making and its sums need for a while.
     `whole`, the numbers of a struct tree_whole, describes the particles of all ranks, whose box and
@@ -72,10 +81,17 @@ class TreeCells(Job):
         self._whole = whole
         self.set(x=pos, m=mass, v=vel)
         self.set(whole=None if whole is None else gpu.put(np.array(whole, np.float64)))
-        self._sort()
-        if vel is not None:
-            self._find_frame()
-        self._make_cells()
+        for seeks_core in (whole is None and n >= LEAST_CORE, False):
+            self._sort(seeks_core)
+            if vel is not None:
+                self._find_frame()
+            status = self._count_cells()
+            self.distant = int(status.distant)
+            if self.distant <= n // DISTANT_SHARE:
+                break
+        self.near = self.fields.n = n - self.distant  # which are in the box, and in cells
+        self.fields.distant = self.distant
+        self._make_cells(status)
 
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:
         return self.xp.empty(shape, dtype)
@@ -93,9 +109,10 @@ class TreeCells(Job):
         """Numbers of the particles in the order of their keys, by which groups take them."""
         return self.arrays["order"]
 
-    def _sort(self) -> None:
-        """Box, and points in the order of their keys."""
+    def _sort(self, seeks_core: bool) -> None:
+        """Box, of nearly all if few are very far off, and points in the order of their keys."""
         n, job = self.n, self.fields
+        job.seeks_core = seeks_core
         status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
         self.set(
             status=self.xp.array(np.frombuffer(ffi.buffer(status), np.uint8)),
@@ -112,19 +129,25 @@ class TreeCells(Job):
         job.theta = 1.0
         self.launch("tree_extent", min(n, 1 << 18), 256)
         self.launch("tree_begin", 1, 32)
+        job.seeks_core = False
         self.launch("tree_keys", n, 256)
         keys = self._workspace.view("key", np.uint64)
         self.set(order=self.gpu.sort(keys) if n else self._new(0, np.int64))
         self.launch("tree_gather", n, 256)
 
-    def _make_cells(self) -> None:
-        n, job = self.n, self.fields
+    def _count_cells(self) -> CData:
+        """The status, which says how many there are."""
+        n = self.n
         self.launch("tree_count", n + 1, numbers.CELL_BLOCK)
         self.set(summed=self.xp.cumsum(self._workspace.view("counts", np.int32), dtype=np.int32))
         self.launch("tree_levels", 1, 32)
         status = self._read_status()
         if status.bad:
             raise codes.from_code("J_NAN", f"particle {n - status.bad} is not finite")
+        return status
+
+    def _make_cells(self, status: CData) -> None:
+        n, job = self.near, self.fields
         self.cells = status.cells
         corners = (map(double_of, bits) for bits in (status.high, status.low))
         if self._whole is not None:
@@ -152,6 +175,11 @@ class TreeCells(Job):
         self.drop("summed above complete")
         if self._whole is not None:  # other ranks want to know before any sums
             self.unresolved = bool(self._read_status().unresolved)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one box resolves all particles."""
+        return not (self.unresolved or self.distant)
 
     @functools.cached_property
     def smallest_side(self) -> float:

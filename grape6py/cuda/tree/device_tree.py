@@ -164,14 +164,14 @@ class DeviceTree(OwnTree):
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
-        if self._tree is None or self._tree.unresolved or not len(self):
+        if self._tree is None or not self._tree.is_whole or not len(self):
             found: tuple[DeviceArray, DeviceArray] = self._on_host("within", targets, h2)
             return found
         return Search(self._tree, targets.pos, targets.number).within(h2)
 
     def nearest(self, targets: Targets, k: int) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
-        if self._tree is None or self._tree.unresolved or not len(self):
+        if self._tree is None or not self._tree.is_whole or not len(self):
             found: tuple[DeviceArray, DeviceArray] = self._on_host("nearest", targets, k)
             return found
         number, r2 = Search(self._tree, targets.pos, targets.number).nearest(k)

@@ -20,6 +20,7 @@ SEARCH = tuple(
 LEAPFROG = "leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step"
 FIELD = ["field_add_all"]
 ESTIMATE = ["tree_pulls", "tree_gather_last", "tree_least_pull", "tree_raise_pulls"]
+DISTANT = "tree_distant_terms", "tree_distant_on_targets", "tree_distant_pairs"
 MOMENTUM = ["tree_net_force", "tree_close_system"]
 
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
@@ -46,7 +47,7 @@ def of_sums(
 
 def usual(order: int) -> list[str]:
     """What a release has machine code of: all but other orders of expansions, and ranks."""
-    names = [*MOVING, *TARGETS, *SEARCH, *LEAPFROG, *FIELD, *ESTIMATE, *MOMENTUM]
+    names = [*MOVING, *TARGETS, *SEARCH, *LEAPFROG, *FIELD, *ESTIMATE, *MOMENTUM, *DISTANT]
     names += ["tree_barnes_hut", "tree_close_rows", "tree_close_jerks"]
     for near in ("", "_bare"):
         names += [*of_sums(str(order), near, ""), *of_sums("", f"_bh{near}", "_bh")]

@@ -6,7 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,14 +72,35 @@ class Octree(TreeCells):
         ranks' trees, on the host or the device, which act as well; forces then do not add up to
         zero. Raises Unresolved.
         """
-        job, xp = self.fields, self.xp
+        if not self.distant:
+            return self._near_forces(setting, targets, imports)
+        on_distant = None
+        if targets.pos is None:
+            which = self.order[self.near :]
+            pos, last_acc = self.arrays["x"][which], targets.last_acc
+            vel = None if self.arrays["v"] is None else self.arrays["v"][which]
+            last_acc = None if last_acc is None else last_acc[which]
+            of_distant = Targets(pos=pos, vel=vel, last_acc=last_acc)
+            on_distant = self._near_forces(setting.replaced(momentum=False), of_distant)[:3]
+        return self._near_forces(setting, targets, (), lambda: self._add_distant(on_distant))
+
+    def _near_forces(
+        self,
+        setting: Setting,
+        targets: Targets,
+        imports: Sequence[AnyArray] = (),
+        add_others: Callable[[], None] | None = None,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
+        """Forces of the particles in the box, and of what `add_others` adds to their results."""
+        job = self.fields
         if self.unresolved or (self.n > 1 and setting.eps2 > MOST_EPS2 * self._least_eps2):
             raise Unresolved
         self._follow(setting)
         job.soft = setting.eps2 > 0 and is_soft(setting, self.smallest_side)
-        job.target_count = ni = self.n if targets.pos is None else len(targets.pos)
-        self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
-        self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
+        job.target_count = ni = self.near if targets.pos is None else len(targets.pos)
+        job.rows = rows = self.n if targets.pos is None else ni
+        self.set(acc=self._new((rows, 3), np.float64), pot=self._new(rows, np.float64))
+        self.set(jerk=self._new((rows, 3), np.float64) if job.v else None)
         others = share.parts_of(self, imports)
         if ni == 0 or not (self.cells or others):
             for result in ("acc", "pot", "jerk") if ni else ():
@@ -88,7 +109,7 @@ class Octree(TreeCells):
             return *self._results(), Counts(0, 0, 0, 0)
         last_acc = targets.last_acc
         self.set(targets=targets.pos, self=targets.number, last=last_acc, target_v=targets.vel)
-        self.set(last_acc=xp.empty(ni, np.float32) if setting.bound else None)
+        self.set(last_acc=self._new(ni, np.float32) if setting.bound else None)
         self._few = FEW * ni <= self.n
         order = self._order if job.order_of_expansion else ""
         jerk = self._terms if job.jerk else None
@@ -118,6 +139,10 @@ class Octree(TreeCells):
                     self.launch("tree_close_jerks", 256 * status.close, 256)
                 status = self._read_status()
                 self._check_resolved(status)
+            if add_others:
+                add_others()
+                status = self._read_status()
+                self._check_resolved(status)
         done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
@@ -126,7 +151,7 @@ class Octree(TreeCells):
             raise codes.from_code(
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
-        too_large = ni - status.too_large if status.too_large else None
+        too_large = rows - status.too_large if status.too_large else None
         if setting.momentum and too_large is None and not len(imports):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
@@ -161,13 +186,30 @@ class Octree(TreeCells):
         job.theta, job.order_of_expansion = setting.theta, setting.order
         job.eps2_given, job.bound, job.soft = setting.eps2, setting.bound, False
 
+    def _add_distant(self, on_distant: Sequence[DeviceArray] | None) -> None:
+        """What distant particles do to all targets; `on_distant`: results of them as targets."""
+        job = self.fields
+        names = "near_acc near_pot near_jerk"
+        self.set(**dict(zip(names.split(), on_distant or (None,) * 3, strict=True)))
+        self.set(momenta=self._new(numbers.DISTANT_TERMS, np.float64))
+        self.set(listed=self._new(job.rows, np.int32))
+        self.gpu.prepare(kernels.DISTANT)
+        if self.distant > numbers.DISTANT_FEW:
+            self.launch("tree_distant_terms", 256, 256)
+        self.launch("tree_distant_on_targets", job.rows, 256)
+        if self.distant > numbers.DISTANT_FEW:
+            self.launch("tree_distant_pairs", 128 * numbers.DISTANT_BLOCKS)
+        self.drop(f"momenta listed {names}")
+
     def _remove_net_force(self) -> None:
         """From accelerations and jerks."""
+        self.fields.n = self.n
         self.set(momenta=self._new((numbers.FLOW_PIECES, 4), np.float64))
         for name in ("acc", "jerk") if self.fields.jerk else ("acc",):
             self.fields.vectors = getattr(self.fields, name)
             self.launch("tree_net_force", 256 * numbers.FLOW_PIECES, 256)
             self.launch("tree_close_system", self.n, 256)
+        self.fields.n = self.near
         self.drop("momenta")
 
     def _results(self) -> list[DeviceArray]:

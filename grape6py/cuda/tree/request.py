@@ -59,7 +59,7 @@ class SessionTree:
             job.zero_distances += counts.zero_distances
 
     def _search(self, tree: Octree, job: CData, array: ArrayOf) -> None:
-        if tree.unresolved:
+        if not tree.is_whole:
             raise Unresolved
         at, number = array(job.at, job.targets, 3), array(job.self, job.targets)
         search = Search(tree, self._put(at), self._put(number))

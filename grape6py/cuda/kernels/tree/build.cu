@@ -64,13 +64,15 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
         for (int c = 0; c < 4; c++) s->done[k][c] = 0;
     if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
     if (t < KINDS) s->again[t] = 0;
-    if (t) return;
-    s->close = s->too_large = 0, s->zero_distances = 0;
     double low[3], high[3];
     for (int c = 0; c < 3; c++) {
         low[c] = from_ordered_bits(s->low[c]);
         high[c] = from_ordered_bits(s->high[c]);
     }
+    if (job.seeks_core) find_core(job, low, high);
+    if (t) return;
+    s->close = s->too_large = s->listed = 0, s->zero_distances = 0;
+    for (int c = 0; c < 3; c++) s->low[c] = ordered_bits(low[c]), s->high[c] = ordered_bits(high[c]);
     if (job.whole)
         tree_whole_box(job.box, job.whole);
     else
@@ -98,6 +100,13 @@ DEVICE_FN uint64_t key_of(const struct tree_box *box, float4 high, float4 low)
     return tree_key_of(box, at, rest);
 }
 
+/* Of particles beyond the box, which are behind all others. */
+#define DISTANT_KEY ~(uint64_t)0
+DEVICE_FN uint64_t particle_key_of(const struct tree_box *box, float4 high, float4 low)
+{
+    return is_distant(box, high) ? DISTANT_KEY : key_of(box, high, low);
+}
+
 /* Keys, and what is gathered in their order: one stretch of memory a particle. */
 KERNEL(tree_keys, struct tree_device_job, 256, 1)
 {
@@ -109,7 +118,8 @@ KERNEL(tree_keys, struct tree_device_job, 256, 1)
     float4 high, low;
     split_point(&box, x, &high, &low);
     high.w = (float)tree_mass_in_box(&box, job.m[k]);
-    job.key[k] = key_of(&box, high, low);
+    job.key[k] = particle_key_of(&box, high, low);
+    if (job.key[k] == DISTANT_KEY) atomicAdd(&job.status->distant, 1);
     job.packed[2 * (int64_t)k] = high;
     job.packed[2 * (int64_t)k + 1] = low;
 }
@@ -136,18 +146,19 @@ KERNEL(tree_gather, struct tree_device_job, 256, 1)
     const int64_t i = job.order[k];
     const float4 high = job.packed[2 * i];
     float4 low = job.packed[2 * i + 1];
-    const uint64_t key = key_of(&box, high, low);
+    const uint64_t key = particle_key_of(&box, high, low);
     low.w = __int_as_float(front_of(key));
     job.high[k] = high;
     job.low[k] = low;
     job.sorted[k] = key;
 }
 
-/* The place of a particle, found by its key; of equal keys, by its number. */
+/* The place of a particle, found by its key; of equal keys, by its number. -1: beyond the box. */
 DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box *box, int number)
 {
     float4 high, low;
     split_point(box, job.x + 3 * (int64_t)number, &high, &low);
+    if (is_distant(box, high)) return -1;
     const uint64_t key = key_of(box, high, low);
     int first = 0, end = job.n - 1;
     while (first < end) {
@@ -167,7 +178,7 @@ DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box 
 KERNEL(tree_ranks, struct tree_device_job, 256, 1)
 {
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
-    if (k < job.n) job.rank[job.order[k]] = k;
+    if (k < job.n + job.distant) job.rank[job.order[k]] = k < job.n ? k : -1;
 }
 
 /* Last accelerations of the targets in units of the box. */
@@ -221,18 +232,19 @@ KERNEL(tree_count, struct tree_device_job, 1024, 1)
     __shared__ uint64_t key[CELL_BLOCK + 2 * TREE_LEAF];
     __shared__ int common[CELL_BLOCK + TREE_LEAF], begins[CELL_LEVELS];
     const int t = (int)threadIdx.x, first = (int)blockIdx.x * CELL_BLOCK - TREE_LEAF;
+    const int n = job.n - job.status->distant; /* which the host does not know yet */
     for (int k = t; k < CELL_BLOCK + 2 * TREE_LEAF; k += CELL_BLOCK)
-        key[k] = first + k >= 0 && first + k < job.n ? job.sorted[first + k] : 0;
+        key[k] = first + k >= 0 && first + k < n ? job.sorted[first + k] : 0;
     if (t < CELL_LEVELS) begins[t] = 0;
     __syncthreads();
     for (int k = t; k < CELL_BLOCK + TREE_LEAF; k += CELL_BLOCK)
-        common[k] = first + k >= 0 && first + k + TREE_LEAF < job.n
+        common[k] = first + k >= 0 && first + k + TREE_LEAF < n
                         ? shared_levels(key[k], key[k + TREE_LEAF])
                         : -1;
     __syncthreads();
     const int k = first + TREE_LEAF + t;
     int leaf = -1, begin = -1;
-    if (k < job.n) {
+    if (k < n) {
         for (int j = 0; j <= TREE_LEAF; j++) leaf = max(leaf, common[t + j]);
         leaf = min(leaf + 1, (int)TREE_LEVELS);
         if (k) begin = min(shared_levels(key[t + TREE_LEAF - 1], key[t + TREE_LEAF]), leaf);

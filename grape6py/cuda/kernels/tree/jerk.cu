@@ -189,7 +189,8 @@ KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
     double sum[3] = {0.0, 0.0, 0.0}, unit[2], mine[3];
     tree_halves(unit, -box.velocity);
     for (int c = 0; c < 3; c++) mine[c] = own ? own[3 * i + c] * unit[0] * unit[1] : 0.0;
-    for (int64_t j = t; j < job.n; j += 256) {
+    for (int64_t at = t; at < job.n; at += 256) {
+        const int64_t j = number_in_box(job, at);
         double d[3], v[3], s2 = eps2, rv = 0.0;
         for (int c = 0; c < 3; c++) {
             d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];

@@ -18,7 +18,8 @@ struct tree_status {
     int32_t need_singles[3];             /* of single targets */
     int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
     int32_t close;        /* targets with a pair too close for single precision */
-    int32_t too_large;    /* target_count less the first target whose force does not fit; or 0 */
+    int32_t too_large;    /* rows less the first of results that does not fit; or 0 */
+    int32_t distant, listed; /* particles beyond the box; targets of tree/distant.cu's list */
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
     uint64_t zero_distances;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals, targets; for fewer collisions in parts */
@@ -53,7 +54,7 @@ struct tree_device_job {
 
     uint64_t *key, *sorted; /* as they come and in order */
     float4 *packed;         /* high and low of each, as they come */
-    const int64_t *order;   /* from sorting: the caller's number by place */
+    const int64_t *order;   /* from sorting: the caller's number by place; distant ones come last */
     float4 *high, *low;     /* by place: x y z m; x y z and the key's first 32 digits as bits */
     uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
     int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
@@ -69,7 +70,8 @@ struct tree_device_job {
                                    target_v is NULL: targets are at rest */
     struct tree_flow *flow;
     double *momenta;                    /* [256][4]: and mass, of pieces of the particles; or forces
-                                           and their sizes (shared/tree_net_force.h), or tree/pull.cu's */
+                                           and their sizes (shared/tree_net_force.h); or what tree/pull.cu
+                                           and tree/distant.cu sum */
     float4 *velocity, *target_velocity; /* by place */
     struct tree_rates *rates;
     struct tree_motion *motion;
@@ -95,6 +97,8 @@ struct tree_device_job {
 
     double *acc, *pot; /* results */
     double *vectors;   /* acc or jerk, whose net force is taken out */
+    double *near_acc, *near_pot, *near_jerk; /* of distant particles, by all others */
+    int32_t *listed;
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;
@@ -104,6 +108,7 @@ struct tree_device_job {
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t soft; /* TREE_SOFT_FROM */
+    int32_t seeks_core, distant, rows; /* n is without the distant; rows: of results */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;
     int32_t root_count; /* 0: walks begin with cell 0 */

@@ -181,7 +181,7 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
 /* The first of those targets is kept. */
 DEVICE_CALL void note_too_large(const struct tree_device_job &job, int64_t i)
 {
-    atomicMax(&job.status->too_large, job.target_count - (int)i);
+    atomicMax(&job.status->too_large, job.rows - (int)i);
 }
 
 /* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves.
@@ -352,6 +352,12 @@ DEVICE_FN void add_joined(const struct tree_device_job &job, const double at[3],
     }
 }
 
+/* The particles in the box, one after the other: by number, if that are all. */
+DEVICE_FN int64_t number_in_box(const struct tree_device_job &job, int64_t k)
+{
+    return job.distant ? job.order[k] : k;
+}
+
 /* Whether double precision can sum a pair; if not, nor can the box, unless it is at one place. */
 DEVICE_FN bool fits_double(const struct tree_device_job &job, const double *at, int64_t j,
                            double s2)
@@ -375,7 +381,8 @@ KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
     const int64_t self = job.targets ? (job.self ? (int64_t)job.self[i] : -1) : i;
     const double eps2 = job.eps2_given * box.scale[0] * box.scale[1] * box.scale[0] * box.scale[1];
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
-    for (int64_t j = t; j < job.n; j += 256) {
+    for (int64_t at = t; at < job.n; at += 256) {
+        const int64_t j = number_in_box(job, at);
         double d[3], s2 = eps2;
         for (int c = 0; c < 3; c++) {
             d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];

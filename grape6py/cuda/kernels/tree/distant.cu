@@ -1,0 +1,238 @@
+/* distant.cu - a set of which few particles are very far from the others has a box of these alone.
+ * Those beyond it act pair by pair, in double precision: on targets in the middle of the box
+ * through an expansion about its centre, if there are many. */
+
+enum {
+    DISTANT_FEW = 32,    /* are summed for each target by its thread */
+    DISTANT_TERMS = 29,  /* 1 + 3 + 6 + 10 derivatives; and 3 + 6 rates of those of order 1 and 2 */
+    DISTANT_BLOCKS = 4096
+};
+/* Half the width of the middle, as a share of that of the box: the first derivatives that are left
+ * out have a relative weight of its cube. */
+#define DISTANT_MIDDLE 0x1p-8
+
+/* A particle beyond the box, as it acts on targets in its units; the unit of velocity is wide's. */
+struct distant_source {
+    double x[3], v[3], m;
+};
+
+DEVICE_FN struct distant_source distant_source_of(const struct tree_device_job &job,
+                                                  const struct tree_box *box, int64_t i)
+{
+    struct distant_source s;
+    double unit[2];
+    tree_halves(unit, job.jerk ? -job.flow->wide.velocity : 0);
+    s.m = tree_mass_in_box(box, job.m[i]);
+    for (int c = 0; c < 3; c++) {
+        s.x[c] = tree_in_box(box, c, job.x[3 * i + c]);
+        s.v[c] = job.jerk ? job.v[3 * i + c] * unit[0] * unit[1] : 0.0;
+    }
+    return s;
+}
+
+/* A target, and what distant particles do to it. */
+struct distant_target {
+    double x[3], v[3], acc[3], jerk[3], phi;
+    int64_t number, row; /* of the particle that it is, or -1; of results */
+};
+
+/* Target k of those in the order of keys; behind the tree's own are the distant ones. */
+DEVICE_FN struct distant_target distant_target_of(const struct tree_device_job &job,
+                                                  const struct tree_box *box, int64_t row)
+{
+    struct distant_target t = {};
+    double unit[2];
+    const double *x = job.targets ? job.targets : job.x, *v = job.targets ? job.target_v : job.v;
+    tree_halves(unit, job.jerk ? -job.flow->wide.velocity : 0);
+    t.row = row;
+    t.number = !job.targets ? row : job.self ? (int64_t)job.self[row] : -1;
+    for (int c = 0; c < 3; c++) {
+        t.x[c] = tree_in_box(box, c, x[3 * row + c]);
+        t.v[c] = job.jerk && v ? v[3 * row + c] * unit[0] * unit[1] : 0.0;
+    }
+    return t;
+}
+
+/* Adds a pair, unless it is one of a target with itself. */
+DEVICE_FN void distant_pair(const struct tree_device_job &job, double eps2, int64_t i,
+                            const struct tree_box *box, struct distant_target *t)
+{
+    if (i == t->number) return;
+    const struct distant_source s = distant_source_of(job, box, i);
+    double d[3], w[3], s2 = eps2, rv = 0.0;
+    for (int c = 0; c < 3; c++) {
+        d[c] = s.x[c] - t->x[c], w[c] = s.v[c] - t->v[c];
+        s2 += d[c] * d[c], rv += d[c] * w[c];
+    }
+    if (s2 < TREE_DEEPEST) {
+        const double *a = (job.targets ? job.targets : job.x) + 3 * t->row;
+        if (fits_double(job, a, i, s2)) return;
+        atomicAdd((unsigned long long *)&job.status->zero_distances, 1ULL);
+        return;
+    }
+    const double y = 1.0 / sqrt(s2), my3 = s.m * y * y * y;
+    t->phi += s.m * y;
+    for (int c = 0; c < 3; c++) {
+        t->acc[c] += my3 * d[c];
+        t->jerk[c] += my3 * (w[c] - 3.0 * rv * y * y * d[c]);
+    }
+}
+
+/* Adds what was found to a target's results, in the caller's units. */
+DEVICE_FN void put_distant(const struct tree_device_job &job, const struct tree_box *box,
+                           const struct distant_target *t)
+{
+    const double *l = box->scale;
+    const double mass[2] = {1.0 / box->mass_scale[0], 1.0 / box->mass_scale[1]};
+    bool fits = true;
+    for (int c = 0; c < 3; c++) {
+        double *acc = &job.acc[3 * t->row + c];
+        *acc += t->acc[c] * mass[0] * l[0] * l[0] * mass[1] * l[1] * l[1];
+        fits = fits && fabs(*acc) < INFINITY;
+        if (!job.jerk) continue;
+        const int exponent = box->mass + job.flow->wide.velocity - 3 * box->length;
+        job.jerk[3 * t->row + c] += tree_scaled(t->jerk[c], exponent);
+        fits = fits && fabs(job.jerk[3 * t->row + c]) < INFINITY;
+    }
+    job.pot[t->row] -= t->phi * mass[0] * l[0] * mass[1] * l[1];
+    if (!fits || !(fabs(job.pot[t->row]) < INFINITY)) note_too_large(job, t->row);
+}
+
+DEVICE_FN double eps2_in_box(const struct tree_device_job &job, const struct tree_box *box)
+{
+    return job.eps2_given * box->scale[0] * box->scale[1] * box->scale[0] * box->scale[1];
+}
+
+/* The expansion about the box's centre, by the threads of one CUDA block. */
+KERNEL(tree_distant_terms, struct tree_device_job, 256, 1)
+{
+    __shared__ double shared[256];
+    const struct tree_box box = *job.box;
+    const double eps2 = eps2_in_box(job, &box);
+    double sum[DISTANT_TERMS] = {};
+    for (int j = (int)threadIdx.x; j < job.distant; j += 256) {
+        const struct distant_source s = distant_source_of(job, &box, job.order[job.n + j]);
+        const double *d = s.x, *v = s.v, y = 1.0 / sqrt(tree_square(d) + eps2), y2 = y * y;
+        const double g1 = s.m * y * y2, g2 = 3.0 * g1 * y2, g3 = 5.0 * g2 * y2;
+        int term = 0, rate = 20;
+        sum[term++] += s.m * y;
+        for (int a = 0; a < 3; a++) sum[term++] += g1 * d[a];
+        double first[3] = {0.0, 0.0, 0.0}, second[6] = {};
+        for (int a = 0, ab = 0; a < 3; a++)
+            for (int b = a; b < 3; b++, ab++) {
+                const double two = g2 * d[a] * d[b] - (a == b ? g1 : 0.0);
+                sum[term++] += two;
+                first[a] += two * v[b], first[b] += a == b ? 0.0 : two * v[a];
+                for (int c = 0; c < 3; c++) {
+                    const double three =
+                        g3 * d[a] * d[b] * d[c] - (a == b ? g2 * d[c] : 0.0) -
+                        (a == c ? g2 * d[b] : 0.0) - (b == c ? g2 * d[a] : 0.0);
+                    second[ab] += three * v[c];
+                }
+            }
+        for (int a = 0; a < 3; a++)
+            for (int b = a; b < 3; b++)
+                for (int c = b; c < 3; c++)
+                    sum[term++] += g3 * d[a] * d[b] * d[c] - (a == b ? g2 * d[c] : 0.0) -
+                                   (a == c ? g2 * d[b] : 0.0) - (b == c ? g2 * d[a] : 0.0);
+        for (int a = 0; a < 3; a++) sum[rate++] -= first[a];
+        for (int ab = 0; ab < 6; ab++) sum[rate++] -= second[ab];
+    }
+    for (int k = 0; k < DISTANT_TERMS; k++) {
+        const double all = sum_of_block(sum[k], shared);
+        if (threadIdx.x == 0) job.momenta[k] = all;
+    }
+}
+
+/* The expansion on a target: phi, its gradient, and the rate of that. */
+DEVICE_FN void distant_expansion(const double *terms, struct distant_target *t)
+{
+    const double *x = t->x, *v = t->v, *one = terms + 1, *two = terms + 4, *three = terms + 10;
+    const double *rate1 = terms + 20, *rate2 = terms + 23;
+    double by_one = 0.0, by_two = 0.0, by_three = 0.0;
+    for (int a = 0; a < 3; a++) {
+        t->acc[a] = one[a];
+        t->jerk[a] = rate1[a];
+        by_one += one[a] * x[a];
+    }
+    for (int a = 0, ab = 0; a < 3; a++)
+        for (int b = a; b < 3; b++, ab++) {
+            by_two += (a == b ? 0.5 : 1.0) * two[ab] * x[a] * x[b];
+            t->acc[a] += two[ab] * x[b];
+            t->jerk[a] += two[ab] * v[b] + rate2[ab] * x[b];
+            if (a == b) continue;
+            t->acc[b] += two[ab] * x[a];
+            t->jerk[b] += two[ab] * v[a] + rate2[ab] * x[a];
+        }
+    for (int a = 0, abc = 0; a < 3; a++)
+        for (int b = a; b < 3; b++)
+            for (int c = b; c < 3; c++, abc++) {
+                const int at[3] = {a, b, c};
+                const double same = a == b && b == c ? 6.0 : a == b || b == c ? 2.0 : 1.0;
+                const double by = three[abc] / same;
+                by_three += by * x[a] * x[b] * x[c];
+                for (int k = 0; k < 3; k++) { /* each index once as the derivative's */
+                    const int p = at[(k + 1) % 3], q = at[(k + 2) % 3];
+                    t->acc[at[k]] += by * x[p] * x[q];
+                    t->jerk[at[k]] += by * (x[p] * v[q] + v[p] * x[q]);
+                }
+            }
+    t->phi = terms[0] + by_one + by_two + by_three;
+}
+
+/* On each target, or on a list if it needs all pairs. The results of distant particles begin with
+ * what the others do to them. */
+KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int64_t k = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    if (k >= job.rows) return;
+    const int64_t row = job.targets ? k : job.order[k], beyond = job.targets ? -1 : k - job.n;
+    if (beyond >= 0) {
+        for (int c = 0; c < 3; c++) {
+            job.acc[3 * row + c] = job.near_acc[3 * beyond + c];
+            if (job.jerk) job.jerk[3 * row + c] = job.near_jerk[3 * beyond + c];
+        }
+        job.pot[row] = job.near_pot[beyond];
+    }
+    struct distant_target t = distant_target_of(job, &box, row);
+    const double middle = DISTANT_MIDDLE * -box.low[0];
+    if (job.distant <= DISTANT_FEW) {
+        const double eps2 = eps2_in_box(job, &box);
+        for (int j = 0; j < job.distant; j++)
+            distant_pair(job, eps2, job.order[job.n + j], &box, &t);
+    } else if (fabs(t.x[0]) < middle && fabs(t.x[1]) < middle && fabs(t.x[2]) < middle) {
+        distant_expansion(job.momenta, &t);
+    } else {
+        job.listed[atomicAdd(&job.status->listed, 1)] = (int32_t)row;
+        return;
+    }
+    put_distant(job, &box, &t);
+}
+
+/* All pairs of those on the list: a CUDA block for one after another. */
+KERNEL(tree_distant_pairs, struct tree_device_job, 128, 1)
+{
+    __shared__ double part[7][128];
+    const struct tree_box box = *job.box;
+    const double eps2 = eps2_in_box(job, &box);
+    const int lane = (int)threadIdx.x, all = job.status->listed;
+    for (int k = (int)blockIdx.x; k < all; k += (int)gridDim.x) {
+        struct distant_target t = distant_target_of(job, &box, job.listed[k]);
+        for (int j = lane; j < job.distant; j += 128)
+            distant_pair(job, eps2, job.order[job.n + j], &box, &t);
+        for (int c = 0; c < 3; c++) part[c][lane] = t.acc[c], part[3 + c][lane] = t.jerk[c];
+        part[6][lane] = t.phi;
+        for (int half = 64; half; half /= 2) {
+            __syncthreads();
+            for (int c = 0; c < 7 && lane < half; c++) part[c][lane] += part[c][lane + half];
+        }
+        __syncthreads();
+        if (lane == 0) {
+            for (int c = 0; c < 3; c++) t.acc[c] = part[c][0], t.jerk[c] = part[3 + c][0];
+            t.phi = part[6][0];
+            put_distant(job, &box, &t);
+        }
+        __syncthreads();
+    }
+}
