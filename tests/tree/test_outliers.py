@@ -15,6 +15,7 @@ FAR = 10.0 ** np.array([1, 3, 5, 7, 9, 12, 15])
 
 def stays(device, monkeypatch):
     """Has a tree of the host fail."""
+
     def on_host(*_):
         raise AssertionError("a tree left the device")
 
@@ -33,7 +34,7 @@ def body(n, count, far, heavy, shift, seed):
     return mass, pos + shift * np.array([1.0, -2.0, 0.5]), vel, which
 
 
-@pytest.mark.parametrize("where", ["host", "device", "blocks"], indirect=True)
+@pytest.mark.parametrize("where", ["device", "blocks"], indirect=True)
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(count=st.sampled_from([1, 2, 5, 33, 46]), heavy=st.sampled_from([0.0, 1e-3, 1.0, 1e6]),
        far=st.lists(st.sampled_from(FAR), min_size=1, max_size=5), seed=st.integers(0, 99),
@@ -42,14 +43,14 @@ def test_far_bodies_cost_no_accuracy(where, monkeypatch, count, far, heavy, shif
     mass, pos, vel, which = body(3000, count, far, heavy, shift, seed)
     with monkeypatch.context() as patch:
         stays(where, patch)
-        tree = where.tree(mass, pos, vel)
-        found = tree.forces(eps=eps, theta=0.3)
+        where.never_few(patch)
+        found = where.tree(mass, pos, vel).forces(eps=eps, accuracy=1e-4)
     some = np.concatenate([which, np.setdiff1d(np.arange(3000), which)[::10]])
     true = truth(mass, pos, vel, eps, at=pos[some], at_vel=vel[some], own=some)
     found = found._replace(**{name: getattr(found, name)[some] for name in found._fields})
-    for name, limit in (("acc", 5e-3), ("jerk", 5e-2)):
+    for name, limit in (("acc", 5e-4), ("jerk", 3e-2)):
         assert np.percentile(true.errors(found, name), 95) < limit, name
-    assert true.rounding(found, "acc") < 5e-3
+    assert true.rounding(found, "acc") < 1e-3
     assert true.rounding(found, "pot") < 1e-3
 
 
@@ -76,3 +77,32 @@ def test_targets_of_all_kinds_and_a_bound_with_far_bodies(where, monkeypatch):
     monkeypatch.undo()
     with Tree(mass, pos, backend="cpu") as host:
         assert (tree.nearest(3)[0] == host.nearest(3)[0]).all()
+
+
+@pytest.mark.parametrize("where", ["device"], indirect=True)
+@pytest.mark.parametrize("places", [1, 2, 5])
+@pytest.mark.parametrize("eps", [0.0, 0.3])
+def test_any_number_may_stand_at_one_place(where, monkeypatch, places, eps):
+    """More than a crowd each."""
+    n, rng = 2200 * places + 900, np.random.default_rng(places)
+    mass, pos, vel = plummer(n, seed=3)
+    mass = mass * rng.uniform(0.5, 1.5, n)
+    shared = rng.permutation(n)[: 2150 * places]
+    pos[shared] = rng.standard_normal((places, 3))[np.arange(len(shared)) % places]
+    stays(where, monkeypatch)
+    where.never_few(monkeypatch)
+    some = np.concatenate([shared[:40], np.setdiff1d(np.arange(n), shared)[::9]])
+    true = truth(mass, pos, vel, eps, at=pos[some], at_vel=vel[some], own=some)
+    moving, at_rest = where.tree(mass, pos, vel), where.tree(mass, pos)
+    for setting in ({"theta": 0.3}, {"accuracy": 1e-3}):
+        own = moving.forces(eps=eps, **setting)
+        of_targets = moving.forces(pos[some], vel[some], self_index=some, eps=eps, **setting)
+        for found in (own._replace(**{k: getattr(own, k)[some] for k in own._fields}), of_targets):
+            assert true.rounding(found, "acc") < 2e-3
+            assert true.rounding(found, "pot") < 1e-3
+            assert true.rounding(found, "jerk") < 2e-2
+        plain = at_rest.forces(eps=eps, **setting)
+        assert np.percentile(true.errors(plain._replace(acc=plain.acc[some])), 95) < 5e-3
+        assert true.rounding(plain._replace(acc=plain.acc[some], pot=plain.pot[some]), "pot") < 1e-3
+    momentum = at_rest.forces(eps=eps, momentum=True).acc
+    assert np.abs(mass @ momentum).max() < 1e-10 * (mass @ np.linalg.norm(momentum, axis=1))

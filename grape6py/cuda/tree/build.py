@@ -165,7 +165,8 @@ class TreeCells(Job):
             place=self.structures("tree_cell_centre", self.cells),
         )
         self.launch("tree_cells", n + 1, numbers.CELL_BLOCK)
-        self.unresolved = self._is_crowded(status)
+        self.crowds = self._crowded(status)
+        self.unresolved = bool(self.crowds)
         if self.unresolved:
             return
         self.launch("tree_leaf_moments", 128 * pieces(n, numbers.LEAF_SPAN))
@@ -189,13 +190,14 @@ class TreeCells(Job):
         deepest = max((k for k in levels if self.cells - self._level_first[k] >= left), default=0)
         return float(self._extent / 2**deepest)
 
-    def _is_crowded(self, status: CData) -> bool:
-        """Whether a cell of the deepest level has very many particles."""
+    def _crowded(self, status: CData) -> list[tuple[int, int]]:
+        """Where the particles of cells of the deepest level are that have very many."""
         cells = self.arrays["cell"][status.level_first[numbers.CELL_LEVELS - 1] :]
         if not len(cells):
-            return False
+            return []
         first, end = np.frombuffer(self.gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
-        return bool((end - first).max() > numbers.TREE_CROWD)
+        which = end - first > numbers.TREE_CROWD
+        return list(zip(first[which].tolist(), end[which].tolist(), strict=True))
 
     def _find_frame(self) -> None:
         """Unit and frame of the velocities, and these in the order of the keys."""

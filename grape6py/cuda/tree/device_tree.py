@@ -18,6 +18,7 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
+from grape6py.cuda.tree.sites import Sites
 from grape6py.errors import NotFiniteError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class DeviceTree(OwnTree):
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
         self._tree: Untyped = None  # an Octree, if there are particles, here or on other ranks
         self._replica: Replica | None = None
+        self._sites: Sites | None = None  # of a tree that has crowds
         self._copies: list[DeviceArray] = []
         self._cupy, self._number, self.of_host, self._n = cupy, device, of_host, 0
         self.device = device
@@ -130,7 +132,8 @@ class DeviceTree(OwnTree):
 
     def close(self) -> None:
         with lock:
-            self.is_open, self._tree, self._copies, self._replica = False, None, [], None
+            self.is_open, self._tree, self._copies = False, None, []
+            self._replica = self._sites = None
 
     def forces(
         self, setting: Setting, targets: Targets, parts: Sequence[AnyArray] | None = None
@@ -152,7 +155,7 @@ class DeviceTree(OwnTree):
         """Forces by an opening angle or a bound. Raises Unresolved."""
         if self._tree is None:
             raise Unresolved
-        acc, pot, jerk, counts = self._tree.forces(setting, targets, parts)
+        acc, pot, jerk, counts = self._summed().forces(setting, targets, parts)
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise codes.from_code("RANGE", text)
@@ -161,6 +164,14 @@ class DeviceTree(OwnTree):
         )
         done = counts.pairs, counts.points, counts.locals
         return Found(acc, pot, jerk, warning if counts.zero_distances else None, done)
+
+    def _summed(self) -> Octree | Sites:
+        """The tree of which forces are: without crowds at one place."""
+        if self._tree.crowds and not self._of_ranks:
+            self._sites = self._sites or Sites(self._tree)
+            return self._sites
+        tree: Octree = self._tree
+        return tree
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""

@@ -76,7 +76,8 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
     if (job.whole)
         tree_whole_box(job.box, job.whole);
     else
-        tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
+        tree_box_of(job.box, low, high, from_ordered_bits(s->mass),
+                    (double)(job.n + job.distant));
     if (job.moments && !job.whole)
         job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
     job.box->spread2 = job.moments && job.status->cells ? tree_spread2(job.moments) : 1.0;

@@ -15,6 +15,7 @@
 #include "tree/motion.cu"
 #include "tree/pull.cu"
 #include "tree/distant.cu"
+#include "tree/sites.cu"
 #include "tree/net_force.cu"
 #include "tree/jerk.cu"
 #include "tree/search.cu"
