@@ -4,6 +4,7 @@
 tree lies on a device. See memory_space.py.
 """
 
+import functools
 from typing import Self
 
 import numpy as np
@@ -27,6 +28,14 @@ from grape6py._lib.foreign import is_on_device, take
 from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError
+
+
+@functools.cache
+def _find_bad(cupy: CuPy) -> CuPy:
+    """A kernel that sets bad[0] for NaN and infinities: CuPy compiles that for what all() calls for
+    seconds."""
+    text = "if (!isfinite(a)) bad[0] = 1;"
+    return cupy.ElementwiseKernel("float64 a", "raw int32 bad", text, "grape6_find_bad")
 
 
 class DevicePlace:
@@ -102,7 +111,10 @@ class DevicePlace:
     def check(self) -> None:
         """Raise what was not checked yet."""
         for name, array, labels in self._unchecked:
-            validate.check_finite(name, array, labels, self._cupy)
+            bad = self._cupy.zeros(1, np.int32)
+            _find_bad(self._cupy)(array, bad)
+            if int(bad[0]):
+                validate.check_finite(name, array, labels, self._cupy)
 
     def _call(self, function: CData, *arguments: object) -> None:
         """Make a call of the library on the current stream."""

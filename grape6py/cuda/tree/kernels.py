@@ -48,7 +48,13 @@ def of_sums(
 def usual(order: int) -> list[str]:
     """What a release has machine code of: all but other orders of expansions, and ranks."""
     names = [*MOVING, *TARGETS, *SEARCH, *LEAPFROG, *FIELD, *ESTIMATE, *MOMENTUM, *DISTANT]
-    names += ["tree_site_sums", "tree_barnes_hut", "tree_close_rows", "tree_close_jerks"]
+    names += [
+        "tree_site_check",
+        "tree_site_sums",
+        "tree_barnes_hut",
+        "tree_close_rows",
+        "tree_close_jerks",
+    ]
     for near in ("", "_bare"):
         names += [*of_sums(str(order), near, ""), *of_sums("", f"_bh{near}", "_bh")]
     names += of_sums(f"{order}_soft", "_soft", "_soft")

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 class Sites:
-    """In the shape of :class:`Octree`, as sums take it, of one that has crowds. Raises Unresolved
-    if no two particles of these are at one place."""
+    """In the shape of :class:`Octree`, as sums take it, of one that has crowds.
+
+    Raises Unresolved if no two particles of these are at one place.
+    """
 
     def __init__(self, crowded: Octree) -> None:
         self._gpu, self._xp = crowded.gpu, crowded.xp
@@ -32,37 +34,46 @@ class Sites:
             raise Unresolved
         self._merge(members, start)
 
-    def _sorted(self, crowded: Octree) -> tuple[DeviceArray, DeviceArray]:
+    def _sorted(self, crowded: Octree) -> tuple[DeviceArray, list[int]]:
         """Numbers of the crowds' particles, site by site, and where these begin."""
-        xp = self._xp
-        leaves = [crowded.order[first:end] for first, end in crowded.crowds]
-        members = xp.concatenate(leaves)
+        xp, size = self._xp, [end - first for first, end in crowded.crowds]
+        members = xp.concatenate([crowded.order[first:end] for first, end in crowded.crowds])
+        start = np.cumsum([0, *size[:-1]]).tolist()
+        job = Job(self._gpu, *_declared(), sites=len(start), members=len(members))
+        others = xp.zeros(1, np.int32)
+        job.set(x=self._pos, member=members, start=xp.asarray(start), others=others)
+        job.launch("tree_site_check", 256 * len(start), 256)
+        if not int(others[0]):  # each crowd is one site
+            return members, start
         at = self._pos[members] + 0.0  # of zeros, one sign
-        order = xp.lexsort(xp.stack([members.astype(np.float64), at[:, 0], at[:, 1], at[:, 2]]))
+        keys = xp.stack([members.astype(np.float64), at[:, 0], at[:, 1], at[:, 2]])
+        order = xp.lexsort(keys)
         members, at = members[order], at[order]
         begins = xp.ones(len(members), bool)
         begins[1:] = (at[1:] != at[:-1]).any(axis=1)
-        return members, xp.flatnonzero(begins)
+        return members, self._gpu.take(xp.flatnonzero(begins)).tolist()
 
-    def _merge(self, members: DeviceArray, start: DeviceArray) -> None:
+    def _merge(self, members: DeviceArray, start: list[int]) -> None:
         """The sites' tree, and where each particle is among them."""
         xp, n, sites = self._xp, len(self._mass), len(start)
         job = Job(self._gpu, *_declared(), sites=sites, members=len(members))
         mass, momentum = xp.empty(sites, np.float64), xp.zeros((sites, 3), np.float64)
-        job.set(m=self._mass, v=self._vel, member=members, start=start)
+        begins = xp.asarray(start)
+        job.set(m=self._mass, v=self._vel, member=members, start=begins)
         job.set(mass=mass, momentum=momentum)
         job.launch("tree_site_sums", 256 * sites, 256)
-        count = xp.diff(xp.concatenate([start, xp.full(1, len(members), start.dtype)]))
-        row = xp.repeat(xp.arange(sites), [int(c) for c in self._gpu.take(count)])
-        first = xp.arange(n)
-        first[members] = members[start][row]  # the lowest number of each site
-        kept = xp.flatnonzero(first == xp.arange(n))
-        place = xp.empty(n, np.int32)
-        place[kept] = xp.arange(len(kept), dtype=np.int32)
-        self._place = place[first]
-        self._all = [mass, momentum, count.astype(np.float64)]
+        size = np.diff([*start, len(members)])
+        count = xp.asarray(size.astype(np.float64))
+        first = members[begins]  # the lowest number of each site
+        stays = xp.ones(n, bool)
+        stays[members] = False
+        stays[first] = True
+        kept = xp.flatnonzero(stays)
+        self._place = xp.cumsum(stays, dtype=np.int32) - np.int32(1)
+        merged = self._place[first]
+        self._place[members] = merged[xp.asarray(np.repeat(np.arange(sites), size))]
+        self._all = [mass, momentum, count]
         self._site = xp.full(len(kept), -1, np.int32)
-        merged = self._place[members[start]]
         self._site[merged] = xp.arange(sites, dtype=np.int32)
         of_sites, vel = self._mass[kept], None
         of_sites[merged] = mass

@@ -1,8 +1,8 @@
 /* core.cuh - whether nearly all particles stand in a tiny share of the box of all. */
 
 enum {
-    CORE_SAMPLE = 1024,
-    CORE_LEAST = 993,   /* of these have to be in the core */
+    CORE_SAMPLE = 256,
+    CORE_LEAST = 244,   /* of these have to be in the core */
     CORE_OUTLIERS = 14, /* binary digits that the set is wider than its core, at least */
     CORE_BOX = 9        /* that the box of a set with outliers is wider than the core */
 };
