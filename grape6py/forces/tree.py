@@ -91,7 +91,8 @@ class Tree(Closed):
         Where the tree of NumPy's arrays is; also "tree", "cpu-tree" and "cuda-tree", as in
         :class:`Grape6`. "auto": as GRAPE6_BACKEND says; by default on a GPU, if there is one, CuPy
         and 16384 particles or more, unless `threads` or `isa` is given. The first tree on a GPU
-        waits a few seconds for compiled kernels, which are kept for later runs.
+        that a release has no machine code for waits some seconds for compiled kernels, which are
+        kept.
     threads : int, optional
         0 for as many as the process may use; by default as GRAPE6_THREADS says. Results do not
         depend on it.
