@@ -197,19 +197,6 @@ def test_kernels_of_trees_are_found_as_others_are_and_compiled_side_by_side(
     assert work._kernels["tree_keys"] == ("tree_keys", b"code of tree_keys")
 
 
-def test_options_of_a_kernel_name_its_order_of_expansions():
-    options = [
-        compiler.options_of(name, "single")
-        for name in ("tree_expand_groups_4_soft", "tree_rate_level2_6", "tree_keys", "few")
-    ]
-    assert [[word for word in of if "ORDER" in word or "SOFT" in word] for of in options] == [
-        ["-DTREE_ORDER=4", "-DTREE_SOFT=1"],
-        ["-DTREE_ORDER=6", "-DTREE_SOFT=0"],
-        [],
-        [],
-    ]
-
-
 @pytest.mark.parametrize(("capability", "option", "is_code"), [
     (75, "sm_75", True), (90, "sm_90", True), (86, "sm_80", True), (89, "sm_80", True),
     (103, "sm_100", True), (120, "compute_100", False), (110, "compute_100", False)])  # fmt: skip
