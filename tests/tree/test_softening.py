@@ -1,5 +1,5 @@
 """Softening from nothing to many times a system's size: errors by an angle stay those of eps = 0,
-and a sum has no more terms, wherever the tree is. Errors that are asked for: test_error_asked.py."""
+and a sum has no more terms, wherever the tree is. Errors asked for: test_error_asked.py."""
 
 import numpy as np
 import pytest
