@@ -72,7 +72,7 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int sof
     o.bound = (float)bound;
     o.order = order;
     o.soft = soft;
-    o.soft_share = (float)pow(2.0, -10.0 / (barnes_hut ? 3 : order));
+    o.soft_share = exp2f(-10.0f / (float)(barnes_hut ? 3 : order));
     o.most_eps2 = (float)box->spread2;
     o.usual_mass = (float)box->usual_mass;
     o.size_weight = 0.8f;

@@ -6,7 +6,7 @@
 #include "shared/tree_opening.h"
 
 /* Distance over the sizes of cell and group, from which on a cell acts as a whole. */
-#define TREE_PULL_FAR 1.5f
+#define TREE_PULL_FAR 0.8f
 /* An acceleration that is a smaller share of the sum of absolute values counts as this share: near
  * points of balance (Dehnen 2014, section 3.3, has the sum itself). */
 #define TREE_PULL_SHARE 0.05f

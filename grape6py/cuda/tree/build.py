@@ -90,7 +90,7 @@ class TreeCells(Job):
             if self.distant <= n // DISTANT_SHARE:
                 break
         self.near = self.fields.n = n - self.distant  # which are in the box, and in cells
-        self.fields.distant = self.distant
+        self.fields.distant, self.fields.closer = self.distant, status.closer
         self._make_cells(status)
 
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:

@@ -75,8 +75,8 @@ class Octree(TreeCells):
         if not self.distant:
             return self._near_forces(setting, targets, imports)
         on_distant = None
-        if targets.pos is None:
-            which = self.order[self.near :]
+        if targets.pos is None and self.fields.closer:
+            which = self.order[self.near : self.near + self.fields.closer]
             pos, last_acc = self.arrays["x"][which], targets.last_acc
             vel = None if self.arrays["v"] is None else self.arrays["v"][which]
             last_acc = None if last_acc is None else last_acc[which]
@@ -187,7 +187,8 @@ class Octree(TreeCells):
         job.eps2_given, job.bound, job.soft = setting.eps2, setting.bound, False
 
     def _add_distant(self, on_distant: Sequence[DeviceArray] | None) -> None:
-        """What distant particles do to all targets; `on_distant`: results of them as targets."""
+        """What distant particles do to all targets; `on_distant`: results of the closer of them as
+        targets of the others."""
         job = self.fields
         names = "near_acc near_pot near_jerk"
         self.set(**dict(zip(names.split(), on_distant or (None,) * 3, strict=True)))

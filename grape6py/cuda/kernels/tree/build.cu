@@ -72,17 +72,16 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
     if (job.seeks_core) find_core(job, low, high);
     if (t) return;
     s->close = s->too_large = s->listed = 0, s->zero_distances = 0;
-    for (int c = 0; c < 3; c++) s->low[c] = ordered_bits(low[c]), s->high[c] = ordered_bits(high[c]);
+    for (int c = 0; c < 3; c++)
+        s->low[c] = ordered_bits(low[c]), s->high[c] = ordered_bits(high[c]);
     if (job.whole)
         tree_whole_box(job.box, job.whole);
     else
-        tree_box_of(job.box, low, high, from_ordered_bits(s->mass),
-                    (double)(job.n + job.distant));
+        tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)(job.n + job.distant));
     if (job.moments && !job.whole)
         job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
     job.box->spread2 = job.moments && job.status->cells ? tree_spread2(job.moments) : 1.0;
-    *job.opening =
-        tree_opening_of(job.theta, job.order_of_expansion, job.soft, job.bound, job.box);
+    *job.opening = tree_opening_of(job.theta, job.order_of_expansion, job.soft, job.bound, job.box);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }
@@ -101,11 +100,13 @@ DEVICE_FN uint64_t key_of(const struct tree_box *box, float4 high, float4 low)
     return tree_key_of(box, at, rest);
 }
 
-/* Of particles beyond the box, which are behind all others. */
-#define DISTANT_KEY ~(uint64_t)0
+/* Of particles beyond the box, which are behind all others; and of those that are far beyond it. */
+#define DISTANT_KEY (~(uint64_t)0 - 1)
 DEVICE_FN uint64_t particle_key_of(const struct tree_box *box, float4 high, float4 low)
 {
-    return is_distant(box, high) ? DISTANT_KEY : key_of(box, high, low);
+    return is_distant(box, high, 1.0f)
+               ? DISTANT_KEY + (is_distant(box, high, (float)DISTANT_POINT) ? 1 : 0)
+               : key_of(box, high, low);
 }
 
 /* Keys, and what is gathered in their order: one stretch of memory a particle. */
@@ -120,7 +121,8 @@ KERNEL(tree_keys, struct tree_device_job, 256, 1)
     split_point(&box, x, &high, &low);
     high.w = (float)tree_mass_in_box(&box, job.m[k]);
     job.key[k] = particle_key_of(&box, high, low);
-    if (job.key[k] == DISTANT_KEY) atomicAdd(&job.status->distant, 1);
+    if (job.key[k] >= DISTANT_KEY) atomicAdd(&job.status->distant, 1);
+    if (job.key[k] == DISTANT_KEY) atomicAdd(&job.status->closer, 1);
     job.packed[2 * (int64_t)k] = high;
     job.packed[2 * (int64_t)k + 1] = low;
 }
@@ -159,7 +161,7 @@ DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box 
 {
     float4 high, low;
     split_point(box, job.x + 3 * (int64_t)number, &high, &low);
-    if (is_distant(box, high)) return -1;
+    if (is_distant(box, high, 1.0f)) return -1;
     const uint64_t key = key_of(box, high, low);
     int first = 0, end = job.n - 1;
     while (first < end) {

@@ -4,11 +4,12 @@ enum {
     CORE_SAMPLE = 256,
     CORE_LEAST = 244,   /* of these have to be in the core */
     CORE_OUTLIERS = 14, /* binary digits that the set is wider than its core, at least */
-    CORE_BOX = 9        /* that the box of a set with outliers is wider than the core */
+    CORE_BOX = 9,       /* that the box of a set with outliers is wider than the core */
+    DISTANT_POINT = 128 /* boxes away, the box acts by its mass and quadrupole */
 };
 
-/* A warp finds whether nearly all particles are in a core that is a tiny share of the box with these
- * corners; then the box becomes one about the core, and the others are distant. */
+/* A warp finds whether nearly all particles are in a core that is a tiny share of the box with
+ * these corners; then the box becomes one about the core, and the others are distant. */
 DEVICE_FN void find_core(const struct tree_device_job &job, double low[3], double high[3])
 {
     const int lane = (int)threadIdx.x % 32;
@@ -50,9 +51,9 @@ DEVICE_FN void find_core(const struct tree_device_job &job, double low[3], doubl
     }
 }
 
-/* Whether a place in units of the box is beyond it. */
-DEVICE_FN bool is_distant(const struct tree_box *box, float4 high)
+/* Whether a place in units of the box is beyond some boxes. */
+DEVICE_FN bool is_distant(const struct tree_box *box, float4 high, float boxes)
 {
-    const float edge = (float)-box->low[0] * (1.0f + 0x1p-20f);
+    const float edge = boxes * (float)-box->low[0] * (1.0f + 0x1p-20f);
     return !(fabsf(high.x) <= edge && fabsf(high.y) <= edge && fabsf(high.z) <= edge);
 }

@@ -3,8 +3,8 @@
  * through an expansion about its centre, if there are many. */
 
 enum {
-    DISTANT_FEW = 32,    /* are summed for each target by its thread */
-    DISTANT_TERMS = 29,  /* 1 + 3 + 6 + 10 derivatives; and 3 + 6 rates of those of order 1 and 2 */
+    DISTANT_FEW = 32,   /* are summed for each target by its thread */
+    DISTANT_TERMS = 29, /* 1 + 3 + 6 + 10 derivatives; and 3 + 6 rates of those of order 1 and 2 */
     DISTANT_BLOCKS = 4096
 };
 /* Half the width of the middle, as a share of that of the box: the first derivatives that are left
@@ -124,9 +124,8 @@ KERNEL(tree_distant_terms, struct tree_device_job, 256, 1)
                 sum[term++] += two;
                 first[a] += two * v[b], first[b] += a == b ? 0.0 : two * v[a];
                 for (int c = 0; c < 3; c++) {
-                    const double three =
-                        g3 * d[a] * d[b] * d[c] - (a == b ? g2 * d[c] : 0.0) -
-                        (a == c ? g2 * d[b] : 0.0) - (b == c ? g2 * d[a] : 0.0);
+                    const double three = g3 * d[a] * d[b] * d[c] - (a == b ? g2 * d[c] : 0.0) -
+                                         (a == c ? g2 * d[b] : 0.0) - (b == c ? g2 * d[a] : 0.0);
                     second[ab] += three * v[c];
                 }
             }
@@ -180,25 +179,59 @@ DEVICE_FN void distant_expansion(const double *terms, struct distant_target *t)
     t->phi = terms[0] + by_one + by_two + by_three;
 }
 
+/* What the box does to a target far beyond it: mass, and second moments with their trace. The
+ * centre moves; how the moments change has no weight so far away. */
+DEVICE_FN void box_on_distant(const struct tree_device_job &job, double eps2,
+                              struct distant_target *t)
+{
+    const struct tree_moments root = job.moments[0];
+    const double *q = root.second;
+    double r[3], u[3] = {0.0, 0.0, 0.0}, w[3] = {0.0, 0.0, 0.0}, s2 = eps2;
+    for (int c = 0; c < 3; c++) {
+        r[c] = t->x[c] - root.x[c], s2 += r[c] * r[c];
+        if (job.jerk)
+            w[c] = t->v[c] - job.flow->wide.frame[c] -
+                   (double)(job.flow->speed * (&job.motion[0].vx)[c]);
+    }
+    const double m[3][3] = {{q[0], q[1], q[2]}, {q[1], q[3], q[4]}, {q[2], q[4], q[5]}};
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) u[a] += m[a][b] * r[b];
+    const double y = 1.0 / sqrt(s2), y2 = y * y, y3 = y * y2, trace = q[0] + q[3] + q[5];
+    const double rur = r[0] * u[0] + r[1] * u[1] + r[2] * u[2];
+    const double rw = r[0] * w[0] + r[1] * w[1] + r[2] * w[2];
+    const double along = -root.m + y2 * (1.5 * trace - 7.5 * y2 * rur);
+    t->phi += y * (root.m + y2 * (1.5 * y2 * rur - 0.5 * trace));
+    for (int a = 0; a < 3; a++) {
+        t->acc[a] += y3 * (along * r[a] + 3.0 * y2 * u[a]);
+        t->jerk[a] -= root.m * y3 * (w[a] - 3.0 * rw * y2 * r[a]);
+    }
+}
+
 /* On each target, or on a list if it needs all pairs. The results of distant particles begin with
- * what the others do to them. */
+ * what those in the box do to them. */
 KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int64_t k = (int64_t)blockIdx.x * 256 + threadIdx.x;
     if (k >= job.rows) return;
     const int64_t row = job.targets ? k : job.order[k], beyond = job.targets ? -1 : k - job.n;
+    const double eps2 = eps2_in_box(job, &box);
     if (beyond >= 0) {
+        const bool is_known = beyond < job.closer;
         for (int c = 0; c < 3; c++) {
-            job.acc[3 * row + c] = job.near_acc[3 * beyond + c];
-            if (job.jerk) job.jerk[3 * row + c] = job.near_jerk[3 * beyond + c];
+            job.acc[3 * row + c] = is_known ? job.near_acc[3 * beyond + c] : 0.0;
+            if (job.jerk) job.jerk[3 * row + c] = is_known ? job.near_jerk[3 * beyond + c] : 0.0;
         }
-        job.pot[row] = job.near_pot[beyond];
+        job.pot[row] = is_known ? job.near_pot[beyond] : 0.0;
     }
     struct distant_target t = distant_target_of(job, &box, row);
+    if (beyond >= job.closer) {
+        box_on_distant(job, eps2, &t);
+        put_distant(job, &box, &t);
+        t = distant_target_of(job, &box, row);
+    }
     const double middle = DISTANT_MIDDLE * -box.low[0];
     if (job.distant <= DISTANT_FEW) {
-        const double eps2 = eps2_in_box(job, &box);
         for (int j = 0; j < job.distant; j++)
             distant_pair(job, eps2, job.order[job.n + j], &box, &t);
     } else if (fabs(t.x[0]) < middle && fabs(t.x[1]) < middle && fabs(t.x[2]) < middle) {

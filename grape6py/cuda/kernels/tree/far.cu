@@ -61,7 +61,8 @@ DEVICE_FN void shift_local(const struct tree_group *from, const float *wide,
     TREE_UNROLL
     for (int n = 0; n <= ORDER; n++) {
         TREE_UNROLL
-        for (int k = TREE_COUNT(TREE_SOFT, n - 1); k < TREE_COUNT(TREE_SOFT, n); k++) local[k] += power * moved[k];
+        for (int k = TREE_COUNT(TREE_SOFT, n - 1); k < TREE_COUNT(TREE_SOFT, n); k++)
+            local[k] += power * moved[k];
         power *= ratio;
     }
 }
@@ -115,8 +116,8 @@ DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 h
 {
     const float u = 1.0f / g->unit;
     float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
-    tree_local_to_point(ORDER, TREE_SOFT, local, u * ((high.x - g->x) + low.x), u * ((high.y - g->y) + low.y),
-                        u * ((high.z - g->z) + low.z), &phi, acc);
+    tree_local_to_point(ORDER, TREE_SOFT, local, u * ((high.x - g->x) + low.x),
+                        u * ((high.y - g->y) + low.y), u * ((high.z - g->z) + low.z), &phi, acc);
     sum->x += u * u * acc[0], sum->y += u * u * acc[1], sum->z += u * u * acc[2];
     sum->w += u * phi;
 }
@@ -164,19 +165,19 @@ enum { EXPAND_BLOCKS = TREE_SOFT ? (TREE_ORDER < 5 ? 4 : 3) : TREE_ORDER < 6 ? 5
 
 #define EXPAND(order) EXPAND_(order)
 #define EXPAND_(order)                                                                             \
-    KERNEL(ORDER_NAME(tree_expand_level2, order), struct tree_device_job, 128, 1)                             \
+    KERNEL(ORDER_NAME(tree_expand_level2, order), struct tree_device_job, 128, 1)                  \
     {                                                                                              \
         expand_large<order>(job, 0);                                                               \
     }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_level1, order), struct tree_device_job, 128, 1)                             \
+    KERNEL(ORDER_NAME(tree_expand_level1, order), struct tree_device_job, 128, 1)                  \
     {                                                                                              \
         expand_large<order>(job, 1);                                                               \
     }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_groups, order), struct tree_device_job, 128, EXPAND_BLOCKS)           \
+    KERNEL(ORDER_NAME(tree_expand_groups, order), struct tree_device_job, 128, EXPAND_BLOCKS)      \
     {                                                                                              \
         expand_groups<order, 0>(job);                                                              \
     }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_blocks, order), struct tree_device_job, 128, EXPAND_BLOCKS)           \
+    KERNEL(ORDER_NAME(tree_expand_blocks, order), struct tree_device_job, 128, EXPAND_BLOCKS)      \
     {                                                                                              \
         expand_groups<order, 1>(job);                                                              \
     }

@@ -33,9 +33,10 @@ DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tr
             const struct tree_multipole change =
                 change_of((const struct tree_motion *)&shared[ALL * k + FAR], 1.0f, v);
             const float x = b->at.x + c.x, y = b->at.y + c.y, z = b->at.z + c.z;
-            tree_cell_to_jerk(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, b->at.vx - s * v[0], b->at.vy - s * v[1],
-                              b->at.vz - s * v[2], g->eps2, &c, jerk);
-            tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, g->eps2, &change, &unused, change_jerk);
+            tree_cell_to_jerk(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, b->at.vx - s * v[0],
+                              b->at.vy - s * v[1], b->at.vz - s * v[2], g->eps2, &c, jerk);
+            tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, g->eps2, &change, &unused,
+                               change_jerk);
             TREE_UNROLL
             for (int a = 0; a < 3; a++) jerk[a] = v_fma(s, change_jerk[a], jerk[a]);
         }

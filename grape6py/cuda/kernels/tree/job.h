@@ -19,7 +19,9 @@ struct tree_status {
     int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
     int32_t close;        /* targets with a pair too close for single precision */
     int32_t too_large;    /* rows less the first of results that does not fit; or 0 */
-    int32_t distant, listed; /* particles beyond the box; targets of tree/distant.cu's list */
+    int32_t distant, closer; /* particles beyond the box, and those of them not far beyond it */
+    int32_t listed;          /* targets of tree/distant.cu's list */
+    int32_t padding;
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
     uint64_t zero_distances;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals, targets; for fewer collisions in parts */
@@ -97,7 +99,7 @@ struct tree_device_job {
 
     double *acc, *pot; /* results */
     double *vectors;   /* acc or jerk, whose net force is taken out */
-    double *near_acc, *near_pot, *near_jerk; /* of distant particles, by all others */
+    double *near_acc, *near_pot, *near_jerk; /* of the closer distant particles, by all others */
     int32_t *listed;
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
@@ -108,7 +110,7 @@ struct tree_device_job {
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t soft; /* TREE_SOFT_FROM */
-    int32_t seeks_core, distant, rows; /* n is without the distant; rows: of results */
+    int32_t seeks_core, distant, closer, rows; /* n is without the distant; rows: of results */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;
     int32_t root_count; /* 0: walks begin with cell 0 */

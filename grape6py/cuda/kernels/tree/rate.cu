@@ -26,7 +26,8 @@ DEVICE_FN void rate_cells(const struct tree_device_job &job, const struct tree_g
     TREE_UNROLL
     for (int by = 16; by; by /= 2) {
         TREE_UNROLL
-        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
+        for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++)
+            rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
         TREE_UNROLL
         for (int k = 0; BOTH && k < TREE_COUNT(TREE_SOFT, ORDER); k++)
             local[k] += __shfl_xor_sync(EVERY, local[k], by);
@@ -61,7 +62,8 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job
         shift_local<ORDER - 1>(&from, wide, &g, rate);
     }
     TREE_UNROLL
-    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) out.rate[RATE_TERMS * (int64_t)slot + k] = rate[k];
+    for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++)
+        out.rate[RATE_TERMS * (int64_t)slot + k] = rate[k];
 }
 
 /* Adds what the expansions of a group or of a larger one do to a target. */
@@ -108,13 +110,16 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
 
 #define RATE(order) RATE_(order)
 #define RATE_(order)                                                                               \
-    KERNEL(ORDER_NAME(tree_rate_level2, order), struct tree_device_job, 128, 1)                               \
+    KERNEL(ORDER_NAME(tree_rate_level2, order), struct tree_device_job, 128, 1)                    \
     {                                                                                              \
         rate_large<order>(job, 0);                                                                 \
     }                                                                                              \
-    KERNEL(ORDER_NAME(tree_rate_level1, order), struct tree_device_job, 128, 1)                               \
+    KERNEL(ORDER_NAME(tree_rate_level1, order), struct tree_device_job, 128, 1)                    \
     {                                                                                              \
         rate_large<order>(job, 1);                                                                 \
     }                                                                                              \
-    KERNEL(ORDER_NAME(tree_rate_groups, order), struct tree_device_job, 128, 1) { rate_groups<order>(job); }
+    KERNEL(ORDER_NAME(tree_rate_groups, order), struct tree_device_job, 128, 1)                    \
+    {                                                                                              \
+        rate_groups<order>(job);                                                                   \
+    }
 RATE(TREE_ORDER)

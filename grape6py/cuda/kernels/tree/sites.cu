@@ -1,10 +1,10 @@
 /* sites.cu - particles of very many at one place, their site, as one: its mass and momentum. */
 
 struct tree_sites_job {
-    const double *x, *m, *v;        /* [n][3], [n], [n][3]: the caller's; v may be NULL */
-    const int64_t *member, *start;  /* numbers of particles, site by site, and where sites begin */
-    double *mass, *momentum;        /* [sites], [sites][3] */
-    int32_t *others;                /* whether some stand elsewhere than the first of their site */
+    const double *x, *m, *v;       /* [n][3], [n], [n][3]: the caller's; v may be NULL */
+    const int64_t *member, *start; /* numbers of particles, site by site, and where sites begin */
+    double *mass, *momentum;       /* [sites], [sites][3] */
+    int32_t *others;               /* whether some stand elsewhere than the first of their site */
     int32_t sites, members;
 };
 
