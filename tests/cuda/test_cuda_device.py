@@ -179,15 +179,11 @@ def test_kernels_of_trees_are_found_as_others_are_and_compiled_side_by_side(
         asked.append((names, precision, capability))
         return {name: load(name, f"code of {name}".encode()) for name in names}
 
-    def module():
-        codes = []
-        return SimpleNamespace(load=codes.append, get_function=lambda name: (name, *codes))
-
-    cuda = SimpleNamespace(Device=lambda: SimpleNamespace(compute_capability="90"),
-                           function=SimpleNamespace(Module=module))  # fmt: skip
+    cuda = SimpleNamespace(Device=lambda: SimpleNamespace(compute_capability="90"))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(importlib.import_module("grape6py.cuda.gpu"), "loaded", loaded)
+    monkeypatch.setattr(launcher.TreeLauncher, "_loaded", lambda _, *given: given)
     work = launcher.TreeLauncher()
     work.prepare(("tree_keys", "leapfrog_kick", "tree_expand_groups_5_soft"))
     work.prepare(("tree_keys", "tree_gather"))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from dominated import SHAPES, bodies
+from grape6py._lib.tree_setting import Setting, Targets
 from samples import bodies as samples
 from samples import truth
 
@@ -12,13 +13,9 @@ EPS = 0.0, 1e-4, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1e3
 COST = np.array([1.0, 6.0, 60.0])  # of pairs, cells on targets and on groups, about, in pairs
 
 
-def cost(tree, monkeypatch, **setting):
+def cost(tree, eps=0.0):
     """Of a sum, in pairs."""
-    found, forces = [], tree._tree.forces
-    monkeypatch.setattr(tree._tree, "forces", lambda *a: found.append(forces(*a)) or found[0])
-    tree.forces(**setting)
-    monkeypatch.undo()
-    return COST @ found[0].done
+    return COST @ tree._tree.forces(Setting(0.6, 5, eps**2), Targets()).done
 
 
 @pytest.mark.parametrize("where", ["host", "device", "ranks", "mixed", "blocks"], indirect=True)
@@ -39,11 +36,9 @@ def test_an_angle_has_the_errors_of_eps_0(where, eps, order):
 
 @pytest.mark.parametrize("where", ["device"], indirect=True)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_sum_costs_no_more_with_it(where, shape, monkeypatch):
+def test_a_sum_costs_no_more_with_it(where, shape):
     """In terms; soft ones take up to twice as long."""
     given = bodies(shape, where.n, 0.0, seed=3)
-    tree = where.tree(given.mass, given.pos)
-    plain = getattr(tree, "tree", tree)
-    usual = cost(plain, monkeypatch, theta=0.6)
-    for eps in EPS:
-        assert cost(plain, monkeypatch, theta=0.6, eps=eps) < 1.3 * usual, eps
+    tree = where.tree(given.mass, given.pos).tree
+    usual = cost(tree)
+    assert all(cost(tree, eps) < 1.3 * usual for eps in EPS)
