@@ -3,8 +3,6 @@
 In double precision, in the caller's units. Arrays: mass (n,), pos and vel (n, 3).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

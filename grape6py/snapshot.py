@@ -3,8 +3,6 @@
 The formats are listed in docs/formats.md; ``formats/`` has a module for each.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

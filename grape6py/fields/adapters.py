@@ -6,8 +6,6 @@ differences of the acceleration along the path: jerk = (a(t + h, x + h v) - a(t 
 with h so small a part of |v| / |a| and |x| / |v| that it has nine or more digits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 from collections.abc import Callable

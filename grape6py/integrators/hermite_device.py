@@ -9,8 +9,6 @@ the forces of a share of the j particles, as rows of partial sums. These parts g
 which merge them on their devices: the bits are those of one rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Primordial binaries: bodies of a model split into two on a Kepler orbit, with G = 1."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

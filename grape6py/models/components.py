@@ -4,8 +4,6 @@ Each has its mass inside spheres, and draws its bodies in the field of all. Dens
 and galaxies.py names their sources.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeVar

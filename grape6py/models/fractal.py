@@ -1,7 +1,5 @@
 """A fractal star cluster: sub-structure in positions and velocities, in Henon units."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from grape6py._arrays import validate

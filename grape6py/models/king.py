@@ -6,8 +6,6 @@ only positive terms stand for exp and erf: they lose no digits at the edge, and 
 bits everywhere (sampling.py).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Lowered isothermal models with anisotropy and several masses, by the package astro-limepy."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from types import ModuleType

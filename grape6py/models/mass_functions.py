@@ -4,8 +4,6 @@ All in solar masses. The same seed gives the same masses, up to the last digits 
 not depend on the positions of a model that is drawn with the same seed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Plummer's sphere and the uniform one, in Henon units (G = M = 1, E = -1/4)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

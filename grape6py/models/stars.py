@@ -1,7 +1,5 @@
 """Stars of different masses in a spherical model, with or without mass segregation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The tidal radius of a cluster in the field of its galaxy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

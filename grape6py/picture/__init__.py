@@ -4,8 +4,6 @@ curves.py draws the curves, bodies.py the bodies, scale.py knows the units, and 
 bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Sequence

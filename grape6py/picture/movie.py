@@ -1,7 +1,5 @@
 """The movie of a run: its bodies at every output, as an animated GIF or, by ffmpeg, as MP4."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

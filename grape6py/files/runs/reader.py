@@ -1,7 +1,5 @@
 """What files of runs say: bodies of an output, and the history of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from typing import TypedDict
