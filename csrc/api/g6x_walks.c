@@ -1,5 +1,4 @@
 /* g6x_walks.c - the g6x_walks calls: forces from many lists in one call. */
-#include <limits.h>
 
 #include "g6lib.h"
 #include "session/output.h"

@@ -1,6 +1,5 @@
 /* jmemory_settle.c - what is known of the j particles: their notes, histograms and origin. See
  * jmemory.h. */
-#include <stddef.h>
 #include <string.h>
 
 #include "core/jmemory.h"

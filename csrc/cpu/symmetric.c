@@ -2,7 +2,6 @@
 #include "cpu/symmetric.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "util/memory.h"

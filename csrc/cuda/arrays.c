@@ -1,7 +1,6 @@
 /* arrays.c - force calls with i particles and forces in device memory. Kernel read_targets
  * (arrays.cu) loads the i particles, cuda/sum.c launches the sums, and kernel write_forces stores
  * the forces. */
-#include <limits.h>
 #include <string.h>
 
 #include "cuda/arrays.h"

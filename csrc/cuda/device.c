@@ -4,7 +4,6 @@
 #include "cuda/cuda.h"
 
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "util/memory.h"

@@ -1,6 +1,5 @@
 /* parts.c - a share of a force call's sum as a part (kernels/direct/parts.cu), and the results of a
  * call from the parts of all shares. */
-#include <string.h>
 
 #include "cuda/arrays.h"
 #include "cuda/force.h"
