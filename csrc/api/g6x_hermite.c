@@ -120,11 +120,6 @@ int g6x_subsystems_put(int clusterid, const struct g6x_hermite *h, int count, co
 
 /* ---- fields ------------------------------------------------------------------------ */
 
-static int are_finite(const double a[3])
-{
-    return isfinite(a[0]) && isfinite(a[1]) && isfinite(a[2]);
-}
-
 static int field_error(int code, const char *what)
 {
     return session_registry_refuse(code, "field: %s", what);
@@ -144,7 +139,7 @@ static int find_field(const struct g6x_field *f, double time, struct field *at)
 /* The error of a particle to which the field gave no finite acceleration, or 0. */
 static int check_sum(int i, const double acc[3])
 {
-    return are_finite(acc)
+    return all_finite(acc, 3)
                ? 0
                : session_registry_refuse(G6X_E_RANGE,
                                          "field: it is NaN or Inf at the particle in row %d, "
@@ -163,7 +158,7 @@ int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*
     for (int i = 0; i < n && !code; i++) {
         double none[3] = {0.0, 0.0, 0.0}, no[3] = {0.0, 0.0, 0.0};
         double *a = acc ? acc[i] : none;
-        const int were_finite = are_finite(a);
+        const int were_finite = all_finite(a, 3);
         if (acc || jerk) field_add(&at, x[i], v[i], a, jerk ? jerk[i] : no);
         if (pot) pot[i] += field_pot(&at, x[i]);
         if (were_finite && !bad) bad = check_sum(i, a);

@@ -1,5 +1,4 @@
 /* g6x_walks.c - the g6x_walks calls: forces from many lists in one call. */
-
 #include "g6lib.h"
 #include "session/output.h"
 #include "util/memory.h"
@@ -172,13 +171,6 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     return session_registry_leave(s, code);
 }
 
-/* Fills the outputs of a failed retrieval with NaN. */
-static void fill_each_nan(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
-{
-    for (int k = 0; ni && k < nwalks; k++)
-        session_output_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
-}
-
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
                        double *const pot[])
 {
@@ -190,7 +182,8 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
     for (int64_t k = 0; k < w.count && !code; k++)
         if (w.group[k].ni && !(w.group[k].acc && w.group[k].pot)) code = null_pointer(s, k);
     if (code)
-        fill_each_nan(nwalks, ni, acc, pot);
+        for (int k = 0; ni && k < nwalks; k++)
+            session_output_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
     else
         code = session_walks_retrieve(s, tag, &w);
     memory_free(w.group);

@@ -1,7 +1,6 @@
 /* walks.c - see walks.h: threads take tiles of targets in turn. */
 #include "cpu/walks.h"
 
-
 #include "util/memory.h"
 #include "core/options.h"
 #include "util/threads.h"

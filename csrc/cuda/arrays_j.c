@@ -1,7 +1,6 @@
 /* arrays_j.c - j particles from arrays in device memory. A kernel writes them to their slots and,
  * through pinned memory, to the host's copy. With that copy the session continues if the device
  * fails. */
-
 #include "cuda/arrays.h"
 #include "cuda/jparticles.h"
 #include "util/memory.h"

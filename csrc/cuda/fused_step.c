@@ -1,7 +1,6 @@
 /* fused_step.c - Hermite integrations of few particles: see arrays.h. */
 #include "cuda/arrays.h"
 
-
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "g6lib.h"

@@ -266,6 +266,7 @@ int session_force_resume(struct session *s, int code)
 
 void session_force_warn(struct session *s, int64_t zero_distances)
 {
+    if (!zero_distances) return;
     error_warn(&s->error,
                "%lld pairs of different particles at one place with eps = 0 were "
                "left out",
@@ -288,7 +289,7 @@ int session_force_complete(struct session *s, unsigned want)
     const int64_t zero_distances = s->backend->zero_distances(s->state);
     if (!code && want & WANT_DISTANCE) session_output_distances(s, c->ni);
     if (!code) verified = session_output_verify(s, want);
-    if (zero_distances && !c->done) session_force_warn(s, zero_distances);
+    if (!c->done) session_force_warn(s, zero_distances);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;

@@ -53,7 +53,7 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 /* After a device error: moves the session to the CPU if the library chose the device. The j memory
  * is kept. 0 if the call can be repeated. */
 int session_force_fall_back(struct session *s, int code);
-/* Warns of zero-distance pairs. */
+/* Warns of zero-distance pairs, if there are any. */
 void session_force_warn(struct session *s, int64_t zero_distances);
 
 /* After a backend error on completed sums: computes them again on the CPU, if allowed. Then 0. */

@@ -68,19 +68,8 @@ static int sum_on_host(struct session *s, unsigned want)
     int code = session_force_reserve(s, c->ni);
     if (!code) code = s->backend->arrays->fetch(s->state, &c->own, &s->error);
     if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->error);
-    const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
-    if (zero_distances) session_force_warn(s, zero_distances);
+    if (!code) session_force_warn(s, s->backend->zero_distances(s->state));
     return code;
-}
-
-/* The same, and verifies them. */
-static int complete_on_host(struct session *s, const struct device_forces *to)
-{
-    const unsigned want = requested(&s->call, to);
-    const int code = sum_on_host(s, want);
-    if (code) return code;
-    s->call.done = DONE_SUMS | want;
-    return session_output_verify(s, want);
 }
 
 /* Writes the results of a call; `lists` will be read after it. */
@@ -88,11 +77,14 @@ static int write(struct session *s, const struct device_forces *to, int lists,
                  struct device_found *found)
 {
     const struct device_arrays *arrays = s->backend->arrays;
+    const unsigned want = requested(&s->call, to);
     int code = arrays->write_outputs(s->state, to, found, &s->error);
-    const int64_t zero_distances = code || found->left ? 0 : s->backend->zero_distances(s->state);
-    if (zero_distances) session_force_warn(s, zero_distances);
+    if (!code && !found->left) session_force_warn(s, s->backend->zero_distances(s->state));
     if (code || (!found->left && !lists && !(s->options.verify > 0.0))) return code;
-    code = complete_on_host(s, to);
+    code = sum_on_host(s, want);
+    if (code) return code;
+    s->call.done = DONE_SUMS | want;
+    code = session_output_verify(s, want);
     return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
 }
 
@@ -223,8 +215,7 @@ static int sum_share(struct session *s, int nj, const struct targets *t, void *p
     if (!code) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
     if (!code && left) code = sum_on_host(s, t->want);
     if (!code && left) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
-    const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
-    if (zero_distances) session_force_warn(s, zero_distances);
+    if (!code) session_force_warn(s, s->backend->zero_distances(s->state));
     return code;
 }
 

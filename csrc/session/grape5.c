@@ -62,7 +62,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     g->invalid = sum.first_bad < p->nip;
     s->calls++;
     s->full_calls += p->nip == options_process()->npipes;
-    if (sum.zero_distances) session_force_warn(s, sum.zero_distances);
+    session_force_warn(s, sum.zero_distances);
     if (!g->invalid) return 0;
     return session_output_invalid(s, sum.first_bad, -1);
 }

@@ -27,17 +27,10 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
-static int leave_to_caller(struct session *s, int code)
-{
-    (void)session_force_fall_back(s, code);
-    return code;
-}
-
-/* Ends a device call that returned `code`; after an error, falls back to the CPU. */
-static int leave(struct session *s, int code, const struct fpenv *host)
+/* The code of a call on the device; after an error the session falls back to the CPU. */
+static int ended(struct session *s, int code)
 {
     if (code) (void)session_force_fall_back(s, code);
-    fpenv_leave(host);
     return code;
 }
 
@@ -47,12 +40,11 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
     static const char call[] = "g6x_hermite_next_device";
     int code = check(s, call, time ? h : NULL, 0, 0.0);
     struct device_block found;
-    struct fpenv host;
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;
-    fpenv_enter(&host);
-    code = leave(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error), &host);
+    FPENV_HERE;
+    code = ended(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error));
     if (code) return code;
     *time = found.time;
     return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
@@ -62,16 +54,13 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
                                    double time, void *stream)
 {
     const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
-    struct fpenv host;
     if (code || !ni) return code;
-    fpenv_enter(&host);
+    FPENV_HERE;
     const struct hermite_noise noise = session_hermite_noise(s, h);
     s->block_rows = ni;
     s->block_time = time;
-    return leave(s,
-                 s->backend->arrays->predict(s->state, h, &noise, ni, time, stream, &s->block_fine,
-                                             &s->error),
-                 &host);
+    return ended(s, s->backend->arrays->predict(s->state, h, &noise, ni, time, stream,
+                                                &s->block_fine, &s->error));
 }
 
 /* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
@@ -84,18 +73,14 @@ static int correct(struct session *s, const struct g6x_hermite *h, int ni, doubl
     struct device_block found = {.clamped = 0};
     struct field field;
     int code = check(s, "g6x_hermite_correct_device", h, ni, time);
-    struct hermite_noise noise;
-    struct fpenv host;
     if (!code) code = session_hermite_field(s, h, time, &field);
     if (code || !ni) return code;
-    noise = session_hermite_noise(s, h);
-    fpenv_enter(&host);
-    code = leave(s,
-                 s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field,
-                                             ni, time, what & G6X_HERMITE_MOVE, pairs, stream,
-                                             what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
-                                             &s->error),
-                 &host);
+    const struct hermite_noise noise = session_hermite_noise(s, h);
+    FPENV_HERE;
+    code = ended(
+        s, s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field, ni,
+                                       time, what & G6X_HERMITE_MOVE, pairs, stream,
+                                       what & G6X_HERMITE_WRITE ? &rows : NULL, &found, &s->error));
     if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
     if (!code && what & G6X_HERMITE_WRITE && rows.n) code = session_force_device_receive(s, &rows);
     return code ? code : found.clamped;
@@ -181,7 +166,7 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
 {
     int found = 0;
     const int code = s->backend->arrays->watch(s->state, h, e, stream, &found, &s->error);
-    return code ? leave_to_caller(s, code) : found < 0 ? session_hermite_unknown(s) : found;
+    return code ? ended(s, code) : found < 0 ? session_hermite_unknown(s) : found;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -237,12 +222,11 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         if (ni) step.field = &field;
         step.noise = session_hermite_noise(s, h);
         const int code = arrays->fused_step(s->state, &s->j, h, &step, &s->error);
-        const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
-        if (zero_distances) session_force_warn(s, zero_distances);
+        if (!code) session_force_warn(s, s->backend->zero_distances(s->state));
         e->ni = ni;
         if (ni) e->force_seconds += clock_seconds() - began;
         if (!code && step.invalid >= 0) return session_hermite_unfit(s, step.invalid);
-        if (code) return leave_to_caller(s, code);
+        if (code) return ended(s, code);
         if (!step.incomplete && ni) session_hermite_count(e, step.clamped);
         e->ni = 0;
         if (step.incomplete || !step.next_ni) { /* close pairs, or another unusual case */
@@ -257,7 +241,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         const int failed = sum_fused_step(s, h, e, &step);
         e->ni = 0;
         if (failed == BLOCK_BY_OPERATIONS) return failed;
-        if (failed) return leave_to_caller(s, failed);
+        if (failed) return ended(s, failed);
     }
 }
 

@@ -129,29 +129,25 @@ static struct direct_job job_of(struct session *s, _Atomic int64_t *zero_distanc
 /* Prefetch distance in rows: the neighbours are scattered in memory. */
 enum { AHEAD = 8 };
 
-static void find_rows(const struct force_call *c, const struct direct_job *job, int first, int end)
-{
-    const int32_t *nearest = c->results.nearest;
-    for (int i = first; i < end; i++) {
-        if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
-            const char *next = (const char *)&job->memory->body[nearest[i + AHEAD]];
-            __builtin_prefetch(next);
-            __builtin_prefetch(next + 64);
-        }
-        if (nearest[i] >= 0) c->distance[c->first + i] = cpu_exact_distance(job, i, nearest[i]);
-    }
-}
-
 struct distances {
     const struct force_call *call;
     const struct direct_job *job;
 };
 
-static void find_some(void *distances, int64_t first, int64_t end)
+static void find_some(void *distances, int64_t first, int64_t count)
 {
     const struct distances *d = distances;
-    const int before = d->call->distances;
-    find_rows(d->call, d->job, before + (int)first, before + (int)end);
+    const struct force_call *c = d->call;
+    const int32_t *nearest = c->results.nearest;
+    const int end = c->distances + (int)count;
+    for (int i = c->distances + (int)first; i < end; i++) {
+        if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
+            const char *next = (const char *)&d->job->memory->body[nearest[i + AHEAD]];
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + 64);
+        }
+        if (nearest[i] >= 0) c->distance[c->first + i] = cpu_exact_distance(d->job, i, nearest[i]);
+    }
 }
 
 void session_output_distances(struct session *s, int end)
@@ -227,18 +223,14 @@ static void task(void *outputs)
         plain_rows(o, i, o->end - i < ROWS_AT_ONCE ? o->end : i + ROWS_AT_ONCE);
 }
 
-static int copiers(const struct session *s, int rows)
-{
-    const int useful = rows / ROWS_PER_THREAD;
-    return options_threads_for(useful < MOST_COPIERS ? useful : MOST_COPIERS, s->options.threads);
-}
-
 void session_output_rows(struct session *s, struct outputs *o, int first, int end)
 {
+    const int useful = (end - first) / ROWS_PER_THREAD;
+    const int most = useful < MOST_COPIERS ? useful : MOST_COPIERS;
     if (first >= end) return;
     o->end = end;
     atomic_store(&o->next, first);
-    threads_run(copiers(s, end - first), task, o);
+    threads_run(options_threads_for(most, s->options.threads), task, o);
 }
 
 /* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows

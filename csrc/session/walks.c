@@ -187,13 +187,12 @@ static int retrieve(struct session *s, struct pending_walks *f, struct walks *w)
     if (f->on_device && !s->backend->walks)
         return error_set(&s->error, G6X_E_DEVICE_LOST,
                          "the device that had the walks of tag %d has failed", f->tag);
+    prepare(s, w);
     if (f->on_device) {
-        prepare(s, w);
         int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->error);
         if (code) (void)session_force_fall_back(s, code);
         return code ? code : verdict(w, &s->error);
     }
-    prepare(s, w);
     w->bad_target = f->bad_target;
     w->bad_entry = f->bad_entry;
     w->out_of_range = f->out_of_range;

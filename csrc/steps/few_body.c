@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "g6lib.h"
+#include "util/numbers.h"
 
 enum { COLUMNS = 8, FIRST = 3 }; /* of extrapolation: leapfrogs of 2, 4, ... 16 steps */
 enum { UNCHECKED = 32 };         /* steps of a leapfrog without it */
@@ -15,11 +16,6 @@ enum { STUCK = 1000 };           /* steps in a row that take no time, as where t
 #define FAR_OFF 1e-6 /* of the energies, by which their sum may be wrong */
 #define AIM 0.25     /* share of what errors may be */
 #define ROUNDING 0x1p-51 /* of the largest of a vector's components in a step */
-
-static struct chain_view view_of(const struct few_body *f)
-{
-    return chain_view_of(f->chain.n, (double *)f->at);
-}
 
 /* ---- extrapolation --------------------------------------------------------------------------- */
 
@@ -64,13 +60,6 @@ static double factor_of(double share, int order)
     return share <= AIM ? factor : factor / 1.125;
 }
 
-static int is_finite(int n, const double change[])
-{
-    double zero = 0.0;
-    for (int i = 0; i < n; i++) zero += 0.0 * change[i];
-    return zero == 0.0;
-}
-
 /* A step of h from f->at; 0 if it does not converge. `change` is what it changes; *next, how long
  * the next one had better be. */
 static int extrapolate(struct few_body *f, const struct few_setting *s, struct chain_leap *l,
@@ -82,7 +71,7 @@ static int extrapolate(struct few_body *f, const struct few_setting *s, struct c
     if (s->tolerance == INFINITY) { /* orbits of two stay what they are */
         leap(l, h, UNCHECKED, change);
         *next = h;
-        return is_finite(n, change);
+        return all_finite(change, (size_t)n);
     }
     for (int k = 0; k < COLUMNS; k++) {
         const int count = 2 * (k + 1);
@@ -124,7 +113,7 @@ static double kinetic_of(const struct chain *c, const double at[])
 
 static double potential_of(const struct few_body *f, const struct chain *c, double *omega)
 {
-    const struct chain_view of = view_of(f);
+    const struct chain_view of = few_body_view(f);
     double x[CHAIN_MOST][3], acc[CHAIN_MOST][3], potential;
     chain_unfold(c->n, c, (const double (*)[3])of.x, x);
     chain_pull(c->n, c, (const double (*)[3])of.x, (const double (*)[3])x, acc, &potential, omega);
@@ -136,7 +125,7 @@ static double potential_of(const struct few_body *f, const struct chain *c, doub
  * roundoff of their places. */
 static int project(struct few_body *f)
 {
-    const struct chain_view at = view_of(f), rest = chain_view_of(f->chain.n, f->rest);
+    const struct chain_view at = few_body_view(f), rest = chain_view_of(f->chain.n, f->rest);
     double omega;
     const double kinetic = kinetic_of(&f->chain, f->at);
     const double potential = potential_of(f, &f->chain, &omega), wanted = potential - *at.bound;
@@ -158,7 +147,7 @@ static int project(struct few_body *f)
 /* Distance of a pair after a time, on the orbit that it is on. */
 static double distance_after(const struct few_body *f, int pair, double dt)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     double x[3], v[3];
     memcpy(x, at.x[pair], sizeof x), memcpy(v, at.v[pair], sizeof v);
     kepler_move(f->chain.m[pair] + f->chain.m[pair + 1], dt * f->chain.slow[pair], x, v);
@@ -178,7 +167,7 @@ static void note(struct few_body *f, int pair, double closer, double before, dou
         else
             high = middle;
     }
-    f->met = *view_of(f).time + high;
+    f->met = *few_body_view(f).time + high;
     f->met_pair[0] = f->who[pair], f->met_pair[1] = f->who[pair + 1];
 }
 
@@ -186,7 +175,7 @@ static void note(struct few_body *f, int pair, double closer, double before, dou
  * and 0 from now: at an end, or where their orbit has its pericentre. */
 static void watch(struct few_body *f, const struct few_setting *s, double before)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     for (int i = 0; i + 1 < f->chain.n; i++) {
         const double both = f->chain.m[i] + f->chain.m[i + 1];
         double r = sqrt(kepler_dot(at.x[i], at.x[i])), when = 0.0, period = INFINITY;
@@ -232,7 +221,7 @@ static double pace(const struct few_body *f, const double at[])
 /* A share of the shortest time scale of a neighbour in the chain. */
 static double first_step(const struct few_body *f, double pulls)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     double least = INFINITY;
     for (int i = 0; i + 1 < f->chain.n; i++) {
         const double r2 = kepler_dot(at.x[i], at.x[i]) + f->chain.eps2;
@@ -264,7 +253,7 @@ static int end_at(struct few_body *f, const struct few_setting *s, struct chain_
                   double time, double change[])
 {
     const int n = f->chain.n, size = chain_state_size(n);
-    const struct chain_view at = view_of(f), changes = chain_view_of(n, change);
+    const struct chain_view at = few_body_view(f), changes = chain_view_of(n, change);
     const double dt = (time - *at.time) - *chain_view_of(n, f->rest).time;
     double end[CHAIN_STATE], low = 0.0, high = h, unused;
     for (int i = 0; i < size; i++) end[i] = f->at[i] + change[i];
@@ -333,7 +322,7 @@ int few_body_begin(struct few_body *f, const struct few_setting *s, int n, const
 
 int few_body_evolve(struct few_body *f, const struct few_setting *s, double time)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     struct chain_leap l = {.chain = &f->chain, .outside = &s->outside};
     double change[CHAIN_STATE], next;
     const long long last = s->most_pulls ? f->pulls + s->most_pulls : LLONG_MAX;
@@ -379,14 +368,14 @@ void few_body_copy(struct few_body *to, const struct few_body *from)
 
 void few_body_restart(struct few_body *f)
 {
-    *view_of(f).time = *chain_view_of(f->chain.n, f->rest).time = 0.0;
+    *few_body_view(f).time = *chain_view_of(f->chain.n, f->rest).time = 0.0;
     f->closest = f->met = INFINITY;
 }
 
 void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3])
 {
     const int n = f->chain.n;
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     double place[CHAIN_MOST][3], speed[CHAIN_MOST][3];
     chain_unfold(n, &f->chain, (const double (*)[3])at.x, place);
     chain_unfold(n, &f->chain, (const double (*)[3])at.v, speed);

@@ -31,6 +31,11 @@ struct few_body {
     double at[CHAIN_STATE], rest[CHAIN_STATE]; /* rest: what rounding has left */
 };
 
+static inline struct chain_view few_body_view(const struct few_body *f)
+{
+    return chain_view_of(f->chain.n, (double *)f->at);
+}
+
 /* Begins at the time 0. 0, or G6X_E_RANGE: two are at one place without a softening, or what there
  * is leaves the range of doubles. */
 int few_body_begin(struct few_body *f, const struct few_setting *s, int n, const double m[],

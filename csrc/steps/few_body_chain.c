@@ -5,11 +5,6 @@
 
 #define SLOWEST 0.05 /* of the time in which perturbers move, that a slowed period may take */
 
-static struct chain_view view_of(const struct few_body *f)
-{
-    return chain_view_of(f->chain.n, (double *)f->at);
-}
-
 static double distance2(const double a[3], const double b[3])
 {
     const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
@@ -61,7 +56,7 @@ static void turn_vectors(int n, const int order[], double (*vector)[3])
 static void set_slow(struct few_body *f, int pair, double slow)
 {
     const struct chain *c = &f->chain;
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     double a, e;
     if (slow == c->slow[pair]) return;
     kepler_elements(c->m[pair] + c->m[pair + 1], at.x[pair], at.v[pair], &a, &e);
@@ -89,7 +84,7 @@ double few_body_tide(const struct few_body *f, const struct few_setting *s, int 
                      double *lasts)
 {
     const struct chain *c = &f->chain;
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     const double both = c->m[pair] + c->m[pair + 1], by = c->m[pair + 1] / both;
     double x[CHAIN_MOST][3], v[CHAIN_MOST][3], sum = 0.0;
     *lasts = INFINITY;
@@ -114,7 +109,7 @@ double few_body_tide(const struct few_body *f, const struct few_setting *s, int 
 /* 1 / kappa of a pair, or 1: it is not bound, or perturbed too much. */
 static double slow_of(const struct few_body *f, const struct few_setting *s, int pair)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     const double both = f->chain.m[pair] + f->chain.m[pair + 1];
     double a, e, lasts;
     if (!(fmin(f->chain.m[pair], f->chain.m[pair + 1]) > CHAIN_PLANET * both)) return 1.0;
@@ -139,7 +134,7 @@ void few_body_renew_chain(struct few_body *f)
     const int n = f->chain.n;
     int order[CHAIN_MOST], who[CHAIN_MOST], same = 1;
     double place[CHAIN_MOST][3], m[CHAIN_MOST];
-    const struct chain_view at = view_of(f), rest = chain_view_of(n, f->rest);
+    const struct chain_view at = few_body_view(f), rest = chain_view_of(n, f->rest);
     chain_unfold(n, &f->chain, (const double (*)[3])at.x, place);
     few_body_find_chain(n, (const double (*)[3])place, order);
     for (int i = 0; i < n; i++) same &= order[i] == i || order[i] == n - 1 - i;

@@ -10,14 +10,9 @@
 #define KICKS 16.0
 #define ENOUGH 1e-4
 
-static struct chain_view view_of(const struct few_body *f)
-{
-    return chain_view_of(f->chain.n, (double *)f->at);
-}
-
 static double tide_at_apocentre(const struct few_body *f, const struct few_setting *s)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     double a, e, lasts;
     if (!s->outside.count && s->outside.far.span == 0.0) return 0.0;
     kepler_elements(f->chain.mass, at.x[0], at.v[0], &a, &e);
@@ -35,7 +30,7 @@ int few_body_is_pair(const struct few_body *f, const struct few_setting *s)
 static void tide(const struct few_body *f, const struct few_setting *s, double time,
                  const double x[3], double acc[3])
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     for (int k = 0; k < 3; k++) acc[k] = 0.0;
     if (s->outside.far.span > 0.0) {
         double far[CHAIN_FAR_TERMS], on[2][3] = {{0.0}};
@@ -74,7 +69,7 @@ static void go_on(const struct chain_view *at, double dt)
 
 static int move_by_kicks(struct few_body *f, const struct few_setting *s, double time, double count)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     const double gm = f->chain.mass;
     double acc[3], g[4], r1, *x = at.x[0], *v = at.v[0];
     tide(f, s, *at.time, x, acc);
@@ -101,7 +96,7 @@ static int move_by_kicks(struct few_body *f, const struct few_setting *s, double
 
 int few_body_move_pair(struct few_body *f, const struct few_setting *s, double time)
 {
-    const struct chain_view at = view_of(f);
+    const struct chain_view at = few_body_view(f);
     const double dt = time - *at.time, gamma = tide_at_apocentre(f, s);
     int code = 0;
     if (gamma < s->kepler) {

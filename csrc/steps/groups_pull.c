@@ -1,5 +1,4 @@
 /* groups_pull.c - forces between groups and others: see groups.h. */
-
 #include "core/hermite.h"
 #include "shared/pair_double.h"
 #include "steps/groups.h"
