@@ -11,6 +11,7 @@ after the end of one call is seen by the next.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
@@ -83,10 +84,6 @@ def _checked(
     return value
 
 
-def _vector(name: str, value: Untyped) -> Floats:
-    return validate.floats(name, value, (3,))
-
-
 class Encounter(_Watched):
     """Two bodies come closer than a radius.
 
@@ -148,7 +145,7 @@ class Escape(_Watched):
             action=_action("on_escape", on_escape, ("remove", "stop")),
             centre=validate.choice("centre", centre, {"origin": np.zeros(3), "density": None})
             if isinstance(centre, str)
-            else _checked("centre", centre, _vector),
+            else _checked("centre", centre, functools.partial(validate.floats, shape=(3,))),
         )
 
     @property

@@ -67,7 +67,7 @@ def converter_of(value: Untyped) -> Converter | None:
 
 
 def takes_quantities(cls: C) -> C:
-    """Let a class that has an argument `units` take quantities."""
+    """Let a class that has an argument `units` take quantities; the class need not use it."""
 
     def __new__(kind: type, *arguments: Untyped, **options: Untyped) -> Untyped:
         own: Untyped = super(cls, kind)
@@ -198,6 +198,7 @@ def taken(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function that has an argument `units` take quantities, and give such.
 
+    The function itself need make no use of its `units`.
     `dimensions` are those of arguments that mean something else than elsewhere. `g_is_one`: if it
     has no argument G, its numbers are in units in which G = 1.
     """

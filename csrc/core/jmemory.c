@@ -131,21 +131,18 @@ void jmemory_commit(struct jmemory *j)
     if (at_rest_any(&j->rest)) commit_at_rest(j);
 }
 
-/* The old particle must not act any more. Fills it with NaN, so that the other half of a GRAPE-5
+/* The old particles must not act any more. Fills them with NaN, so that the other half of a GRAPE-5
  * particle, sent later, cannot make it valid. */
-static void lose_slot(struct jmemory *j, int64_t a)
-{
-    struct jparticle *p = &j->body[a];
-    j->bad += !is_unusable(p);
-    p->state = SLOT_LOST;
-    p->x[0] = p->x[1] = p->x[2] = p->mass = from_bits(0x7ff8000000000000u);
-    mark_changed(j, (int32_t)a);
-}
-
 void jmemory_lose(struct jmemory *j, int64_t first, int64_t end)
 {
     jmemory_commit(j);
-    for (; first < end && first < j->capacity; first++) lose_slot(j, first);
+    for (; first < end && first < j->capacity; first++) {
+        struct jparticle *p = &j->body[first];
+        j->bad += !is_unusable(p);
+        p->state = SLOT_LOST;
+        p->x[0] = p->x[1] = p->x[2] = p->mass = from_bits(0x7ff8000000000000u);
+        mark_changed(j, (int32_t)first);
+    }
     if (first < end) lost_note(j->lost, &j->nlost, first, end);
 }
 

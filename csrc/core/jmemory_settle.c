@@ -106,17 +106,6 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-/* For a new origin; slots that are not counted are recomputed when they are. */
-static void note_again(struct jmemory *j)
-{
-    for (int64_t a = 0; a < j->counted; a++) {
-        const struct slot_note old = j->note[a];
-        note_from_origin(j, a);
-        recount(j, &old, &j->note[a]);
-    }
-    j->noted = j->counted;
-}
-
 /* End of the addresses written below `end`. Later addresses and the capacity must not influence the
  * origin. */
 static int64_t end_of_written(const struct jmemory *j, int64_t end)
@@ -136,7 +125,12 @@ void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
-    note_again(j);
+    for (int64_t a = 0; a < j->counted; a++) { /* others are noted when they are counted */
+        const struct slot_note old = j->note[a];
+        note_from_origin(j, a);
+        recount(j, &old, &j->note[a]);
+    }
+    j->noted = j->counted;
 }
 
 /* Updates the origin from the sample, before the changed slots are settled. */

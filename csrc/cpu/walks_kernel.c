@@ -25,11 +25,6 @@ struct walk_units {
     real close;  /* s^2 below which a pair is computed in double */
 };
 
-static int is_good(const double x[3])
-{
-    return is_finite(x[0]) && is_finite(x[1]) && is_finite(x[2]);
-}
-
 static double larger(double a, double b) { return a > b ? a : b; }
 
 static int64_t row_of(const struct walk_list *p, int64_t entry)
@@ -86,7 +81,7 @@ static void take_rows(const double (*x)[3], int count, const struct walk_units *
     for (int c = 0; c < 3; c++) {
         real *row = (real *)(void *)work->row[c];
         for (int i = 0; i < count; i++)
-            row[i] = is_good(x[i]) ? (real)((x[i][c] - f->origin[c]) * f->unit) : 0;
+            row[i] = all_finite(x[i], 3) ? (real)((x[i][c] - f->origin[c]) * f->unit) : 0;
         for (int i = count; i < count + 2 * VL && i < WALK_ROWS; i++) row[i] = row[count - 1];
     }
 }
@@ -207,7 +202,7 @@ static void finish(const struct walk_group *g, int64_t first, int count, const s
                    struct walk_work *work)
 {
     for (int i = 0; i < count; i++) {
-        const int good = is_good(g->x[first + i]);
+        const int good = all_finite(g->x[first + i], 3);
         for (int c = 0; c < 4; c++) {
             const int exponent = f->mass - (c < 3 ? 2 : 1) * f->length;
             const double sum = work->sum[c][i];

@@ -136,52 +136,46 @@ static int pack_numbers(const int32_t *list, int64_t n, int64_t common, int32_t 
     return !bad;
 }
 
-static void pack_walk(const struct piece *p, int64_t walk)
-{
-    const struct before *b = p->before;
-    const struct walk_group *g = &p->w->group[walk];
-    const struct layout l = layout_of(p->w, b, p->first, p->end);
-    const int64_t target = b[walk].targets - b[p->first].targets;
-    const int64_t tile = b[walk].tiles - b[p->first].tiles;
-    int64_t entry = b[walk].entries - b[p->first].entries;
-    if (!g->ni) return;
-    memcpy((double (*)[3])place(p, 0) + target, g->x, (size_t)g->ni * sizeof *g->x);
-    pack_tiles(g, target, entry, (struct cuda_walk_tile *)place(p, l.tile_at) + tile);
-    for (int q = 0; q < WALK_LISTS; entry += g->list[q++].n) {
-        const struct walk_list *list = &g->list[q];
-        if (!p->w->common_x)
-            pack_bodies(list->x, list->m, list->n, (double (*)[4])place(p, l.entry_at) + entry);
-        else if (!pack_numbers(list->list, list->n, p->w->common,
-                               (int32_t *)place(p, l.entry_at) + entry))
-            walks_note(&p->w->bad_number, walk);
-    }
-}
-
-static void store_walk(const struct piece *p, int64_t walk)
-{
-    const struct before *b = p->before;
-    const int64_t n = b[p->end].targets - b[p->first].targets;
-    const double *out = (const double *)cuda_pointer(&p->pending->pinned_out) +
-                        (b[walk].targets - b[p->first].targets);
-    for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
-        const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
-        if (bits_of(pot) == CUDA_WALK_BAD)
-            walks_note(&p->w->bad_entry, walk);
-        else
-            walks_output(p->w, walk, i, acc, pot);
-    }
-}
-
 static void pack_walks(void *piece, int64_t first, int64_t end)
 {
     const struct piece *p = piece;
-    for (int64_t k = first; k < end; k++) pack_walk(p, p->first + k);
+    const struct before *b = p->before;
+    const struct layout l = layout_of(p->w, b, p->first, p->end);
+    for (int64_t walk = p->first + first; walk < p->first + end; walk++) {
+        const struct walk_group *g = &p->w->group[walk];
+        const int64_t target = b[walk].targets - b[p->first].targets;
+        const int64_t tile = b[walk].tiles - b[p->first].tiles;
+        int64_t entry = b[walk].entries - b[p->first].entries;
+        if (!g->ni) continue;
+        memcpy((double (*)[3])place(p, 0) + target, g->x, (size_t)g->ni * sizeof *g->x);
+        pack_tiles(g, target, entry, (struct cuda_walk_tile *)place(p, l.tile_at) + tile);
+        for (int q = 0; q < WALK_LISTS; entry += g->list[q++].n) {
+            const struct walk_list *list = &g->list[q];
+            if (!p->w->common_x)
+                pack_bodies(list->x, list->m, list->n, (double (*)[4])place(p, l.entry_at) + entry);
+            else if (!pack_numbers(list->list, list->n, p->w->common,
+                                   (int32_t *)place(p, l.entry_at) + entry))
+                walks_note(&p->w->bad_number, walk);
+        }
+    }
 }
 
 static void store_walks(void *piece, int64_t first, int64_t end)
 {
     const struct piece *p = piece;
-    for (int64_t k = first; k < end; k++) store_walk(p, p->first + k);
+    const struct before *b = p->before;
+    const int64_t n = b[p->end].targets - b[p->first].targets;
+    for (int64_t walk = p->first + first; walk < p->first + end; walk++) {
+        const double *out = (const double *)cuda_pointer(&p->pending->pinned_out) +
+                            (b[walk].targets - b[p->first].targets);
+        for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
+            const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
+            if (bits_of(pot) == CUDA_WALK_BAD)
+                walks_note(&p->w->bad_entry, walk);
+            else
+                walks_output(p->w, walk, i, acc, pot);
+        }
+    }
 }
 
 /* ---- a piece -------------------------------------------------------------------------------- */

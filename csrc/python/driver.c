@@ -32,19 +32,15 @@ static void *look(void *start)
     return NULL;
 }
 
-/* Whether there are device files: of the kernel module, or of Windows (WSL). */
-static int device_is_likely(void)
-{
-    return !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
-}
-
 int python_driver_begin(struct driver_start *d)
 {
     int (*version)(int *); /* may be called before cuInit */
     *(void **)&version = dlsym(d->library, "cuDriverGetVersion");
     if (version && version(&d->cuda)) d->cuda = 0;
     d->cuda /= 1000;
-    d->meanwhile = device_is_likely() && !threads_start(&d->thread, DRIVER_STACK, look, d);
+    /* Device files: of the kernel module, or of Windows (WSL). */
+    const int is_likely = !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+    d->meanwhile = is_likely && !threads_start(&d->thread, DRIVER_STACK, look, d);
     if (!d->meanwhile) (void)look(d);
     return d->meanwhile ? 0 : python_driver_end(d);
 }

@@ -35,17 +35,11 @@ static double step_of(const struct hermite_rule *rule, const struct hermite_stat
     return dt;
 }
 
-/* Gives work that has been done on a group to each of its bodies, per mass. */
-static void share_work(struct groups *g, const struct group *q)
-{
-    for (int i = 1; i < q->n && g->work.work; i++)
-        g->work.work[q->who[i]] = g->work.work[q->who[0]];
-}
-
 static void remove_group(struct groups *g, int number)
 {
     struct group *q = g->group[number];
-    share_work(g, q);
+    for (int i = 1; i < q->n && g->work.work; i++) /* done on the group, per mass: of each body */
+        g->work.work[q->who[i]] = g->work.work[q->who[0]];
     for (int i = 0; i < q->n; i++) g->of[q->who[i]] = -1, g->mass[q->who[i]] = g->own[q->who[i]];
     memory_free(q->near);
     memory_free(q);

@@ -133,15 +133,10 @@ class DevicePlace:
         index: Int32s | None,
         time: DeviceArray,
         mass: DeviceArray,
-        k18: DeviceArray,
-        j6: DeviceArray,
-        a2: DeviceArray,
-        vel: DeviceArray,
-        pos: DeviceArray,
+        *rest: DeviceArray,
     ) -> None:
         """See ``Board.write``; address and index are NumPy's."""
-        address, index = self._put(address), self._put(index)
-        arrays = address, index, time, mass, k18, j6, a2, vel, pos
+        arrays = self._put(address), self._put(index), time, mass, *rest
         self._board.has_particles = True
         self._call(lib.g6x_set_j_particles_device, len(mass), *arrays)
 

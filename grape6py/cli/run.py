@@ -109,11 +109,8 @@ def add_parser(commands: Commands) -> None:
     add("--dt-out", type=positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
     add("--backend", choices=BACKENDS, help="where forces are summed (auto; leapfrog: tree)")
-    add(
-        "--precision",
-        choices=("auto", "grape", "double", "single"),
-        help="arithmetic of the forces",
-    )
+    add("--precision", choices=("auto", "grape", "double", "single"),
+        help="arithmetic of the forces")  # fmt: skip
     add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,
         help="snapshots; .h5: HDF5, a file for each output, to restart from; else the last output, "

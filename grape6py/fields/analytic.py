@@ -245,7 +245,6 @@ def point_mass(mass: float, *, units: Units | None = None) -> Field:
     ----------
     mass : float
     """
-    del units
     return plummer(mass, 0.0)
 
 
@@ -257,7 +256,6 @@ def plummer(mass: float, scale: float, *, units: Units | None = None) -> Field:
     ----------
     mass, scale : float
     """
-    del units
     return Field([_term("plummer", mass, scale)])
 
 
@@ -271,7 +269,6 @@ def miyamoto_nagai(mass: float, a: float, b: float, *, units: Units | None = Non
     a, b : float
         Scale length, and height, which is above 0.
     """  # noqa: E501
-    del units
     return Field([_term("miyamoto_nagai", mass, a, b)])
 
 
@@ -286,7 +283,6 @@ def nfw(mass: float, scale: float, *, units: Units | None = None) -> Field:
         mass (ln(1 + x) - x / (1 + x)).
     scale : float
     """
-    del units
     return Field([_term("nfw", mass, scale)])
 
 
@@ -306,7 +302,6 @@ def logarithmic(
     flattening : float
         q, of the potential.
     """
-    del units
     return Field([_term("logarithmic", speed, core, flattening)])
 
 
@@ -324,7 +319,6 @@ def power_law_cutoff(
         From 0 to below 2.
     cutoff : float
     """
-    del units
     return Field([_term("power_law_cutoff", mass, exponent, cutoff)])
 
 
@@ -340,7 +334,6 @@ def rotation(omega: float, *, units: Units | None = None) -> Field:
     omega : float
         Angular speed.
     """
-    del units
     return Field(omega=validate.number("omega", omega))
 
 

@@ -52,13 +52,12 @@ class External:
     def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
         self._field, self._G = field, G
         self.function: Callable[[float, Untyped, Untyped], Untyped] | None = None
-        self._struct, rotates = ffi.NULL, False
+        self.c, rotates = ffi.NULL, False
         if isinstance(field, analytic.Field):
-            self._struct = field.with_gravity(G).c_struct()
+            self.c = field.with_gravity(G).c_struct()
             rotates = field.omega != 0
         else:
             self.function = field
-        self.c = self._struct
         self.is_calling = False  # the function
         self.orbit_frame: OrbitFrame | None = None
         self._epoch = 0.0
@@ -86,16 +85,16 @@ class External:
     @epoch.setter
     def epoch(self, time: float) -> None:
         self._epoch = time
-        if self._struct != ffi.NULL:
-            self._struct.epoch = time
+        if self.c != ffi.NULL:
+            self.c.epoch = time
 
     def reach(self, now: float, until: float = -math.inf, at_least: float = 0.0) -> float:
         """Make the orbit known from a time on, for as long `at_least`, up to the time returned."""
         if self.orbit_frame is None:
             return math.inf
         reached = self.orbit_frame.reach(now, until, at_least)
-        if self._struct != ffi.NULL:
-            self.orbit_frame.point(self._struct)
+        if self.c != ffi.NULL:
+            self.orbit_frame.point(self.c)
         return reached
 
     def origin(self, time: float) -> CData:
@@ -122,7 +121,7 @@ class External:
 
             origin = None if self.orbit_frame is None else self.origin(time)
             gpu = device_tree.gpu_of(pos.device.id)
-            device.add(gpu, self._struct, origin, pos, vel, acc, jerk, None)
+            device.add(gpu, self.c, origin, pos, vel, acc, jerk, None)
         else:
             found, origin = self._called(time, pos, vel, xp)
             for to, values, k in ((acc, found[0], 2), (jerk, found[1], 3)):
@@ -133,11 +132,11 @@ class External:
     def _add_on_host(self, time: float, pos: Floats, vel: Floats, *sums: Floats | None) -> None:
         """Add a field of the library: see analytic.add_on_host."""
         self.reach(time)
-        self._struct.epoch = 0.0
+        self.c.epoch = 0.0
         try:
-            analytic.add_on_host(self._struct, time, pos, vel, *sums)
+            analytic.add_on_host(self.c, time, pos, vel, *sums)
         finally:
-            self._struct.epoch = self._epoch
+            self.c.epoch = self._epoch
 
     def _called(
         self, time: float, pos: DeviceArray, vel: DeviceArray, xp: ArrayModule

@@ -155,7 +155,6 @@ class Hermite(Integration):
         threads: int | None = None,
         comm: Untyped = None,
     ) -> None:
-        del units  # of takes_quantities
         self._take_ranks(comm)
         with self._ranks.agreement("Hermite()"):
             validate.order("Hermite(mass, pos, vel)", mass, pos)

@@ -149,7 +149,6 @@ class Leapfrog(Integration):
         threads: int | None = None,
         comm: Untyped = None,
     ) -> None:
-        del units  # of takes_quantities
         self._take_ranks(comm)
         with self._ranks.agreement("Leapfrog()"):
             with self._ranks.agreement("the arguments") as agreement:

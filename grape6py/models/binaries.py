@@ -66,7 +66,6 @@ def with_binaries(
     MNRAS 79, 408. Positions on the orbit: Murray & Dermott, "Solar System Dynamics" (1999),
     section 2.4. The energy grows by the sum of -m1 m2 / (2 a), but for tides.
     """
-    del units  # of taken
     mass = validate.floats("particles.mass", particles.mass, (None,))
     n = len(mass)
     pos, vel = (

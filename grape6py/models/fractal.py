@@ -60,7 +60,6 @@ def fractal(
     in a cube: each group of siblings is near virial equilibrium, and they leave their parent's
     velocity as their mean.
     """
-    del units  # of taken
     n = check_size(n, False)
     if n < 2:
         raise ArgumentError("n = 1: a fractal needs two bodies, one has no energy")

@@ -85,7 +85,6 @@ def galaxy(
     truncated isothermal sphere of 1993; with the default scale it has about the same mass inside
     the Sun's radius. A softening length should be well below `bulge_scale`.
     """
-    del units  # of taken
     given_counts = {"n_disk": n_disk, "n_bulge": n_bulge, "n_halo": n_halo}
     counts = [validate.integer(name, count) for name, count in given_counts.items()]
     if min(counts) < 0 or not sum(counts):
@@ -170,7 +169,6 @@ def galaxy_merger(
     ----------
     .. [1] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825, section 4.4.2
     """
-    del units  # of taken
     n_stars = validate.integer("n_stars", n_stars)
     n_bulge = n_stars // 4
     one, two = (

@@ -88,7 +88,6 @@ def king(
     -----
     King 1966, AJ 71, 64; Binney & Tremaine 2008, section 4.3.3c.
     """
-    del units  # of taken
     n = check_size(n, rescale)
     profile = king_profile(w0)
     random = generator(seed)

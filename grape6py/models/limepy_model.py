@@ -81,7 +81,6 @@ def limepy(
     Gieles & Zocchi 2015, MNRAS 454, 576, equations 1 and 24 to 26. The state of NumPy's global
     random numbers is left as it was.
     """
-    del units  # of taken
     n = check_size(n, rescale)
     numbers, mean = _components(n, masses, mass_shares)
     settings: Attributes = {"G": 1, "M": 1, "rv": 1}

@@ -166,7 +166,9 @@ def _power_laws(u: Floats, edges: Sequence[float], slopes: Sequence[float]) -> F
     length = np.diff(np.log(edges))
     power = 1 - np.array(slopes)
     # Integral of m dN/dm over ln m in a segment, where that is 1 at its start; power may be 0.
-    area = np.array([_area(p, x) for p, x in zip(power, length, strict=True)])
+    area = np.array(
+        [x if abs(p) < 1e-12 else math.expm1(p * x) / p for p, x in zip(power, length, strict=True)]
+    )
     height = np.append(1, np.exp(np.cumsum(power * length)[:-1]))  # m dN/dm at the starts
     total = np.append(0, np.cumsum(height * area))
     k = np.clip(np.searchsorted(total, u * total[-1], side="right") - 1, 0, len(start) - 1)
@@ -176,7 +178,3 @@ def _power_laws(u: Floats, edges: Sequence[float], slopes: Sequence[float]) -> F
     log = np.where(flat, within, np.log1p(within * p) / np.where(flat, 1, p))
     mass: Floats = np.clip(start[k] * np.exp(log), edges[0], edges[-1])
     return mass
-
-
-def _area(power: float, length: float) -> float:
-    return length if abs(power) < 1e-12 else math.expm1(power * length) / power

@@ -52,7 +52,6 @@ def two_body(
     -----
     Murray & Dermott, "Solar System Dynamics" (1999), equations 2.20 and 2.34.
     """
-    del units  # of taken
     if not 0 <= eccentricity < 1:
         raise ArgumentError(f"eccentricity = {eccentricity} is not in [0, 1)")
     if not 0 < mass_ratio < math.inf:
@@ -122,7 +121,6 @@ def merger(
     Binney & Tremaine 2008, section 3.1. Scaled so, the velocity goes as M^(1/4), which is Tully's
     and Fisher's relation.
     """
-    del units  # of taken
     pericentre = validate.positive("pericentre", pericentre)
     eccentricity = validate.number("eccentricity", eccentricity, negative=False)
     farthest = math.inf

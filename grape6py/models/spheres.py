@@ -59,7 +59,6 @@ def plummer(
     -----
     Aarseth, Henon & Wielen 1974, A&A 37, 183, appendix.
     """
-    del units  # of taken
     n = check_size(n, rescale)
     if not 0 < mass_fraction <= 1 - 1e-9:
         raise ArgumentError(f"mass_fraction = {mass_fraction} is not between 0 and 1 - 1e-9")
@@ -124,7 +123,6 @@ def uniform(
     The potential energy is -3/5 M^2 / R (Binney & Tremaine 2008, section 2.2.2), and the largest
     speed is sqrt(virial_ratio) times that of escape from the surface.
     """
-    del units  # of taken
     n = check_size(n, rescale)
     if not 0 <= virial_ratio < 1:
         raise ArgumentError(f"virial_ratio = {virial_ratio} is not in [0, 1)")

@@ -74,7 +74,6 @@ def stars(
     al. 2011, MNRAS 417, 2300): star i, from the heaviest on, takes the free place number
     (n - i) (1 - X^(1 - segregation)) with X uniform in (0, 1).
     """
-    del units  # of taken
     mass = validate.floats("mass", mass, (None,))
     n = len(mass)
     if not n:

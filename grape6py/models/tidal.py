@@ -65,7 +65,6 @@ def tidal_radius(
     King 1962, AJ 67, 471, equation 6; Renaud, Gieles & Boily 2011, MNRAS 418, 759. Differences
     of sixth order, over 1/85 of R: the field should be smooth over that.
     """
-    del units  # of taken
     mass, G = validate.positive("mass", mass), validate.positive("G", G)
     time = validate.number("time", time)
     pos, vel = validate.floats("pos", pos, (3,)), validate.floats("vel", vel, (3,))

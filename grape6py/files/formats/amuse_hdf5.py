@@ -112,7 +112,7 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
         time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
         if made_of is not None and unit.systems == {"S.I."}:
             time /= made_of.in_cgs("time")
-    ids = hdf5.ints(source, _keys(source, group), n)
+    ids = _keys(source, group)
     return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
 
 
@@ -127,12 +127,7 @@ def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -
     for state in states:
         times = [_timestamp(one) for one in (moments[-1][0], state)] if moments else [None, None]
         if moments and (times[0] == times[1] or None in times):
-            keys, *before = (
-                hdf5.ints(
-                    source, _keys(source, one), int(hdf5.scalar(one.attrs[hdf5.AMUSE_NUMBER]))
-                )
-                for one in (state, *moments[-1])
-            )
+            keys, *before = (_keys(source, one) for one in (state, *moments[-1]))
             shared = int(np.isin(keys, np.concatenate(before)).sum())
             if shared == 0 and None not in times:
                 moments[-1].append(state)
@@ -148,7 +143,8 @@ def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -
 
 
 def _keys(source: Source, state: HDF5) -> Untyped:
-    return hdf5.member(source, state, "keys")
+    n = int(hdf5.scalar(state.attrs[hdf5.AMUSE_NUMBER]))
+    return hdf5.ints(source, hdf5.member(source, state, "keys"), n)
 
 
 def _timestamp(state: HDF5) -> tuple[float, str] | None:
