@@ -269,25 +269,21 @@ class Events:
                 f"{type(cluster).__name__} does not look for encounters: its bodies are softened; "
                 "Hermite does"
             )
-        self._set_watch()
-        if self._energy is not None:
-            cluster._energy_error()
-        self.due = self._next_check()
-
-    def _set_watch(self) -> None:
-        watch = self._cluster._blocks.watch
+        watch = cluster._blocks.watch
         watch.closer = 0.0 if self.encounter is None else self.encounter.radius
         if self.escape is None:
             watch.farther = 0.0
         elif not self.escape.changes or not watch.farther:  # else as at the last multiple
-            self._aim()
+            self._aim(self.escape)
+        if self._energy is not None:
+            cluster._energy_error()
+        self.due = self._next_check()
 
-    def _aim(self) -> None:
+    def _aim(self, escape: Escape) -> None:
         """Set radius and centre for those who escape."""
-        if self.escape is not None:
-            watch = self._cluster._blocks.watch
-            watch.farther, centre = self.escape.sphere(self._cluster)
-            watch.centre = float(centre[0]), float(centre[1]), float(centre[2])
+        watch = self._cluster._blocks.watch
+        watch.farther, centre = escape.sphere(self._cluster)
+        watch.centre = float(centre[0]), float(centre[1]), float(centre[2])
 
     def _next_check(self) -> float:
         blocks, now, times = self._cluster._blocks, self._cluster.time, [np.inf]
@@ -303,7 +299,7 @@ class Events:
         cluster, energy = self._cluster, self._energy
         self.due = self._next_check()
         if self.escape is not None and self.escape.changes:
-            self._aim()
+            self._aim(self.escape)
         if energy is None:
             return []
         error = cluster._energy_error()

@@ -144,9 +144,12 @@ def direct_sum(
     elif rows is not None:
         raise ValueError("give rows or target_pos, not both")
     else:
-        target_pos, target_vel, target_index = _foreign_targets(
-            target_pos, target_vel, target_index, real
-        )
+        target_pos = _vectors("target_pos", target_pos, real)
+        target_vel = np.zeros_like(target_pos) if target_vel is None else target_vel
+        target_vel = _vectors("target_vel", target_vel, real, len(target_pos))
+        if target_index is None:  # beyond every 32-bit label
+            target_index = np.full(len(target_pos), np.iinfo(np.int64).min)
+        target_index = validate.numbers("target_index", target_index).astype(np.int64)
     ni = len(target_pos)
     if h2 is not None:
         h2 = np.broadcast_to(np.asarray(validate.numbers("h2", h2), dtype=real), (ni,))
@@ -175,17 +178,6 @@ def direct_sum(
     with ThreadPoolExecutor(count or len(os.sched_getaffinity(0))) as pool:
         list(pool.map(work, range(0, ni, _ROWS)))
     return out
-
-
-def _foreign_targets(
-    pos: ArrayLike, vel: ArrayLike | None, index: ArrayLike | None, real: Real
-) -> tuple[Reals, Reals, Int64s]:
-    """Targets that are no sources, as arrays."""
-    pos = _vectors("target_pos", pos, real)
-    vel = _vectors("target_vel", np.zeros_like(pos) if vel is None else vel, real, len(pos))
-    if index is None:  # beyond every 32-bit label
-        index = np.full(len(pos), np.iinfo(np.int64).min)
-    return pos, vel, validate.numbers("target_index", index).astype(np.int64)
 
 
 def _sum_rows(

@@ -353,11 +353,3 @@ int api_g5_calls_calculate(struct session *s, int symmetric, int ni, const doubl
     (void)api_g5_calls_run(s, symmetric);
     return api_g5_calls_get_force(s, ni, a, p);
 }
-
-int api_g5_calls_last_error(int64_t id, char *buffer, int length)
-{
-    struct error error;
-    session_registry_error(id, &error);
-    error_copy(error.text, buffer, length);
-    return error.code;
-}

@@ -52,4 +52,3 @@ int api_g5_calls_get_force(struct session *s, int ni, double (*a)[3], double *p)
 /* The last three in one call, which no other thread can interrupt. */
 int api_g5_calls_calculate(struct session *s, int symmetric, int ni, const double (*x)[3], int each,
                            const double *eps2, double (*a)[3], double *p);
-int api_g5_calls_last_error(int64_t id, char *buffer, int length);

@@ -19,5 +19,5 @@
 
 int g6x_g5_last_error(int devid, char *buffer, int length)
 {
-    return api_g5_calls_last_error(CLUSTER, buffer, length);
+    return session_registry_last_error(CLUSTER, buffer, length);
 }

@@ -26,10 +26,7 @@ int g6x_version(char *buffer, int length)
 
 int g6x_last_error(int clusterid, char *buffer, int length)
 {
-    struct error err;
-    session_registry_error(clusterid, &err);
-    error_copy(err.text, buffer, length);
-    return err.code;
+    return session_registry_last_error(clusterid, buffer, length);
 }
 
 int g6x_last_warning(int clusterid, char *buffer, int length)

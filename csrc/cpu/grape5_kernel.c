@@ -230,8 +230,6 @@ static double correction(void)
 
 /* ---- pairs in double ------------------------------------------------------------ */
 
-INLINE int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
-
 /* Pairs in double are computed in batches; lane l adds every LANES-th pair. */
 enum { LANES = 8, BATCH = 8 * LANES };
 
@@ -246,9 +244,9 @@ INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, in
 {
     for (int l = 0; l < n; l++) {
         const int64_t a = first + (place ? place[l] : l);
-        const double there = is_number(p->m[a]) ? f->x_unit : 0.0;
+        const double there = is_finite(p->m[a]) ? f->x_unit : 0.0;
         for (int c = 0; c < 3; c++) b->r[c][l] = (p->x[a][c] - t->x[c]) * there;
-        b->m[l] = is_number(p->m[a]) ? p->m[a] * f->m_unit : 0.0;
+        b->m[l] = is_finite(p->m[a]) ? p->m[a] * f->m_unit : 0.0;
     }
 }
 
@@ -267,7 +265,7 @@ static __attribute__((noinline)) void take_out(struct batch *b, const double *gi
     for (int l = 0; l < n; l++) {
         const int at = place ? place[l] : from + l;
         if (pair_fits(b->s2[l], b->m[l])) continue;
-        if (is_number(given[at]) && given[at] != 0.0) left->place[left->count++] = (int16_t)at;
+        if (is_finite(given[at]) && given[at] != 0.0) left->place[left->count++] = (int16_t)at;
         b->m[l] = 0.0, b->s2[l] = 1.0;
         for (int c = 0; c < 3; c++) b->r[c][l] = 0.0;
     }
@@ -315,10 +313,7 @@ static int copy(double *to, const double *from, int64_t n)
     enum { PIECE = 512 };
     for (int64_t k = 0; k < n; k += PIECE) {
         const int64_t piece = n - k < PIECE ? n - k : PIECE;
-        uint64_t any = 0;
-        for (int64_t l = 0; l < piece; l++)
-            any |= (bits_of(from[k + l]) & 0x7ff0000000000000u) + 0x0010000000000000u;
-        if (any >> 63) return 0;
+        if (!all_finite(from + k, (size_t)piece)) return 0;
         memcpy(to + k, from + k, (size_t)piece * sizeof *to);
     }
     return 1;
@@ -331,7 +326,7 @@ static unsigned take_there(const struct acc_points *p, int64_t first, int n, con
 {
     unsigned missing = 0;
     for (int k = 0; k < CHUNK; k++) {
-        const int is_there = k < n && is_number(p->m[first + k]);
+        const int is_there = k < n && is_finite(p->m[first + k]);
         memcpy(x[k], is_there ? p->x[first + k] : origin, sizeof x[k]);
         m[k] = is_there ? p->m[first + k] : 0.0;
         missing |= (unsigned)!is_there << k;

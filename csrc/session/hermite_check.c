@@ -65,7 +65,7 @@ int session_hermite_check_evolution(struct session *s, const char *call,
     if (code) return code;
     if (isnan(e->t_end)) return argument(s, call, "t_end is NaN");
     if (!(e->closer >= 0.0 && e->farther >= 0.0) || !isfinite(e->closer) || !isfinite(e->farther) ||
-        !(isfinite(e->centre[0]) && isfinite(e->centre[1]) && isfinite(e->centre[2])))
+        !all_finite(e->centre, 3))
         return argument(s, call, "closer, farther or centre is out of range");
     if (h->n && ((e->closer > 0.0 && !h->nearest) ||
                  (session_hermite_watches(e) && !(h->close && h->left))))

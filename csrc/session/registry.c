@@ -354,6 +354,14 @@ void session_registry_error(int64_t id, struct error *copy)
     session_registry_release(s);
 }
 
+int session_registry_last_error(int64_t id, char *buffer, int length)
+{
+    struct error err;
+    session_registry_error(id, &err);
+    error_copy(err.text, buffer, length);
+    return err.code;
+}
+
 void session_registry_reset(int64_t id)
 {
     (void)pthread_once(&once, prepare);

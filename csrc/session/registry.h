@@ -18,6 +18,8 @@ int session_registry_leave(struct session *s, int code);
 void session_registry_reset(int64_t id);
 /* Copies the error record of an id, or of the process, under its lock; NULL: clears it. */
 void session_registry_error(int64_t id, struct error *copy);
+/* Copies its text; returns its code. */
+int session_registry_last_error(int64_t id, char *buffer, int length);
 /* Returns the result of `call` on the locked session of an id and further arguments; or the error
  * code, if the id has no session. */
 #define ON_SESSION(id, call, ...) ON_SESSION_OR((void)0, id, call, ##__VA_ARGS__)

@@ -189,11 +189,8 @@ static void make(const struct change *c, const struct bodies *all, double time)
         join_work(c, all);
         return;
     }
-    struct group *new = g->spare[0] ? g->spare[0] : g->spare[1];
-    if (new == g->spare[0])
-        g->spare[0] = NULL;
-    else
-        g->spare[1] = NULL;
+    struct group **spare = &g->spare[g->spare[0] ? 0 : 1], *new = *spare;
+    *spare = NULL;
     new->n = all->n;
     memcpy(new->who, all->who, sizeof new->who);
     for (int i = 0; i < all->n; i++) new->mass += all->m[i];

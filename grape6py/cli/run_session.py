@@ -246,7 +246,9 @@ class _Integration:
         if changes := cluster._about.get("changes"):
             self._say(f"changed {changes}")
         if self._units is not None:
-            self._say(_shown_units(self._units))
+            names = self._units.names
+            sizes = (f"{k} {self._units.value(k, names[k]):.6g} {names[k]}" for k in names)
+            self._say(f"units: {', '.join(sizes)}; G = {self._units.G:.6g}")
         if self._ranks.size > 1:
             self._say(f"{self._ranks.size} ranks")
         for line in launched.info(cluster) if self._options.ranks_info else []:
@@ -417,13 +419,6 @@ class _Integration:
         if not self._options.json:
             tqdm.tqdm.write(printable(line))  # above the bar
             sys.stdout.flush()
-
-
-def _shown_units(units: Units) -> str:
-    """The line of the log: what the numbers 1 are."""
-    names = units.names
-    sizes = (f"{k} {units.value(k, names[k]):.6g} {names[k]}" for k in names)
-    return f"units: {', '.join(sizes)}; G = {units.G:.6g}"
 
 
 def _begun(

@@ -6,9 +6,10 @@ import contextlib
 import math
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from grape6py._arrays import libraries, validate
+from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 from grape6py._lib import memory_space
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.forces.grape6 import Grape6
@@ -20,9 +21,6 @@ from grape6py.integrators.hermite_arrays import STATE, HostArrays, Setup
 from grape6py.integrators.hermite_device import DeviceArrays
 from grape6py.integrators.time_scale import time_scale
 from grape6py.units import Units
-
-if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, Untyped
 
 _NO_SUBSYSTEMS = (
     "subsystems do not go together with a softening, a field that rotates or is a function, or "

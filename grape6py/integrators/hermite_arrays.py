@@ -38,15 +38,8 @@ WORK: Shapes = {"work": (), "power": (), "rate": ()}
 
 # Of the bodies of a block, in their first rows; what is watched; in a field. Names of the state as
 # the library's.
-_BLOCK: Shapes = {
-    "xi": (3,),
-    "vi": (3,),
-    "acc": (3,),
-    "jerk": (3,),
-    "pot": (),
-    "close": (),
-    "left": (),
-}
+_BLOCK: Shapes = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,),
+                  "pot": (), "close": (), "left": ()}  # fmt: skip
 _OUTSIDE: Shapes = {"field_acc": (3,), "field_jerk": (3,)}
 _NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grape6py._arrays import libraries, validate
-from grape6py._arrays.kinds import (
-    AnyArray,
-    Attributes,
-    Floats,
-    Numbers,
-    State,
-    UInt64s,
-    Untyped,
-)
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Numbers, State, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import checked

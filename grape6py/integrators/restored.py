@@ -14,13 +14,7 @@ from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
 from grape6py._arrays.quantities import Converter
 from grape6py._lib.cluster import Board
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
-from grape6py.errors import (
-    ArgumentError,
-    Grape6Warning,
-    NotFiniteError,
-    RangeError,
-    SnapshotError,
-)
+from grape6py.errors import ArgumentError, Grape6Warning, NotFiniteError, RangeError, SnapshotError
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import reader as run_reader
 from grape6py.files.storage import output_file

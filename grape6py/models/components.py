@@ -124,7 +124,11 @@ class Sphere:
         """Of each coordinate, by the spherical and isotropic Jeans equation."""
         x = radius / self._scale
         density = np.where(x <= self._cut, 1 / (x * (1 + x) ** 3), 0)
-        pressure = _integral_outward(density * inside / radius**2, radius)
+        slope = density * inside / radius**2
+        parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
+        pressure: Floats = np.append(
+            np.cumsum(parts[::-1])[::-1], 0
+        )  # from each radius to the last
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
 
 
@@ -165,9 +169,3 @@ def _depth(radius: Floats, inside: Floats) -> Floats:
     shells = np.diff(inside) * 2 / (radius[1:] + radius[:-1])
     depth: Floats = inside / radius + np.append(np.cumsum(shells[::-1])[::-1], 0)
     return depth
-
-
-def _integral_outward(slope: Floats, radius: Floats) -> Floats:
-    """Integral of `slope` from each radius to the last."""
-    parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
-    return np.append(np.cumsum(parts[::-1])[::-1], 0)

@@ -77,11 +77,6 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
     return end
 
 
-def _bins(words: Int64s) -> int:
-    """How many bins rows keep at most: K of docs/reproducibility.md; unused ones are 0."""
-    return int((words[:, 0] // 16 % 16).max(initial=0))
-
-
 def _limbs(words: Int64s, bins: int) -> Int64s:
     """The limbs of rows that are used, as a view."""
     return words[:, _LIMB : _LIMB + _LIMBS].reshape(len(words), _LIMBS // 3, 3)[:, :, :bins]
@@ -91,7 +86,8 @@ def _add_limbs(
     ranks: Ranks, words: Int64s, own: slice = slice(None), counts: Int64s | None = None
 ) -> None:
     """Give all rows, or if each rank has a number of them its own, the sums of all ranks' limbs."""
-    bins = _bins(words)
+    # How many rows keep at most: K of docs/reproducibility.md; unused ones are 0.
+    bins = int((words[:, 0] // 16 % 16).max(initial=0))
     found = limbs = np.ascontiguousarray(_limbs(words, bins))
     if counts is None:
         ranks.comm.Allreduce(ranks.MPI.IN_PLACE, limbs, ranks.MPI.SUM)
