@@ -106,16 +106,6 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-/* End of the addresses written below `end`. Later addresses and the capacity must not influence the
- * origin. */
-static int64_t end_of_written(const struct jmemory *j, int64_t end)
-{
-    while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
-           !(end - 1 >= j->rest.first && end - 1 < j->rest.end))
-        end--;
-    return end;
-}
-
 void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
                            double v[3][ORIGIN_COLUMN], int n)
 {
@@ -136,7 +126,10 @@ void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
 /* Updates the origin from the sample, before the changed slots are settled. */
 static void settle_origin(struct jmemory *j, int64_t nj)
 {
-    const int64_t end = end_of_written(j, nj);
+    int64_t end = nj; /* of those written: later ones, and the capacity, must not move the origin */
+    while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
+           !(end - 1 >= j->rest.first && end - 1 < j->rest.end))
+        end--;
     double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN];
     int n = 0, moved = j->sample_moved || end != j->sampled;
     if (j->is_share) return; /* jmemory_share_set_sample sets it */

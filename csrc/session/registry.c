@@ -139,15 +139,6 @@ static const char *opening_call(int64_t id)
     return session_is_grape5(id) ? "g5_open" : "g6_open";
 }
 
-static int start_backend(struct session *s, int backend)
-{
-    s->options = *options_initial_values();
-    if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
-    if (options_process()->problem[0])
-        return error_set(&process_error, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    return session_choice_open(s, &process_error);
-}
-
 /* Opens an id that is not open; the registry is locked. */
 static int open_new(int64_t id, int how, int backend, int device, struct session **out)
 {
@@ -165,8 +156,12 @@ static int open_new(int64_t id, int how, int backend, int device, struct session
     s->time_bad = 0;
     memset(&s->error, 0, sizeof s->error);
     s->quick.disturbed = 0;
+    s->options = *options_initial_values();
+    if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
+    const char *problem = options_process()->problem;
     atomic_store(&opening, 1);
-    const int code = start_backend(s, backend);
+    const int code = *problem ? error_set(&process_error, G6X_E_ARGUMENT, "%s", problem)
+                              : session_choice_open(s, &process_error);
     atomic_store(&opening, 0);
     if (!code && !s->undecided) session_report_start(s);
     if (!code) s->open = how;

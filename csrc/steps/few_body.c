@@ -144,30 +144,24 @@ static int project(struct few_body *f)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Distance of a pair after a time, on the orbit that it is on. */
-static double distance_after(const struct few_body *f, int pair, double dt)
-{
-    const struct chain_view at = few_body_view(f);
-    double x[3], v[3];
-    memcpy(x, at.x[pair], sizeof x), memcpy(v, at.v[pair], sizeof v);
-    kepler_move(f->chain.m[pair] + f->chain.m[pair + 1], dt * f->chain.slow[pair], x, v);
-    return sqrt(kepler_dot(x, x));
-}
-
 /* Notes when a pair, nearest at `when`, came to a distance; period: of its orbit, or infinity. */
 static void note(struct few_body *f, int pair, double closer, double before, double when,
                  double period)
 {
+    const struct chain_view at = few_body_view(f);
     if (period < before) when -= floor((when + before) / period) * period;
     double low = fmax(-before, when - 0.5 * period), high = when;
-    for (int n = 0; n < 60 && low < high; n++) {
+    for (int n = 0; n < 60 && low < high; n++) { /* on the orbit that it is on */
         const double middle = n ? 0.5 * (low + high) : low;
-        if (distance_after(f, pair, middle) > closer)
+        double x[3], v[3];
+        memcpy(x, at.x[pair], sizeof x), memcpy(v, at.v[pair], sizeof v);
+        kepler_move(f->chain.m[pair] + f->chain.m[pair + 1], middle * f->chain.slow[pair], x, v);
+        if (sqrt(kepler_dot(x, x)) > closer)
             low = middle;
         else
             high = middle;
     }
-    f->met = *few_body_view(f).time + high;
+    f->met = *at.time + high;
     f->met_pair[0] = f->who[pair], f->met_pair[1] = f->who[pair + 1];
 }
 
