@@ -28,7 +28,7 @@ int api_g6_calls_most(int64_t id)
 int api_g6_calls_set_ti(struct session *s, double ti)
 {
     s->time = ti;
-    s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
+    s->time_bad = !is_finite(ti);
     if (!s->time_bad) return 0;
     return error_set(&s->error, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
 }

@@ -194,8 +194,6 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
     threads_each(most, w.count, 1, sum_tasks, &w);
     if (w.block_sum) add_blocks(&w);
     memory_free(w.block_sum);
-    sum->first_bad = 0;
-    while (sum->first_bad < sum->ni && all_finite(sum->x[sum->first_bad], 3)) sum->first_bad++;
     sum->zero_distances = w.zero_distances;
     return 0;
 }

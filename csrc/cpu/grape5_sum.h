@@ -4,13 +4,12 @@
 #include "cpu/grape5_points.h"
 
 /* Forces on ni targets, in the caller's units. Zero-distance pairs without softening are left out.
- */
+ * Those on targets with NaN or Inf are NaN. */
 struct grape5_sum {
     int ni;
     const double (*x)[3], *eps2; /* eps2[each ? i : 0] */
     int each;
     double (*acc)[3], *pot; /* results; pot is the sum of m / s */
-    int first_bad;          /* first target with NaN or Inf, or ni; its results are NaN */
     int64_t zero_distances;
 };
 

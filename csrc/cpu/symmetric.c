@@ -139,6 +139,4 @@ void cpu_symmetric_run(const struct symmetric *s, int64_t n, int threads, struct
     struct work w = {.s = s, .sum = sum, .n = n < s->capacity ? n : s->capacity};
     threads_each(threads, sum->ni, TARGETS, sum_some, &w);
     sum->zero_distances = w.zero_distances;
-    sum->first_bad = 0;
-    while (sum->first_bad < sum->ni && all_finite(sum->x[sum->first_bad], 3)) sum->first_bad++;
 }

@@ -200,14 +200,6 @@ static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, i
     return job;
 }
 
-/* Whether the CUDA blocks of a sum should predict their own addresses: only if all run at once. */
-static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
-{
-    return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
-           cuda_blocks <= c->device.multiprocessors && cuda_jparticles_few_are_within(c) &&
-           !c->rest.count;
-}
-
 static int sum(struct cuda *c, struct packing *p, int stream, int first, int count,
                struct error *err)
 {
@@ -219,7 +211,10 @@ static int sum(struct cuda *c, struct packing *p, int stream, int first, int cou
     cuda_launch_config_blocks(c, count, &job.sum);
     const int64_t across = ceil_div(cuda_blocks(c), job.sum.step_blocks);
     const int64_t tiles = ceil_div(count, job.sum.tile_rows);
-    job.predicts = !c->predicted && predicts_itself(c, across * tiles);
+    /* CUDA blocks predict their own addresses only if all run at once. */
+    job.predicts = !c->predicted && c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
+                   across * tiles <= c->device.multiprocessors &&
+                   cuda_jparticles_few_are_within(c) && !c->rest.count;
     if (job.predicts) {
         job.arrivals = cuda_jparticles_arrivals(c);
         if (in_job && count <= CUDA_FEW_IN_JOB && c->few <= CUDA_SENT_IN_JOB) {

@@ -43,7 +43,8 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
-    struct grape5_sum sum = {p->nip, (const double (*)[3])p->rows.x, eps2, each, NULL, NULL, 0, 0};
+    struct grape5_sum sum = {p->nip, (const double (*)[3])p->rows.x, eps2, each, NULL, NULL, 0};
+    int bad = 0;
     const struct memory_array results[] = {
         MEMORY_ARRAY(g->acc, p->nip), MEMORY_ARRAY(g->pot, p->nip), {0}};
     int code = memory_reserve(results, p->nip, &g->capacity_results);
@@ -59,12 +60,12 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     if (code)
         return error_set(&s->error, code, "out of memory for the forces on %d particles", p->nip);
     g->results = p->nip;
-    g->invalid = sum.first_bad < p->nip;
+    while (bad < p->nip && all_finite(p->rows.x[bad], 3)) bad++;
+    g->invalid = bad < p->nip;
     s->calls++;
     s->full_calls += p->nip == options_process()->npipes;
     session_force_warn(s, sum.zero_distances);
-    if (!g->invalid) return 0;
-    return session_output_invalid(s, sum.first_bad, -1);
+    return g->invalid ? session_output_invalid(s, bad, -1) : 0;
 }
 
 int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
