@@ -12,7 +12,9 @@ struct tree_list {
     int32_t *cell;
 };
 
-enum { TREE_SOURCES = 1024 }; /* particles of leaves that are taken together */
+/* Particles of leaves that are added up in single precision, in which, beside a heavy one, each of
+ * the others loses half a last digit of its pull. */
+enum { TREE_SOURCES = 256 };
 enum { TREE_RATE = 84, TREE_ROWS = 144 };
 
 /* Memory of one thread. Expansions: term by term, of the groups of a level-1 group or those of a

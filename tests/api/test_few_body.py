@@ -24,7 +24,7 @@ def kepler(e, a, gm, dt):
     e, mean = np.longdouble(e), np.longdouble(dt) * np.sqrt(np.longdouble(gm) / abs(a) ** 3)
     if a > 0:
         mean = np.fmod(mean, 2 * np.longdouble(math.pi)) + np.pi
-        big = mean
+        big = mean + 0.85 * e * np.sign(np.sin(mean))  # Danby: from there it converges
         for _ in range(200):
             big -= (big - e * np.sin(big) - mean) / (1 - e * np.cos(big))
         return a * np.array([e - np.cos(big), -np.sqrt(1 - e * e) * np.sin(big)])

@@ -169,28 +169,22 @@ def test_a_kernel_is_compiled_when_it_is_wanted_once_and_may_use_all_shared_memo
     assert ("shared", first[0], "dynamic", 232448 - 1024) in fake.calls
 
 
-def test_kernels_of_trees_are_found_as_others_are_and_compiled_side_by_side(
-    monkeypatch, tmp_path, faked
-):
-    """In memory, if need be: machine_code keeps them, or does not."""
+def test_kernels_of_trees_are_found_as_others_are(monkeypatch, faked):
     asked = []
 
-    def loaded(names, precision, capability, load):
-        asked.append((names, precision, capability))
-        return {name: load(name, f"code of {name}".encode()) for name in names}
+    def loaded(names, *what):
+        asked.append((names, *what[:2]))
+        return dict.fromkeys(names)
 
     cuda = SimpleNamespace(Device=lambda: SimpleNamespace(compute_capability="90"))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(importlib.import_module("grape6py.cuda.gpu"), "loaded", loaded)
-    monkeypatch.setattr(launcher.TreeLauncher, "_loaded", lambda _, *given: given)
     work = launcher.TreeLauncher()
     work.prepare(("tree_keys", "leapfrog_kick", "tree_expand_groups_5_soft"))
     work.prepare(("tree_keys", "tree_gather"))
     assert asked == [(["leapfrog_kick"], "double", 90),
                      (["tree_keys", "tree_expand_groups_5_soft"], "single", 90),
                      (["tree_gather"], "single", 90)]  # fmt: skip
-    assert work._kernels["tree_keys"] == ("tree_keys", b"code of tree_keys")
 
 
 @pytest.mark.parametrize(("capability", "option", "is_code"), [

@@ -34,12 +34,15 @@ class Sites:
             raise Unresolved
         self._merge(members, start)
 
+    def _job(self, **numbers: int) -> Job:
+        return Job(self._gpu, declared("tree/sites.cu")[0], "tree_sites_job", **numbers)
+
     def _sorted(self, crowded: Octree) -> tuple[DeviceArray, list[int]]:
         """Numbers of the crowds' particles, site by site, and where these begin."""
         xp, size = self._xp, [end - first for first, end in crowded.crowds]
         members = xp.concatenate([crowded.order[first:end] for first, end in crowded.crowds])
         start = np.cumsum([0, *size[:-1]]).tolist()
-        job = Job(self._gpu, *_declared(), sites=len(start), members=len(members))
+        job = self._job(sites=len(start), members=len(members))
         others = xp.zeros(1, np.int32)
         job.set(x=self._pos, member=members, start=xp.asarray(start), others=others)
         job.launch("tree_site_check", 256 * len(start), 256)
@@ -56,7 +59,7 @@ class Sites:
     def _merge(self, members: DeviceArray, start: list[int]) -> None:
         """The sites' tree, and where each particle is among them."""
         xp, n, sites = self._xp, len(self._mass), len(start)
-        job = Job(self._gpu, *_declared(), sites=sites, members=len(members))
+        job = self._job(sites=sites, members=len(members))
         mass, momentum = xp.empty(sites, np.float64), xp.zeros((sites, 3), np.float64)
         begins = xp.asarray(start)
         job.set(m=self._mass, v=self._vel, member=members, start=begins)
@@ -68,7 +71,7 @@ class Sites:
         stays = xp.ones(n, bool)
         stays[members] = False
         stays[first] = True
-        kept = xp.flatnonzero(stays)
+        self._kept = kept = xp.flatnonzero(stays)
         self._place = xp.cumsum(stays, dtype=np.int32) - np.int32(1)
         merged = self._place[first]
         self._place[members] = merged[xp.asarray(np.repeat(np.arange(sites), size))]
@@ -92,10 +95,7 @@ class Sites:
         number = targets.number
         if targets.pos is None and self._vel is None:
             number, last_acc = slice(None), targets.last_acc
-            if last_acc is not None:
-                kept = self._xp.zeros(len(self._tree.arrays["m"]), np.float64)
-                kept[self._place] = last_acc  # any of a site's will do
-                last_acc = kept
+            last_acc = None if last_acc is None else last_acc[self._kept]
             acc, pot, _, counts = self._tree.forces(setting, Targets(last_acc=last_acc))
             acc, pot, jerk = acc[self._place], pot[self._place], None
         else:
@@ -142,8 +142,3 @@ class Sites:
         others = momentum - self._mass[which][:, None] * own
         rate = others - (mass - self._mass[which])[:, None] * speed
         jerk[rows] += rate / (setting.eps2 * eps)
-
-
-def _declared() -> tuple[AnyArray, str]:
-    ffi, _ = declared("tree/sites.cu")
-    return ffi, "tree_sites_job"
