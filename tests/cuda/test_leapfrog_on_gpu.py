@@ -68,7 +68,6 @@ def test_bodies_of_ranks_move_on_the_device(put, monkeypatch, options):
 @pytest.mark.parametrize("architecture", ["sm_90", pytest.param("sm_75", marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", kernels.usual(5))
 def test_kernels_of_trees_and_steps_compile_alone(name, architecture):
-    """As a release has them, and as a machine without its code compiles them."""
     options = (*compiler.options_of(name, compiler.precision_of(name)), f"-arch={architecture}")
     try:
         cubin, log = nvrtc.compile_cubin(compiler.text_of(name), options)

@@ -3,6 +3,7 @@ memory. The rest of test_arrays_*.py and test_tree_on_gpu.py that runs there is 
 of several GPUs computes is tested on a stand-in (test_cuda_devices.py).
 """
 
+import gc
 import time
 
 import numpy as np
@@ -105,7 +106,8 @@ def test_memory_of_trees_comes_back():
     assert used[-1] == used[1]
     tree = Tree(pos, mass)
     before = tree.nearest(3).index
-    pool.free_all_blocks()  # of other tests
+    gc.collect()  # what other tests have left
+    pool.free_all_blocks()
     pool.set_limit(size=pool.total_bytes() + 1_000_000)
     try:
         with pytest.raises(errors.OutOfMemoryError):

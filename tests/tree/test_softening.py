@@ -1,5 +1,4 @@
-"""Softening from nothing to many times a system's size: errors by an angle stay those of eps = 0,
-and a sum has no more terms, wherever the tree is. Errors asked for: test_error_asked.py."""
+"""Errors by an angle are those of eps = 0 with any softening, and a sum has no more terms."""
 
 import numpy as np
 import pytest
