@@ -12,7 +12,7 @@ struct tree_list {
     int32_t *cell;
 };
 
-/* Particles of leaves that are added up in single precision: beside a heavy one others lose digits. */
+/* Particles of leaves, added up in single precision: beside a heavy one others lose digits. */
 enum { TREE_SOURCES = 256 };
 enum { TREE_RATE = 84, TREE_ROWS = 144 };
 
