@@ -183,11 +183,12 @@ HOST_DEVICE void tree_contract(const int n, const int soft, vec f, const vec *lo
 HOST_DEVICE void tree_local_to_point(const int order, const int soft, const vec *local, vec x,
                                      vec y, vec z, vec *phi, vec acc[3])
 {
+    const int last = TREE_COUNT(soft, order - 1), all = TREE_COUNT(soft, order);
     vec t[TREE_TERMS];
     TREE_UNROLL
     for (int chain = 0; chain < 2; chain++) { /* factors 1/(n-1)! for the gradient, 1/n! for phi */
         TREE_UNROLL
-        for (int k = TREE_COUNT(soft, order - 1); k < TREE_COUNT(soft, order); k++) t[k] = local[k];
+        for (int k = last; k < all; k++) t[k] = local[k];
         TREE_UNROLL
         for (int n = order - 1; n >= 1; n--)
             tree_contract(n, soft, v_set1(1.0 / (n + chain)), local, x, y, z, t);
@@ -206,17 +207,18 @@ HOST_DEVICE void tree_local_to_point(const int order, const int soft, const vec 
 HOST_DEVICE void tree_local_to_local(const int order, const int soft, const vec *from, vec x, vec y,
                                      vec z, vec *to)
 {
+    const int last = TREE_COUNT(soft, order - 1), all = TREE_COUNT(soft, order);
     TREE_UNROLL
     for (int n = 0; n <= order; n++) {
+        const int first = TREE_COUNT(soft, n - 1), end = TREE_COUNT(soft, n);
         vec t[TREE_TERMS];
         TREE_UNROLL
-        for (int k = TREE_COUNT(soft, order - 1); k < TREE_COUNT(soft, order); k++) t[k] = from[k];
+        for (int k = last; k < all; k++) t[k] = from[k];
         TREE_UNROLL
         for (int m = order - 1; m >= n; m--)
             tree_contract(m, soft, v_set1(1.0 / (m + 1 - n)), from, x, y, z, t);
         TREE_UNROLL
-        for (int k = TREE_COUNT(soft, n - 1); k < TREE_COUNT(soft, n); k++)
-            to[k] = v_add(to[k], t[k]);
+        for (int k = first; k < end; k++) to[k] = v_add(to[k], t[k]);
     }
 }
 

@@ -34,7 +34,7 @@ FLUSH = "-ftz=true"
 PRECISIONS = ("grape", "double", "single")  # by G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
-_ORDER = re.compile(r"_(\d)(_soft)?$")  # of expansions, in a tree kernel's name
+_ORDER = re.compile(r"^tree_.*_(\d)(_soft)?$")  # of expansions, in a tree kernel's name
 _DEPTH = 16
 
 
@@ -67,12 +67,7 @@ def text_of(kernel: str = "") -> str:
 
 
 def _file_of(kernel: str) -> str:
-    return OTHERS[kernel.partition("_")[0]][0] if is_other(kernel) else DIRECT
-
-
-def is_other(kernel: str) -> bool:
-    """Whether a kernel is none of direct sums: its name tells its precision."""
-    return kernel.partition("_")[0] in OTHERS
+    return OTHERS.get(kernel.partition("_")[0], (DIRECT, ""))[0]
 
 
 def precision_of(kernel: str) -> str:
@@ -87,7 +82,7 @@ def options(precision: str) -> tuple[str, ...]:
 
 def options_of(kernel: str, precision: str) -> tuple[str, ...]:
     """The same for one kernel alone (kernels/base.cuh)."""
-    order = _ORDER.search(kernel) if is_other(kernel) else None
+    order = _ORDER.search(kernel)
     of_order = (f"-DTREE_ORDER={order[1]}", f"-DTREE_SOFT={int(bool(order[2]))}") if order else ()
     return (*options(precision), FLUSH, *of_order, "-DONLY", f"-DONLY_{kernel}=0,1")
 
