@@ -205,7 +205,8 @@ HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct t
         const vec reach = v_mul(tree_reach_point(o, g, v_mul(c->size, v_set1(g->unit))), v_set1(4));
         return v_lt(v_select(tree_is_heavy(o, c), reach, v_set1(0)), distance2);
     }
-    const vec i = tree_inverse_of(g, distance2);
+    const float eps2 = o->soft ? 0.0f : g->eps2; /* terms on points are softened in any case */
+    const vec i = tree_inverse_of(g, v_add(distance2, v_set1(eps2)));
     const vec error =
         o->order ? tree_error_of_multipoles(3, c, i) : tree_error_of_multipoles(2, c, i);
     const vec soft = o->order && !o->soft ? tree_error_of_soft_point(g, c, distance2) : v_set1(0);

@@ -76,7 +76,9 @@ def _telling(count: int) -> Iterator[None]:
 
     timer = threading.Timer(_LONG, tell)
     timer.daemon = True
-    is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    is_terminal = False
+    with contextlib.suppress(AttributeError, ValueError):  # it may be closed, or anything
+        is_terminal = sys.stderr.isatty()
     try:
         if is_terminal:
             timer.start()

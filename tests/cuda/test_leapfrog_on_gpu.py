@@ -74,7 +74,7 @@ def test_kernels_of_trees_and_steps_compile_alone(name, architecture):
     except nvrtc.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
     assert name.encode() in cubin
-    assert "warning" not in log
+    assert "warning" not in log.replace("warning : Value of threads per SM", "")  # of an old one
 
 
 @pytest.mark.parametrize("options", [*STEPS[:2], STEPS[3]], ids=str)

@@ -12,7 +12,7 @@ PROGRAM = capi.TESTS / "ranks" / "tree_programs.py"
 @pytest.mark.full
 @pytest.mark.parametrize(("n", "kinds"), [(4200, ""), (1200, "cpu gpu gpu")])
 def test_errors_are_those_of_one_tree(fake_gpu, n, kinds):
-    """On GPUs, which are the stand-in, or CPUs; the last rank gives no particles."""
+    """On GPUs, the stand-in, or CPUs; the last gives no particles. A GPU rounds long sums more."""
     environment = {"GRAPE6_TRANSFERS": "host", "KINDS": kinds, "FAKE_GPU": str(fake_gpu)}
     *found, near = on_ranks.said(3, "forces", "plummer", n, program=PROGRAM,
                                  environment=environment)  # fmt: skip
@@ -22,7 +22,7 @@ def test_errors_are_those_of_one_tree(fake_gpu, n, kinds):
         by_accuracy = "accuracy" in row["setting"]
         assert row["net"] < (1e-14 if by_accuracy else 1e-4)
         for of, most in ("acc", 1.1), ("jerk", 1.1), ("pot", 1.2):
-            assert row[of] < (1.2 if kinds else 1.5 if by_accuracy else most), row
+            assert row[of] < ((2 if kinds else 1.5) if by_accuracy else 1.2 if kinds else most), row
         assert kinds or row["acc tail"] < (2.0 if by_accuracy else 1.25), row
 
 

@@ -171,3 +171,15 @@ DEVICE_FN real larger_bits(real a, real b)
     return __int_as_float(max(i, j));
 #endif
 }
+
+DEVICE_FN int max_of_warp(int a)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#pragma unroll
+    for (int o = 16; o; o /= 2) a = max(a, __shfl_xor_sync(0xffffffffu, a, o));
+    return a;
+#else
+    return __reduce_max_sync(0xffffffffu, a);
+#endif
+}
+DEVICE_FN int min_of_warp(int a) { return ~max_of_warp(~a); }

@@ -112,18 +112,6 @@ DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struc
     return e;
 }
 
-DEVICE_FN int max_of_warp(int a)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#pragma unroll
-    for (int o = 16; o; o /= 2) a = max(a, __shfl_xor_sync(0xffffffffu, a, o));
-    return a;
-#else
-    return __reduce_max_sync(0xffffffffu, a);
-#endif
-}
-DEVICE_FN int min_of_warp(int a) { return ~max_of_warp(~a); }
-
 DEVICE_FN struct block_range range_of_warp(struct block_range e)
 {
     const int low = min_of_warp(e.m_low == EXPONENT_NONE ? EXPONENT_HUGE : e.m_low);

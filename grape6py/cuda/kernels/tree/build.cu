@@ -282,8 +282,8 @@ KERNEL(tree_cells, struct tree_device_job, 1024, 1)
     if (k > job.n) last_leaf = -1;
     /* levels on which some cell begins or ends in this warp */
     const int deepest = max(leaf, last_leaf);
-    const int low = -__reduce_max_sync(EVERY, deepest > begin ? -begin - 1 : -CELL_LEVELS);
-    const int high = __reduce_max_sync(EVERY, deepest > begin ? deepest : -1);
+    const int low = min_of_warp(deepest > begin ? begin + 1 : (int)CELL_LEVELS);
+    const int high = max_of_warp(deepest > begin ? deepest : -1);
     for (int level = t % 32; level < CELL_LEVELS; level += 32) before[level][warp] = 0;
     __syncwarp();
     for (int level = low; level <= high; level++) {

@@ -10,10 +10,7 @@ DEVICE_FN int ordered_int(float a)
 
 DEVICE_FN float from_ordered_int(int a) { return __int_as_float(a < 0 ? a ^ 0x7fffffff : a); }
 
-DEVICE_FN float most_of_warp(float a)
-{
-    return from_ordered_int(__reduce_max_sync(EVERY, ordered_int(a)));
-}
+DEVICE_FN float most_of_warp(float a) { return from_ordered_int(max_of_warp(ordered_int(a))); }
 DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
 
 struct tree_bounds {
@@ -72,8 +69,8 @@ DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, flo
     b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
     b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
     const int self = job.targets ? job.target_self[target] : target;
-    b->self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
-    b->self_end = __reduce_max_sync(EVERY, self) + 1;
+    b->self_first = min_of_warp(self < 0 ? 0x7fffffff : self);
+    b->self_end = max_of_warp(self) + 1;
 }
 
 /* Groups of all levels: a CUDA block takes a level-2 group, a warp a level-1 group. */
