@@ -27,7 +27,7 @@ VARIABLE = "CUPY_CACHE_DIR"  # CuPy's own
 _DIGEST = hashlib.sha256().digest_size
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST = 1 << 24  # bytes of a file
-_LONG = 2.0  # s, after which a terminal is told what takes so long
+_LONG = 2.0  # s, after which a terminal shows what takes so long
 _STACK = 16 << 20  # of a thread that compiles: the host's limit may be small
 
 
@@ -55,7 +55,7 @@ def make(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> 
     def compiled(kernel: str) -> bytes:
         return compiler.compile_kernel(kernel, precision, capability)
 
-    with _telling(len(kernels)):
+    with _announced(len(kernels)):
         made = _on_threads(compiled, kernels)
     for kernel, code in made.items():
         name = file_name(kernel, precision, capability, cuda)
@@ -64,30 +64,23 @@ def make(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> 
 
 
 @contextlib.contextmanager
-def _telling(count: int) -> Iterator[None]:
+def _announced(count: int) -> Iterator[None]:
     """A line on a terminal, if that takes long."""
-    told: list[str] = []
 
-    def tell() -> None:
-        told.append(f"grape6py: compiling {count} kernels for this GPU, which are kept")
+    def announce() -> None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{told[0]} ...\r")
-            sys.stderr.flush()
+            line = f"grape6py: compiling {count} kernels for this GPU, which are kept"
+            print(line, file=sys.stderr, flush=True)
 
-    timer = threading.Timer(_LONG, tell)
+    timer = threading.Timer(_LONG, announce)
     timer.daemon = True
-    is_terminal = False
     with contextlib.suppress(AttributeError, ValueError):  # it may be closed, or anything
-        is_terminal = sys.stderr.isatty()
-    try:
-        if is_terminal:
+        if sys.stderr.isatty():
             timer.start()
+    try:
         yield
     finally:
         timer.cancel()
-        if told:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.write(f"{told[0]}     \n")
 
 
 # ---- files -------------------------------------------------------------------------

@@ -138,7 +138,7 @@ class Sites:
         if jerk is None:
             return
         own = self._vel[which]
-        speed = own if vel is None else vel[rows]
-        others = momentum - self._mass[which][:, None] * own
-        rate = others - (mass - self._mass[which])[:, None] * speed
+        rate = momentum - self._mass[which][:, None] * own
+        if vel is not None:  # else targets are at rest
+            rate -= (mass - self._mass[which])[:, None] * vel[rows]
         jerk[rows] += rate / (setting.eps2 * eps)

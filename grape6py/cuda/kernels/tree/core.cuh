@@ -2,10 +2,11 @@
 
 enum {
     CORE_SAMPLE = 256,
-    CORE_LEAST = 244,   /* of these have to be in the core */
-    CORE_OUTLIERS = 14, /* binary digits that the set is wider than its core, at least */
-    CORE_BOX = 9,       /* that the box of a set with outliers is wider than the core */
-    DISTANT_POINT = 128 /* boxes away, the box acts by its mass and quadrupole */
+    CORE_LEAST = 244,    /* of these have to be in the core */
+    CORE_OUTLIERS = 14,  /* binary digits that the set is wider than its core, at least */
+    CORE_FARTHEST = 300, /* at most, so that powers of distances fit */
+    CORE_BOX = 9,        /* that the box of a set with outliers is wider than the core */
+    DISTANT_POINT = 128  /* boxes away, the box acts by its mass and quadrupole */
 };
 
 /* A warp finds whether nearly all particles are in a core that is a tiny share of the box with
@@ -44,7 +45,8 @@ DEVICE_FN void find_core(const struct tree_device_job &job, double low[3], doubl
         else
             below = middle;
     }
-    if (size < -900 || exponent_of(half) - 1 < size + CORE_OUTLIERS) return;
+    const int wider = exponent_of(half) - 1 - size;
+    if (size < -900 || wider < CORE_OUTLIERS || wider > CORE_FARTHEST) return;
     for (int c = 0; c < 3; c++) {
         const double box = ldexp(1.0, size + CORE_BOX);
         low[c] = centre[c] - box, high[c] = centre[c] + box;

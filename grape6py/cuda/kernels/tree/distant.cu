@@ -65,8 +65,7 @@ DEVICE_FN void distant_pair(const struct tree_device_job &job, double eps2, int6
         s2 += d[c] * d[c], rv += d[c] * w[c];
     }
     if (s2 < TREE_DEEPEST) {
-        const double *a = (job.targets ? job.targets : job.x) + 3 * t->row;
-        if (fits_double(job, a, i, s2)) return;
+        (void)fits_double(job, (job.targets ? job.targets : job.x) + 3 * t->row, i, s2);
         atomicAdd((unsigned long long *)&job.status->zero_distances, 1ULL);
         return;
     }
@@ -216,21 +215,29 @@ KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
     if (k >= job.rows) return;
     const int64_t row = job.targets ? k : job.order[k], beyond = job.targets ? -1 : k - job.n;
     const double eps2 = eps2_in_box(job, &box);
-    if (beyond >= 0) {
-        const bool is_known = beyond < job.closer;
+    if (beyond >= 0 && beyond < job.closer) {
         for (int c = 0; c < 3; c++) {
-            job.acc[3 * row + c] = is_known ? job.near_acc[3 * beyond + c] : 0.0;
-            if (job.jerk) job.jerk[3 * row + c] = is_known ? job.near_jerk[3 * beyond + c] : 0.0;
+            job.acc[3 * row + c] = job.near_acc[3 * beyond + c];
+            if (job.jerk) job.jerk[3 * row + c] = job.near_jerk[3 * beyond + c];
         }
-        job.pot[row] = is_known ? job.near_pot[beyond] : 0.0;
+        job.pot[row] = job.near_pot[beyond];
     }
     struct distant_target t = distant_target_of(job, &box, row);
-    if (beyond >= job.closer) {
+    const double half = -box.low[0];
+    const bool is_point =
+        job.targets ? fmax(fabs(t.x[0]), fmax(fabs(t.x[1]), fabs(t.x[2]))) > DISTANT_POINT * half
+                    : beyond >= job.closer;
+    if (is_point) { /* in single precision, what the box does could be 0 */
+        for (int c = 0; c < 3; c++) {
+            job.acc[3 * row + c] = 0.0;
+            if (job.jerk) job.jerk[3 * row + c] = 0.0;
+        }
+        job.pot[row] = 0.0;
         box_on_distant(job, eps2, &t);
         put_distant(job, &box, &t);
         t = distant_target_of(job, &box, row);
     }
-    const double middle = DISTANT_MIDDLE * -box.low[0];
+    const double middle = DISTANT_MIDDLE * half;
     if (job.distant <= DISTANT_FEW) {
         for (int j = 0; j < job.distant; j++)
             distant_pair(job, eps2, job.order[job.n + j], &box, &t);
