@@ -17,8 +17,7 @@
  * and a large set is sent at once, so that its tree is not built in pieces. */
 enum { GRAPE5_J_MEMORY = 1 << 24 };
 
-/* The open, locked session of a cluster, with the softening set for all; as session_registry_take.
- */
+/* The open, locked session of a cluster, with the softening for all; as session_registry_take. */
 struct session *api_g5_calls_take(int64_t id, int *code);
 /* As ON_SESSION and ON_SESSION_OR, of a cluster. */
 #define ON_CLUSTER(call, ...) ON_CLUSTER_OR((void)0, call, __VA_ARGS__)

@@ -1,5 +1,4 @@
-/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, all lists, partial sums.
- */
+/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, lists, partial sums. */
 #include <string.h>
 
 #include "api/g6_calls.h"

@@ -117,8 +117,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
     return code;
 }
 
-/* ---- arrays of pointers and counts ------------------------------------------------------------
- */
+/* ---- arrays of pointers and counts ----------------------------------------------------------- */
 
 static int part_of(struct session *s, long long walk, int n, const double (*const x[])[3],
                    const double *const m[], struct walk_list *p)

@@ -55,20 +55,14 @@ static int word(const char *words, const char *value)
     return k;
 }
 
-/* Writes "a b c" as "a, b or c". */
-static void alternatives(const char *words, char *to)
-{
-    const char *last = strrchr(words, ' ');
-    for (const char *c = words; *c; c++)
-        to += sprintf(to, *c != ' ' ? "%c" : c == last ? " or%c" : ",%c", *c);
-}
-
 static void take_word(const struct option *p, const char *value)
 {
-    char requested[80];
+    char requested[80], *to = requested;
+    const char *last = strrchr(p->words, ' ');
     const int k = word(p->words, value);
     if (k > options_highest(p)) {
-        alternatives(p->words, requested);
+        for (const char *c = p->words; *c; c++) /* writes "a b c" as "a, b or c" */
+            to += sprintf(to, *c != ' ' ? "%c" : c == last ? " or%c" : ",%c", *c);
         problem(p->name, value, requested);
     } else if (p->shared) {
         *p->shared = k;

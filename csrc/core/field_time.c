@@ -24,14 +24,11 @@ static const char *term_wrong(const struct g6x_field_term *term)
         return p[1] >= 0.0 && p[2] > 0.0 ? NULL : "a Miyamoto-Nagai disk needs a >= 0 and b > 0";
     case FIELD_NFW: return p[1] > 0.0 ? NULL : "an NFW halo needs a scale > 0";
     case FIELD_LOGARITHMIC:
-        return p[1] >= 0.0 && p[2] > 0.0 ? NULL
-                                         : "a logarithmic field needs a core >= 0 and a flattening "
-                                           "> 0";
+        if (p[1] >= 0.0 && p[2] > 0.0) return NULL;
+        return "a logarithmic field needs a core >= 0 and a flattening > 0";
     case FIELD_CUTOFF:
-        return p[1] >= 0.0 && p[1] < 2.0 && p[2] > 0.0
-                   ? NULL
-                   : "a power law with cutoff needs an exponent "
-                     "from 0 to below 2 and a cutoff > 0";
+        if (p[1] >= 0.0 && p[1] < 2.0 && p[2] > 0.0) return NULL;
+        return "a power law with cutoff needs an exponent from 0 to below 2 and a cutoff > 0";
     default: return "a term is of no known kind";
     }
 }

@@ -15,8 +15,7 @@ struct hermite_errors {
 };
 
 /* Finds the particles, of n, whose steps end first. Writes them to `address`, ascending, and the
- * end of the steps to `time`; returns their number. common: the step shared by all particles, or 0.
- */
+ * end of the steps to `time`; returns their number. common: the step that all share, or 0. */
 int hermite_next(int n, const struct hermite_state *s, double common, int threads, int *address,
                  double *time);
 

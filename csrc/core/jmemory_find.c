@@ -1,5 +1,4 @@
-/* jmemory_find.c - where the particles with an index are, and the particle at an address. See
- * jmemory.h. */
+/* jmemory_find.c - see jmemory.h: where the particles with an index are; that at an address. */
 #include <string.h>
 
 #include "core/jmemory.h"

@@ -1,5 +1,4 @@
-/* jmemory_settle.c - what is known of the j particles: their notes, histograms and origin. See
- * jmemory.h. */
+/* jmemory_settle.c - see jmemory.h: notes, histograms and origin of the j particles. */
 #include <string.h>
 
 #include "core/jmemory.h"
@@ -189,8 +188,7 @@ static void end_count(struct histogram *h, int64_t slots, int most, int64_t none
     if (h->total) h->highest = most + HISTOGRAM_ZERO;
 }
 
-/* Settles a list that begins at address 0 when nothing is counted, and counts its slots below nj.
- */
+/* Settles a list that begins at address 0 when nothing is counted; counts its slots below nj. */
 static void settle_list(struct jmemory *j, int64_t nj, int v)
 {
     struct slot_note *note = j->note;
@@ -246,19 +244,6 @@ static void settle_at_rest(struct jmemory *j, int64_t nj, int new_list)
 
 /* ---- settling slots ------------------------------------------------------------ */
 
-/* Settles the changed slots of one word of `changed`. */
-static void settle_word(struct jmemory *j, int64_t w, int much)
-{
-    for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
-        const int64_t a = 64 * w + __builtin_ctzll(bits);
-        const struct slot_note now = note_of(j, &j->body[a]);
-        note_slot(j, a, &now, much);
-        mark_changed(j, a);
-        j->changes--;
-    }
-    j->changed[w] = 0;
-}
-
 /* Loads the changed slots of word `s` of changed_words, and their notes, into the cache. */
 static void prefetch_changed(const struct jmemory *j, int64_t s)
 {
@@ -279,8 +264,17 @@ static void settle_slots(struct jmemory *j)
     const int much = is_much(j, j->changes);
     for (int64_t s = 0; j->changes; s++) {
         if (!much) prefetch_changed(j, s);
-        for (uint64_t bits = j->changed_words[s]; bits; bits &= bits - 1)
-            settle_word(j, 64 * s + __builtin_ctzll(bits), much);
+        for (uint64_t words = j->changed_words[s]; words; words &= words - 1) {
+            const int64_t w = 64 * s + __builtin_ctzll(words);
+            for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
+                const int64_t a = 64 * w + __builtin_ctzll(bits);
+                const struct slot_note now = note_of(j, &j->body[a]);
+                note_slot(j, a, &now, much);
+                mark_changed(j, a);
+                j->changes--;
+            }
+            j->changed[w] = 0;
+        }
         j->changed_words[s] = 0;
     }
 }

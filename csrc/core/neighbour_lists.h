@@ -3,8 +3,7 @@
 
 #include <stdint.h>
 
-/* The list of i particle k is index[start[k]] .. index[start[k + 1] - 1]: indices of j particles,
- * ascending. */
+/* i particle k has the j particles index[start[k]] .. index[start[k + 1] - 1], ascending. */
 struct neighbour_lists {
     int count; /* number of i particles */
     const int64_t *start;
@@ -23,8 +22,7 @@ enum { NEIGHBOURS_AT_ONCE = 1 << 24 };
 
 /* Reserves capacity for the starts of `count` lists. Returns 0 or G6X_E_MEMORY. */
 int neighbour_lists_reserve_starts(struct neighbour_memory *m, int64_t count);
-/* Reserves capacity for lists of a total length, and keeps their content. Returns 0 or
- * G6X_E_MEMORY. */
+/* Reserves capacity for lists of a total length, and keeps their content. 0 or G6X_E_MEMORY. */
 int neighbour_lists_reserve(struct neighbour_memory *m, int64_t total);
 void neighbour_lists_free(struct neighbour_memory *m);
 /* On entry start[k + 1] is the length of list k and start[0] the beginning of the first list; makes

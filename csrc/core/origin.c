@@ -34,18 +34,6 @@ static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_C
     }
 }
 
-/* By insertion: the numbers are few. */
-static double select_median(const double *column, int n)
-{
-    double a[ORIGIN_COLUMN];
-    for (int k = 0; k < n; k++) {
-        int at = k;
-        for (; at > 0 && a[at - 1] > column[k]; at--) a[at] = a[at - 1];
-        a[at] = column[k];
-    }
-    return a[n / 2];
-}
-
 /* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */
 static double median(const double column[ORIGIN_COLUMN], int n, int *place)
 {
@@ -56,9 +44,14 @@ static double median(const double column[ORIGIN_COLUMN], int n, int *place)
         not_above -= pair_of(column + i) <= (pair){guess, guess};
     }
     if (below[0] + below[1] <= n / 2 && n / 2 < not_above[0] + not_above[1]) return guess;
-    const double middle = select_median(column, n);
-    for (*place = 0; column[*place] != middle;) ++*place;
-    return middle;
+    double a[ORIGIN_COLUMN];
+    for (int k = 0; k < n; k++) { /* by insertion: the numbers are few */
+        int at = k;
+        for (; at > 0 && a[at - 1] > column[k]; at--) a[at] = a[at - 1];
+        a[at] = column[k];
+    }
+    for (*place = 0; column[*place] != a[n / 2];) ++*place;
+    return a[n / 2];
 }
 
 int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],

@@ -56,8 +56,7 @@ static inline double scale_power_of_two(int shift)
 {
     return from_bits((uint64_t)(shift + 1023) << 52);
 }
-/* 2^shift for any shift, as two factors. A sum underflows or overflows only after multiplication by
- * both. */
+/* 2^shift for any shift, as two factors. A sum underflows or overflows only when both are in it. */
 static inline void scale_factors(int shift, double factor[2])
 {
     const int bounded = shift > 2046 ? 2046 : shift;

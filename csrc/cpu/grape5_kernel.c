@@ -212,8 +212,7 @@ static void block(const struct acc_chunk *chunk, const struct acc_low *low, int 
                 v_load(total.sum[3]), sum);
 }
 
-/* Factor of the sums: 3/2, corrected for the mean error of the processor's estimates over an octave
- * of s. */
+/* Factor of the sums: 3/2, corrected for the processor's mean error of 1/s over an octave of s. */
 static double correction(void)
 {
     enum { SAMPLES = 4096 };
@@ -237,8 +236,7 @@ struct batch {
     double r[3][BATCH], m[BATCH], s2[BATCH];
 };
 
-/* Loads points first + place[k], or first + k, relative to the target. Missing points have no mass.
- */
+/* Points first + place[k], or first + k, relative to the target. Missing points have no mass. */
 INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, int64_t first,
                        const int16_t *place, int n, const struct acc_target *t, struct batch *b)
 {

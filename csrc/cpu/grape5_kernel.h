@@ -18,8 +18,7 @@
 #include "cpu/direct_kernel.h"
 
 enum { ACC_AX, ACC_AY, ACC_AZ, ACC_POT, NACC };
-/* Chunks are packed and summed in groups of this many. The last group is filled with empty chunks.
- */
+/* Chunks are packed and summed in groups of this many; the last is filled with empty chunks. */
 enum { ACC_GROUP = 4 };
 
 #define ACC_NEAR 0x1p22f
@@ -52,8 +51,7 @@ struct acc_low {
     float x[3][CHUNK];
 };
 
-/* Offsets in a block of points that do not fit integers or single precision masses. They are not
- * packed. */
+/* Offsets in a block of points, not packed, that do not fit integers or single precision masses. */
 struct acc_unpacked {
     int16_t count, place[BLOCK];
 };

@@ -77,8 +77,7 @@ void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Writes a point; it or the old one may have invalid numbers. Returns whether the new numbers are
- * valid. */
+/* Writes a point; it or the old one may have invalid numbers. Returns whether the new are valid. */
 static int set_one(struct grape5_points *p, int halves, int64_t a, const double *x, const double *m)
 {
     const uint64_t was = bits_of(p->m[a]);
@@ -106,8 +105,7 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
     const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
     for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
-    /* If a copy stops early, p->finite is not yet changed: the loop below writes all points again.
-     */
+    /* If a copy stops early, p->finite is not yet changed: the loop below writes all again. */
     if ((halves == GRAPE5_BOTH ? address <= p->finite : address + n <= p->finite) &&
         (!mass || p->kernel->copy(p->m + address, mass, n)) &&
         (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {

@@ -1,6 +1,5 @@
 /* arrays.c - force calls with i particles and forces in device memory. Kernel read_targets
- * (arrays.cu) loads the i particles, cuda/sum.c launches the sums, and kernel write_forces stores
- * the forces. */
+ * (arrays.cu) loads the i particles, cuda/sum.c launches the sums, write_forces stores them. */
 #include <string.h>
 
 #include "cuda/arrays.h"

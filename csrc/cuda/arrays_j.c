@@ -1,6 +1,5 @@
 /* arrays_j.c - j particles from arrays in device memory. A kernel writes them to their slots and,
- * through pinned memory, to the host's copy. With that copy the session continues if the device
- * fails. */
+ * through pinned memory, to the host's copy, with which the session goes on if the device fails. */
 #include "cuda/arrays.h"
 #include "cuda/jparticles.h"
 #include "util/memory.h"
@@ -59,8 +58,7 @@ static int examine(struct cuda *c, const struct device_particles *from, struct e
                      address, index);
 }
 
-/* Finds the highest address, and whether all addresses differ: two GPU threads must not write to
- * one slot. */
+/* Finds the highest address, and whether all differ: two GPU threads must not write to one slot. */
 static int survey(struct cuda *c, const struct device_particles *from, int64_t *highest,
                   int *once_each, struct error *err)
 {

@@ -224,8 +224,7 @@ static int update_slots(struct cuda *c, const struct upload *u, int same, int *d
     return *dirty ? send_dirty(c, u, all, err) : 0;
 }
 
-/* The same for the owner of the slots, whose own sums of this call may come before or not at all.
- */
+/* The same for the owner of the slots, whose own sums of this call may come before, or never. */
 static int update_owner(struct cuda *c, const struct upload *u, int same, int *dirty,
                         struct error *err)
 {

@@ -1,5 +1,4 @@
-/* jparticles.h - transfer of j particles from the host to their slots on the device, and their
- * prediction. */
+/* jparticles.h - transfer of j particles from the host to the device's slots, and prediction. */
 #pragma once
 
 #include "cuda/cuda.h"
@@ -16,8 +15,7 @@ static inline int64_t cuda_blocks(const struct cuda *c) { return c->end_block - 
 int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err);
 /* Sends the j particles that a call needs and the device lacks. */
 int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct error *err);
-/* Writes the particles that wait for a prediction to their slots now, and waits until `sent` is
- * free. */
+/* Writes particles that wait for a prediction to their slots, and waits until `sent` is free. */
 int cuda_jparticles_flush(struct cuda *c, struct error *err);
 struct cuda_store cuda_jparticles_store(const struct cuda *c);
 struct cuda_sources cuda_jparticles_sources(const struct cuda *c);

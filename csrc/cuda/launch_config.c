@@ -1,5 +1,4 @@
-/* launch_config.c - the kernel for a force call, and how it divides the i and j particles among
- * CUDA blocks. */
+/* launch_config.c - the kernel for a force call, and how CUDA blocks share i and j particles. */
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 

@@ -1,7 +1,6 @@
 /* multi_device.c - one force call on several devices. Each has all j particles, sums whole blocks
  * of their addresses, and returns rows of partial sums. These are merged as integers, so the bits
- * do not depend on the number of devices.
- */
+ * do not depend on the number of devices. */
 #include "cuda/multi_device.h"
 
 #include <stdio.h>
@@ -33,8 +32,7 @@ static void close_all(void *state)
     memory_free(m);
 }
 
-/* Opens the first device, and the others if GRAPE6_DEVICES names several and this process is not an
- * MPI rank. */
+/* Opens the first device, and others if GRAPE6_DEVICES names them and this is not an MPI rank. */
 static int open_all(const struct options *o, int choice, void **state, struct error *err)
 {
     const char *threshold = TEST_VARIABLE(GPU_THRESHOLD);
@@ -261,8 +259,7 @@ static int collect(void *state, unsigned want, int count, struct results *result
     return code;
 }
 
-/* Merges partial sums into the first device's rows. These may be settled, and then hold its own
- * share. */
+/* Merges partial sums into the first device's rows, which have its own share if settled. */
 static void keep_rows(void *device, int64_t first, int64_t end)
 {
     const struct cuda_multi_device *m = device;

@@ -221,8 +221,7 @@ static const char *no_driver_because(void)
 }
 
 /* Starts Python once and keeps the result. If the host is Python, it may call with the GIL held
- * (from an extension that does not release it), so the GIL is released before the wait for
- * `mutex`. */
+ * (from an extension that does not release it), so the GIL is released before `mutex` is locked. */
 static void start_once(void)
 {
     /* a Python that another thread is just starting here is not the host's */

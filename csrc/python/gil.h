@@ -1,8 +1,7 @@
 /* gil.h - the Python already in the process, whether the host or this library has loaded it. */
 #pragma once
 
-/* Version of the libpython in the process, as 3.11, in a buffer of VERSION characters; NULL if
- * there is none. */
+/* Version of the libpython in the process, as 3.11, in a buffer of VERSION characters; or NULL. */
 const char *python_gil_version(char *version);
 /* Whether it has been started, and not ended. */
 int python_gil_python_runs(void);

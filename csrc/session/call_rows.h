@@ -15,8 +15,7 @@
 int session_call_rows_reserve(struct session *s, int rows);
 /* Sets the call's first row to row `first` of the buffers. */
 void session_call_rows_window(struct session *s, int first);
-/* Waits for the backend's results of the call's first `count` rows. 1: only all rows together are
- * available. */
+/* Waits for the backend's results of the call's first `count` rows. 1: all rows come together. */
 int session_call_rows_collect(struct session *s, unsigned want, int count);
 void session_call_rows_free(struct session *s);
 

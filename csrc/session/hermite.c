@@ -49,14 +49,6 @@ struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_h
     return noise;
 }
 
-/* 0, or the error of a particle whose step has no end: it would never be in a block. */
-static int check_steps(struct session *s, const struct g6x_hermite *h)
-{
-    const struct hermite_state state = state_of(h);
-    const int p = hermite_endless(h->n, &state, common_of(h));
-    return p < 0 ? 0 : session_hermite_stuck(s, p);
-}
-
 /* The index of a j particle: members of subsystems have that of what carries their centre, so that
  * they are not its neighbours. */
 static int index_of(const struct session *s, const struct g6x_hermite *h, int p)
@@ -170,17 +162,11 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
                                     h->jerk + k, h->pot + k, nearest ? h->nearest + k : NULL, NULL);
 }
 
-struct near_rows {
-    const struct g6x_hermite *h;
-    struct hermite_state state;
-    double time;
-};
-
 /* The nearer of the nearest j particle and the nearest of the particles that are none, of rows. */
 static void find_nearest(void *context, int64_t first, int64_t end)
 {
     enum { TILE = 64 };
-    const struct near_rows *r = context;
+    const struct block_rows *r = context;
     const struct g6x_hermite *h = r->h;
     struct watch_nearest near[NEAR_ROWS];
     double x[TILE][3], v[TILE][3];
@@ -209,7 +195,7 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
     int found = 0;
     (void)stream;
     if (e->closer > 0.0 && h->massless) {
-        struct near_rows rows = {h, state, e->next};
+        struct block_rows rows = {.h = h, .state = state, .time = e->next};
         threads_each(options_threads(s->options.threads), e->ni, NEAR_ROWS, find_nearest, &rows);
     }
     for (int i = 0; i < e->ni; i++) {
@@ -331,8 +317,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return code ? code : rows.clamped;
 }
 
-/* Whether the groups of bodies as they were given are still to be made, which needs their forces.
- */
+/* Whether groups of bodies as they were given are still to be made, which needs their forces. */
 static int lacks_groups(const struct session *s, const struct g6x_hermite *h)
 {
     if (!h->subsystems || !h->n) return 0;
@@ -405,20 +390,6 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
            ni * acting >= h->share_pairs;
 }
 
-/* The sum on some rows by shares: first the caller gathers the parts, then they are merged. */
-static int sum_shared(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                      const struct session_hermite_operations *ops, int count, void *stream)
-{
-    if (e->stage == MERGED) {
-        e->stage = 0;
-        return ops->merge(s, h, e, e->row, count, stream);
-    }
-    const int code = ops->sum_share(s, h, e, e->row, count, stream);
-    if (code) return code;
-    e->stage = MERGED;
-    return G6X_HERMITE_MERGE;
-}
-
 /* Computes the forces on the next rows of the block. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                  const struct session_hermite_operations *ops, void *stream)
@@ -434,8 +405,16 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     const int count = (int)(e->ni - e->row < rows ? e->ni - e->row : rows);
     s->time = e->next;
     s->time_bad = 0;
-    const int code =
-        shared ? sum_shared(s, h, e, ops, count, stream) : ops->sum(s, h, e, e->row, count, stream);
+    int code;
+    if (!shared) {
+        code = ops->sum(s, h, e, e->row, count, stream);
+    } else if (e->stage == MERGED) { /* the caller has gathered the parts of the shares */
+        e->stage = 0;
+        code = ops->merge(s, h, e, e->row, count, stream);
+    } else {
+        code = ops->sum_share(s, h, e, e->row, count, stream);
+        if (!code) e->stage = MERGED, code = G6X_HERMITE_MERGE;
+    }
     if (!code) e->row += count;
     e->force_seconds += clock_seconds() - began;
     return code;
@@ -522,8 +501,11 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
     struct g6x_hermite with;
     int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
     if (!code) code = session_subsystems_begin(s, h, &with);
-    if (!code) code = check_steps(s, &with);
-    if (!code) code = e->ni ? check_block(s, &with, e) : check_indices(s, &with);
+    if (code) return code;
+    const struct hermite_state state = state_of(&with);
+    const int endless = hermite_endless(with.n, &state, common_of(&with)); /* never in a block */
+    if (endless >= 0) return session_hermite_stuck(s, endless);
+    code = e->ni ? check_block(s, &with, e) : check_indices(s, &with);
     return code ? code : session_hermite_loop(s, &with, e, &HOST, NULL);
 }
 

@@ -15,8 +15,7 @@ enum { BLOCK_BY_OPERATIONS = 1 << 16 };
 
 /* The operations on a block, for particles on the host or on the device. */
 struct session_hermite_operations {
-    /* Pairs per force call, but at least LEAST_ROWS rows. Between two calls the caller may handle
-     * signals. */
+    /* Pairs per force call, at least LEAST_ROWS rows: after each the caller may handle signals. */
     int64_t pairs_at_once;
     /* Rows per force call at most. */
     int most_rows;
@@ -24,8 +23,7 @@ struct session_hermite_operations {
      * or _UNFINISHED, BLOCK_BY_OPERATIONS, or a code. */
     int (*run)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                void *stream, double until, long long last);
-    /* Writes the next block to h->address and its time to e->next. Returns its number of particles,
-     * or a code. */
+    /* Writes the next block to h->address, its time to e->next. Returns its length, or a code. */
     int (*next)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                 void *stream);
     int (*predict)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,

@@ -94,8 +94,7 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
 
 /* ---- block after block ------------------------------------------------------------------- */
 
-/* After a block that arrays->fused_step cannot compute, this many blocks are computed by the
- * operations. */
+/* After a block that arrays->fused_step cannot compute, the operations compute so many blocks. */
 enum { BY_OPERATIONS = 16 };
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,

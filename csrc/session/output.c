@@ -234,8 +234,7 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
 }
 
 /* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows
- * arrive all at once. Distances use several threads, since their particles are scattered in the j
- * memory. */
+ * arrive at once. Distances use several threads: their particles are scattered in the j memory. */
 int session_output_early(struct session *s, struct outputs *o, unsigned want)
 {
     struct force_call *c = &s->call;

@@ -1,6 +1,5 @@
 /* output.h - writes results to the caller's arrays, and completes them before: distances of nearest
- * neighbours, and verification (GRAPE6_VERIFY: rows recomputed on the CPU in extended precision).
- */
+ * neighbours, and verification (GRAPE6_VERIFY: rows computed on the CPU in extended precision). */
 #pragma once
 
 #include "session/session.h"

@@ -59,8 +59,7 @@ static inline void quick_end(struct session *s)
 
 /* Checks whether the system supports it. Call it once per process, also in a forked child. */
 void session_quick_write_prepare(void);
-/* After a write of a particle at rest under the lock: lets this thread make the next ones without
- * it. */
+/* After a write of a particle at rest under the lock: this thread may make the next without it. */
 void session_quick_write_allow(struct session *s);
 /* Ends that permission, if a thread has it. Call it right after locking the session. */
 void session_quick_write_stop(struct session *s);

@@ -134,11 +134,6 @@ void session_registry_warn(const char *format, ...)
     (void)pthread_mutex_unlock(&registry);
 }
 
-static const char *opening_call(int64_t id)
-{
-    return session_is_grape5(id) ? "g5_open" : "g6_open";
-}
-
 /* Opens an id that is not open; the registry is locked. */
 static int open_new(int64_t id, int how, int backend, int device, struct session **out)
 {
@@ -277,16 +272,17 @@ static struct session *find_or_open(int64_t id, int *code)
 {
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
+    const char *call = session_is_grape5(id) ? "g5_open" : "g6_open";
     char name[SESSION_NAME];
     *code = 0;
     if (id == SESSION_NONE)
         *code = error_set(&process_error, G6X_E_NULL, "the cluster id is a null pointer");
     else if (!explicitly_open)
-        *code = error_set(&process_error, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
-                          opening_call(id));
+        *code =
+            error_set(&process_error, G6X_E_NOT_OPEN, "no cluster is open; call %s first", call);
     else if (session_closed_ids_has(id))
         *code = error_set(&process_error, G6X_E_NOT_OPEN, "%s was closed; call %s again",
-                          session_name(id, name), opening_call(id));
+                          session_name(id, name), call);
     else if (!s)
         *code = open_new(id, 2, SESSION_ENVIRONMENT, SESSION_DEVICE_BY_ID, &s);
     (void)pthread_mutex_unlock(&registry);
@@ -302,23 +298,18 @@ static int enter(struct session *s, int64_t id)
     return 0;
 }
 
-static struct session *take(int64_t id, int *code)
-{
-    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
-    if (s && s->id == id && enter(s, id)) return s;
-    (void)pthread_once(&once, prepare);
-    do { /* enters without the registry's lock: another thread may be computing there */
-        s = find_or_open(id, code);
-        if (!s) return NULL;
-    } while (!enter(s, id));
-    atomic_store_explicit(&session_used_last, s, memory_order_release);
-    return s;
-}
-
 struct session *session_registry_take(int64_t id, int *code)
 {
-    struct session *s = take(id, code);
-    if (!s || !s->torn) return s;
+    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
+    if (!s || s->id != id || !enter(s, id)) {
+        (void)pthread_once(&once, prepare);
+        do { /* enters without the registry's lock: another thread may be computing there */
+            s = find_or_open(id, code);
+            if (!s) return NULL;
+        } while (!enter(s, id));
+        atomic_store_explicit(&session_used_last, s, memory_order_release);
+    }
+    if (!s->torn) return s;
     char name[SESSION_NAME];
     *code = error_set(&s->error, G6X_E_FORK,
                       "%s was in a call of another thread when this process was forked; close it, "

@@ -1,5 +1,4 @@
-/* report.h - what GRAPE6_LOG=info prints about a session: its settings, and how full its calls
- * were. */
+/* report.h - what GRAPE6_LOG=info prints of a session: its settings, how full its calls were. */
 #pragma once
 
 struct session;

@@ -5,8 +5,7 @@
 
 struct g6x_hermite;
 
-/* Whether the calls on *h have subsystems; then *with is *h with masses of centres of mass. 0, or
- * an error. */
+/* Whether *h has subsystems; then *with is *h with masses of centres of mass. 0, or an error. */
 int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
                              struct g6x_hermite *with);
 /* See g6x_hermite_pull and g6x_hermite_unfold. */

@@ -73,8 +73,7 @@ int session_walks_sum(struct session *s, struct walks *w)
 {
     choose(s, w);
     const struct walk_engine *engine = s->backend->walks;
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     prepare(s, w);
     int code = engine ? engine->sum(s->state, w, &s->error) : cpu_walks_sum(w, &s->error);
     if (code && !session_force_fall_back(s, code)) {
@@ -167,8 +166,7 @@ int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code
     f->used = 1;
     f->tag = tag;
     f->count = w->count;
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     f->code = code ? code : start(s, w, f);
     return f->code;
 }
@@ -210,8 +208,7 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w)
 {
     struct pending_walks *f = pending_of(s, tag, 0);
     int code;
-    FPENV_HERE;
-    fpenv_flush(1);
+    FPENV_FLUSHED_HERE;
     if (!f)
         code = error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "walks of tag %d are to be retrieved, but were not dispatched", tag);

@@ -1,5 +1,4 @@
-/* neon.h - the operations of the kernels in NEON (Advanced SIMD), which every aarch64 processor
- * has. */
+/* neon.h - the kernels' operations in NEON (Advanced SIMD), which every aarch64 processor has. */
 #include <arm_neon.h>
 #define VEC_REGISTER(a) "+w"(a)
 #include "shared/host_device.h"

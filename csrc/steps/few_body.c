@@ -188,8 +188,7 @@ static void watch(struct few_body *f, const struct few_setting *s, double before
     }
 }
 
-/* Adds a step's changes without what rounding would lose (Kahan 1965, Commun. ACM 8, 40). 0 as
- * above. */
+/* Adds a step's changes with what rounding loses (Kahan 1965, Commun. ACM 8, 40). 0 as above. */
 static int accept(struct few_body *f, const struct few_setting *s, double change[])
 {
     for (int i = 0; i < chain_state_size(f->chain.n); i++) {

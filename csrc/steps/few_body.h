@@ -42,8 +42,7 @@ int few_body_begin(struct few_body *f, const struct few_setting *s, int n, const
                    const double (*x)[3], const double (*v)[3]);
 /* Sets the chain of bodies, whose order is f->who. */
 void few_body_set_chain(struct few_body *f, double eps2, int n, const double m[]);
-/* Moves on to a time that is not before that of the bodies. 0, or G6X_E_RANGE: no step converges.
- */
+/* Moves on to a time not before that of the bodies. 0, or G6X_E_RANGE: no step converges. */
 int few_body_evolve(struct few_body *f, const struct few_setting *s, double time);
 /* Copies what is used. */
 void few_body_copy(struct few_body *to, const struct few_body *from);

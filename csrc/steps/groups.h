@@ -11,8 +11,7 @@
 #include "shared/hermite_step.h"
 #include "steps/few_body.h"
 
-/* Perturbations: the tide of what is outside over the pull of two parts, where these are farthest
- * apart. */
+/* Perturbations: the tide of what is outside over the pull of two parts, at their farthest. */
 #define GROUPS_POINT 1e-6  /* below: bodies are as points to each other */
 #define GROUPS_KICKED 1e-3 /* below: a pair moves on ellipses with kicks between */
 #define GROUPS_PASS 1e-5   /* below, where they are now: two that meet are a group; */
@@ -187,29 +186,13 @@ void groups_see(struct group *q, double start, double time, int looking);
 /* The force of all others on a body at x, v. */
 void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
                      const double x[3], const double v[3], double acc[3], double jerk[3]);
-/* Of all but p and q, whose centre of mass is at x: that which disturbs them most, if both together
- * are as hard as a group has to be; -1: there is none, as where the others' pulls are above most.
- */
-int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
-                    int q, double mass, const double x[3], double most);
 /* The bodies, two of which are in who, that are as one to all others: how many, or 0. Several meet
  * there, and no two of them are a group. */
 int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[]);
 /* That of a group, found at once in most cases by what is near it. */
 int groups_disturber(const struct groups *g, const struct hermite_state *s, double time,
                      const struct group *own);
-/* Where a carrier is. */
-struct groups_place {
-    double x[3], v[3], a[3];
-};
-struct groups_place groups_place_of(const struct hermite_state *s, const struct group *own,
-                                    double time);
-/* Whether p may come near a group in a span of time: it would have to be four times as fast as it
- * is. */
-int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
-                    const struct groups_place *at, int p, double time, double span);
-/* Puts p into the lists of what may come near groups, where it belongs there now, or takes it out.
- */
+/* Puts p into the lists of what may come near groups, if it belongs there now, or takes it out. */
 void groups_list(struct groups *g, const struct hermite_state *s, int p, double time);
 /* Finds the parts of a group, and how far it reaches. */
 void groups_find_parts(struct group *q);

@@ -257,9 +257,8 @@ static void find_derivatives(const struct change *c, struct bodies *all, double 
  * what two have on each other may hide in their rounding what moves both. */
 static void settle(const struct change *c, struct bodies parts[], int count, double time)
 {
-    for (int k = 0; k < count;
-         k++) /* all stand alone for a moment, so that each feels the others */
-        for (int i = 0; i < parts[k].n; i++) {
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < parts[k].n; i++) { /* alone for a moment, so that each feels others */
             const int who = parts[k].who[i];
             c->s->t[who] = time;
             for (int d = 0; d < 3; d++) {

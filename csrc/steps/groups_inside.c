@@ -13,17 +13,22 @@
 #define MOST_STEPS 32.0
 #define LISTED 8 /* bodies looked at for a list, in the time that one in it takes in a step */
 
-struct groups_place groups_place_of(const struct hermite_state *s, const struct group *own,
-                                    double time)
+/* Where a carrier is. */
+struct place {
+    double x[3], v[3], a[3];
+};
+
+static struct place place_of(const struct hermite_state *s, const struct group *own, double time)
 {
-    struct groups_place at;
+    struct place at;
     groups_about(s, own->who[0], time, at.x, at.v);
     memcpy(at.a, s->a[own->who[0]], sizeof at.a);
     return at;
 }
 
-/* The distance that is left between p and a place after a span of time, at least. */
-static inline double left_after(const struct hermite_state *s, const struct groups_place *at, int p,
+/* The distance that is left between p and a place after a span of time, at least: to come nearer it
+ * would have to be four times as fast as it is. */
+static inline double left_after(const struct hermite_state *s, const struct place *at, int p,
                                 double time, double span)
 {
     double x[3], v[3], a[3];
@@ -40,17 +45,11 @@ static int is_within(const struct groups *g, const struct group *own, int p, dou
     return !(left > 0.0 && left * left * left > reach);
 }
 
-int groups_may_meet(const struct groups *g, const struct hermite_state *s, const struct group *own,
-                    const struct groups_place *at, int p, double time, double span)
-{
-    return is_within(g, own, p, left_after(s, at, p, time, span));
-}
-
 struct meetings {
     struct groups *g;
     const struct hermite_state *s;
     const struct group *own;
-    struct groups_place at;
+    struct place at;
     double time, span;
 };
 
@@ -80,13 +79,13 @@ void groups_list(struct groups *g, const struct hermite_state *s, int p, double 
     const int listed = groups_carries(g, p) && g->mass[p] != 0.0;
     for (int k = 0; k < g->count; k++) {
         struct group *q = g->group[k];
-        const struct groups_place at = groups_place_of(s, q, time);
+        const struct place at = place_of(s, q, time);
         const double left = q->near_until - time;
         int i = 0;
         if (!(left >= 0.0) || q->who[0] == p) continue; /* one that ends now is read by looks */
         while (i < q->near_count && q->near[i] < p) i++;
         const int is = i < q->near_count && q->near[i] == p,
-                  may = listed && groups_may_meet(g, s, q, &at, p, time, left);
+                  may = listed && is_within(g, q, p, left_after(s, &at, p, time, left));
         if (may == is) continue;
         if (may && !has_space(g, q, q->near_count)) {
             q->near_until = -INFINITY; /* it is made anew, if there is memory then */
@@ -104,7 +103,7 @@ static int find_near(struct groups *g, const struct hermite_state *s, struct gro
 {
     if (!(own->near_steps > 0.0)) own->near_steps = FIRST_STEPS;
     const double time = s->t[own->who[0]], span = own->near_steps * dt;
-    struct meetings all = {g, s, own, groups_place_of(s, own, time), time, span};
+    struct meetings all = {g, s, own, place_of(s, own, time), time, span};
     threads_each(g->threads, g->n, GROUPS_PIECE, note_meetings, &all);
     own->near_count = 0;
     for (int p = 0; p < g->n; p++) {

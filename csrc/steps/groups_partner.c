@@ -105,7 +105,9 @@ static int stands_out(const struct pulls *of, double mass, const double found[3]
 /* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
 enum { FEW_PLANETS = 8 };
 
-int groups_intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
+/* Of all but p and q, whose centre of mass is at x: that which disturbs them most, if both together
+ * are as hard as a group has to be; -1: none does, as where the others' pulls are above most. */
+static int intruder(const struct groups *g, const struct hermite_state *s, double time, int p,
                     int q, double mass, const double x[3], double most)
 {
     struct pulls all = {g, s, time, p, q, x, most};
@@ -123,7 +125,7 @@ int groups_disturber(const struct groups *g, const struct hermite_state *s, doub
         add_pull(&near, own->near[n], pull_of(&near, own->near[n]), found);
     /* With all others the sum is larger, and rounded otherwise. */
     if (found[1] * own->reach > 1.0 && !stands_out(&near, 1.001 * own->mass, found)) return -1;
-    return groups_intruder(g, s, time, p, p, own->mass, s->x[p], INFINITY);
+    return intruder(g, s, time, p, p, own->mass, s->x[p], INFINITY);
 }
 
 static int size_of(const struct groups *g, int p) { return g->of[p] < 0 ? 1 : groups_of(g, p)->n; }
@@ -152,7 +154,7 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
         /* One that did so would be so near that its tide were about this; it counts twice. */
         const double most =
             2.0 * gamma * both / (r * r2) * GROUPS_FORM * (1.0 + both / g->lightest);
-        return gamma * far3 < GROUPS_TORN && groups_intruder(g, s, time, p, q, both, d, most) >= 0;
+        return gamma * far3 < GROUPS_TORN && intruder(g, s, time, p, q, both, d, most) >= 0;
     }
     return tide_between(g, s, time, p, q, here, there, r2) * far3 < GROUPS_FORM;
 }
@@ -199,8 +201,7 @@ static void place_of_row(const struct groups_block *b, int i, struct place *p)
     memcpy(p->a, b->acc[i], sizeof p->a);
 }
 
-/* Of a pair that may be a group, bound or not: the tide on it over its pull, which is predicted for
- * one of both. */
+/* Of a pair that may be a group, bound or not: the tide on it over its pull, predicted for one. */
 #define PERHAPS 0.5
 #define PERHAPS_MEETS 0.02
 

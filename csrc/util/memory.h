@@ -17,8 +17,7 @@ struct memory_array {
     size_t bytes;
 };
 #define MEMORY_ARRAY(p, n) {&(p), (size_t)(n) * sizeof *(p)}
-/* Grows the arrays one by one. The old content is kept even if one fails. Returns 0 or
- * G6X_E_MEMORY. */
+/* Grows the arrays one by one. The old content is kept even if one fails. 0 or G6X_E_MEMORY. */
 int memory_grow_all(const struct memory_array *array);
 /* The same with arrays of *capacity rows, if these are fewer than `rows`, which they then are. */
 int memory_reserve(const struct memory_array *array, int rows, int *capacity);

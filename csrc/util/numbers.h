@@ -1,5 +1,4 @@
-/* numbers.h - tests of doubles by their bits, since a comparison with NaN may trap; and integers.
- */
+/* numbers.h - tests of doubles by bits, since a comparison with NaN may trap; and integers. */
 #pragma once
 
 #include <stddef.h>

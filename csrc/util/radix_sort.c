@@ -44,8 +44,7 @@ static void scatter(void *context, int64_t first, int64_t end)
     }
 }
 
-/* Converts counts to start positions, by digit, then by slice. Returns 0 if all keys have the same
- * digit. */
+/* Converts counts to start positions, by digit, then by slice. 0 if all keys have one digit. */
 static int places_of(struct sort *s)
 {
     int64_t place = 0;

@@ -3,6 +3,5 @@
 
 #include <stdint.h>
 
-/* Sorts keys, ascending, and their numbers with them. Equal keys keep their order. Returns 0 or
- * G6X_E_MEMORY. */
+/* Sorts keys, ascending, with their numbers. Equal keys keep their order. 0 or G6X_E_MEMORY. */
 int radix_sort(int64_t n, uint64_t *key, int32_t *number, int threads);

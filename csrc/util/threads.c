@@ -67,8 +67,7 @@ static int is_asked(struct worker *w)
     return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
 }
 
-/* Waits until the state is ASKED and changes it to WORKING. wait_for may cancel the request first.
- */
+/* Waits until the state is ASKED, and makes it WORKING. wait_for may cancel the request first. */
 static void wait_to_be_asked(struct worker *w)
 {
     int64_t start = clock_nanoseconds();

@@ -21,8 +21,7 @@ void threads_linger(int64_t nanoseconds);
 void threads_each(int threads, int64_t n, int64_t grain,
                   void (*work)(void *context, int64_t first, int64_t end), void *context);
 
-/* Starts a thread with all signals blocked: handlers of the host run in its own threads. 0 if it
- * runs. */
+/* Starts a thread with all signals blocked: the host's handlers run in its own. 0 if it runs. */
 int threads_start(pthread_t *thread, size_t stack, void *(*run)(void *), void *argument);
 
 /* Makes this thread sleep for so many nanoseconds, and hardly longer. */
