@@ -14,19 +14,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
+from grape6py._arrays import quantities
 from grape6py._arrays.kinds import Attributes, Untyped
-from grape6py._arrays.quantities import (
-    FIELDS,
-    Converter,
-    factor_of,
-    first,
-    holds_quantity,
-    is_amuse,
-    is_quantity,
-    number,
-    shown_of,
-    without_unit,
-)
+from grape6py._arrays.quantities import FIELDS, Converter, first, holds_quantity, is_amuse
 from grape6py.errors import ArgumentError, UnitError
 from grape6py.units import Units
 
@@ -217,7 +207,9 @@ def taken(
             is_one, known = g_is_one and not takes_g, ARGUMENTS | dimensions
             converter, numbers = _in_numbers(given, takes_g, is_one, known)
             if converter is None:
-                return computed(**{name: number(name, value) for name, value in numbers.items()})
+                return computed(
+                    **{name: quantities.number(name, value) for name, value in numbers.items()}
+                )
             made: Untyped = computed(**numbers, units=converter.units)
             if hasattr(type(made), "units"):  # a field
                 made.units = converter.units
@@ -256,9 +248,10 @@ def converter_for(
     shown: dict[str, Untyped] = {}
     if units is None:
         bodies = {k: first(given[k]) for k in FIELDS["Particles"] if given.get(k) is not None}
-        have_unit = [k for k, value in bodies.items() if is_quantity(value)]
+        have_unit = [k for k, value in bodies.items() if quantities.is_quantity(value)]
         if "pos" not in given or not any(
-            k != "vel" and without_unit(shown_of(k, bodies[k])) is None for k in have_unit
+            k != "vel" and quantities.without_unit(quantities.shown_of(k, bodies[k])) is None
+            for k in have_unit
         ):
             return None
         sizes: dict[str, Untyped] = {}
@@ -268,8 +261,8 @@ def converter_for(
             if name not in have_unit:
                 other = have_unit[0]
                 raise ArgumentError(f"{name} is no quantity, as {other} is: give units=Units(...)")
-            value = shown_of(name, bodies[name])
-            factor_of(name, value, dimension)  # or an error
+            value = quantities.shown_of(name, bodies[name])
+            quantities.factor_of(name, value, dimension)  # or an error
             shown[dimension] = value.unit
             sizes[dimension] = value.unit.new_quantity(1.0) if is_amuse(value) else 1.0 * value.unit
         units = Units(**sizes)

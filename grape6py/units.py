@@ -5,17 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from grape6py._arrays import quantities
+from grape6py._arrays import quantities, unit_sizes
 from grape6py._arrays.closed import Closed
-from grape6py._arrays.unit_sizes import (
-    DIMENSIONS,
-    FIRST_NAMES,
-    G_CGS,
-    LENGTHS,
-    MASSES,
-    named_size,
-    size_of,
-)
+from grape6py._arrays.unit_sizes import DIMENSIONS, FIRST_NAMES, G_CGS, named_size, size_of
 from grape6py.errors import ArgumentError
 
 _COUNTED = re.compile(
@@ -60,12 +52,7 @@ class Units(Closed):
     """
 
     def __init__(
-        self,
-        mass: object,
-        length: object,
-        *,
-        time: object = None,
-        velocity: object = None,
+        self, mass: object, length: object, *, time: object = None, velocity: object = None
     ) -> None:
         if time is not None and velocity is not None:
             raise ArgumentError("units of time and of velocity: give one of them")
@@ -145,8 +132,8 @@ class Units(Closed):
     @property
     def names(self) -> dict[str, str]:
         """Units to show numbers in: of mass, length, time and velocity, by astropy's names."""
-        mass = _nearest(MASSES, "Msun kg g", self._mass)
-        length = _nearest(LENGTHS, "kpc pc AU km m cm", self._length)
+        mass = _nearest(unit_sizes.MASSES, "Msun kg g", self._mass)
+        length = _nearest(unit_sizes.LENGTHS, "kpc pc AU km m cm", self._length)
         named = [FIRST_NAMES.get(name, name) for name in (t.split()[-1] for t in self._text)]
         if self._length < _MANY * size_of("length", named[1]):
             length = named[1]

@@ -18,8 +18,7 @@ def module_of(array: DeviceArray) -> ArrayModule:
 
 def on_host(array: DeviceArray) -> AnyArray:
     """NumPy's array of what may lie on a device."""
-    found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
-    return found
+    return array if isinstance(array, np.ndarray) else array.get()
 
 
 def mapped(function: Callable[[DeviceArray], DeviceArray], value: Untyped) -> Untyped:

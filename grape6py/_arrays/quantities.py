@@ -247,9 +247,6 @@ class Converter:
             return [self.given(part, dimension) for part in value]
         if dimension is None or not isinstance(value, np.ndarray | float | int):
             return value
-        return self._quantity(value, dimension)
-
-    def _quantity(self, value: Untyped, dimension: str) -> Untyped:
         module, unit = self._unit(dimension)
         target = _cgs(module, DIMENSIONS[dimension])
         if self.package == "amuse":

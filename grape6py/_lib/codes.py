@@ -3,31 +3,19 @@
 import functools
 import re
 
-from grape6py import paths
-from grape6py.errors import (
-    AddressError,
-    ArgumentError,
-    BackendError,
-    CallOrderError,
-    Grape6Error,
-    NotFiniteError,
-    NotOpenError,
-    OutOfMemoryError,
-    RangeError,
-    SizeError,
-)
+from grape6py import errors, paths
 
 # By the names G6X_E_* of g6lib.h.
 _KINDS = {
-    OutOfMemoryError: "DEVICE_MEMORY MEMORY",
-    BackendError: "DEVICE_LOST NO_DEVICE RUNTIME PYTHON VERIFY",
-    NotFiniteError: "J_NAN I_NAN",
-    RangeError: "RANGE",
-    ArgumentError: "ARGUMENT NULL",
-    AddressError: "ADDRESS PIPE",
-    CallOrderError: "NO_FIRSTHALF MISMATCH FORK",
-    NotOpenError: "NOT_OPEN",
-    SizeError: "OVERFLOW",
+    errors.OutOfMemoryError: "DEVICE_MEMORY MEMORY",
+    errors.BackendError: "DEVICE_LOST NO_DEVICE RUNTIME PYTHON VERIFY",
+    errors.NotFiniteError: "J_NAN I_NAN",
+    errors.RangeError: "RANGE",
+    errors.ArgumentError: "ARGUMENT NULL",
+    errors.AddressError: "ADDRESS PIPE",
+    errors.CallOrderError: "NO_FIRSTHALF MISMATCH FORK",
+    errors.NotOpenError: "NOT_OPEN",
+    errors.SizeError: "OVERFLOW",
 }
 
 
@@ -38,7 +26,7 @@ def codes() -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(r"G6X_E_(\w+) = (-\d+)", text)}
 
 
-def from_code(code: int | str, message: str) -> Grape6Error:
+def from_code(code: int | str, message: str) -> errors.Grape6Error:
     """Make the exception for a negative code of the library.
 
     Parameters
@@ -54,5 +42,6 @@ def from_code(code: int | str, message: str) -> Grape6Error:
     """
     code = codes()[code] if isinstance(code, str) else code
     name = next((name for name, number in codes().items() if number == code), None)
-    kind = next((kind for kind, names in _KINDS.items() if name in names.split()), Grape6Error)
+    kinds = (kind for kind, names in _KINDS.items() if name in names.split())
+    kind = next(kinds, errors.Grape6Error)
     return kind(message or f"the library returned code {code} without a text", code)

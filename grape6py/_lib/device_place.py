@@ -10,18 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from grape6py._arrays import transfer, validate
-from grape6py._arrays.kinds import (
-    AnyArray,
-    CData,
-    CuPy,
-    DeviceArray,
-    Floats,
-    Int32s,
-    Numbers,
-    Shape,
-    Untyped,
-)
+from grape6py._arrays import kinds, transfer, validate
+from grape6py._arrays.kinds import AnyArray, CData, CuPy, DeviceArray, Numbers, Shape, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces, chunks, empty_forces
 from grape6py._lib.foreign import is_on_device, take
@@ -32,8 +22,7 @@ from grape6py.errors import ArgumentError, NotFiniteError
 
 @functools.cache
 def _find_bad(cupy: CuPy) -> CuPy:
-    """A kernel that sets bad[0] for NaN and infinities: CuPy compiles that for what all() calls for
-    seconds."""
+    """A kernel that sets bad[0] for NaN and infinities: those of all() take seconds to compile."""
     text = "if (!isfinite(a)) bad[0] = 1;"
     return cupy.ElementwiseKernel("float64 a", "raw int32 bad", text, "grape6_find_bad")
 
@@ -129,8 +118,8 @@ class DevicePlace:
 
     def write(
         self,
-        address: Int32s | None,
-        index: Int32s | None,
+        address: kinds.Int32s | None,
+        index: kinds.Int32s | None,
         time: DeviceArray,
         mass: DeviceArray,
         *rest: DeviceArray,
@@ -161,7 +150,7 @@ class DevicePlace:
         pos: DeviceArray,
         vel: DeviceArray,
         eps2: float,
-        h2: Floats,
+        h2: kinds.Floats,
         nn: bool,
         lists: bool,
     ) -> Forces:

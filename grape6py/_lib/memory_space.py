@@ -14,17 +14,8 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from grape6py._arrays import validate
-from grape6py._arrays.kinds import (
-    AnyArray,
-    CuPy,
-    DeviceArray,
-    Floats,
-    Int32s,
-    Numbers,
-    Shape,
-    Untyped,
-)
+from grape6py._arrays import kinds, validate
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, Numbers, Shape, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.device_place import DevicePlace
@@ -93,7 +84,7 @@ class HostPlace:
     ) -> Floats:
         return validate.floats(name, self.on_host(name, values), shape, labels)
 
-    def ints(self, name: str, values: Numbers, n: int) -> Int32s:
+    def ints(self, name: str, values: Numbers, n: int) -> kinds.Int32s:
         return validate.ints(name, self.on_host(name, values), n)
 
     def squared_radii(self, name: str, values: Numbers, n: int) -> Floats:

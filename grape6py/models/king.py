@@ -15,15 +15,8 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Bools, Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
-from grape6py.models.sampling import (
-    Particles,
-    check_size,
-    directions,
-    fill_each,
-    generator,
-    interpolated,
-    sphere,
-)
+from grape6py.models import sampling
+from grape6py.models.sampling import Particles, check_size, directions, generator, sphere
 from grape6py.units import Units
 
 _FIRST_RADIUS = 1e-3  # in core radii; within it the density is constant
@@ -91,8 +84,8 @@ def king(
     n = check_size(n, rescale)
     profile = king_profile(w0)
     random = generator(seed)
-    radius = interpolated(random.random(n), profile.inside, profile.radius)
-    depth = interpolated(radius, profile.radius, profile.depth)
+    radius = sampling.interpolated(random.random(n), profile.inside, profile.radius)
+    depth = sampling.interpolated(radius, profile.radius, profile.depth)
     speed = profile.sigma * _speeds(random, depth / (profile.sigma * profile.sigma))
     pos = directions(random, n) * radius[:, None]
     vel = directions(random, n) * speed[:, None]
@@ -177,7 +170,7 @@ def _speeds(random: np.random.Generator, depth: Floats) -> Floats:
         x = share * share
         return share, height * bound[rows] <= x * _exp_minus_one(depth[rows] * (1 - x))
 
-    return np.sqrt(2 * depth) * fill_each(draw, len(depth))
+    return np.sqrt(2 * depth) * sampling.fill_each(draw, len(depth))
 
 
 def _exp_minus_one(x: Floats) -> Floats:

@@ -7,15 +7,8 @@ import numpy as np
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
-from grape6py.models.sampling import (
-    Particles,
-    check_size,
-    cube_root,
-    directions,
-    fill,
-    generator,
-    sphere,
-)
+from grape6py.models import sampling
+from grape6py.models.sampling import Particles, check_size, directions, generator, sphere
 from grape6py.units import Units
 
 
@@ -66,7 +59,7 @@ def plummer(
 
     # Mass inside r is (1 + r^-2)^(-3/2) in the model's natural unit of length.
     inside = mass_fraction * (1 - random.random(n))
-    root = cube_root(inside)
+    root = sampling.cube_root(inside)
     root *= root
     radius = np.sqrt(root / (1 - root))
     escape = np.sqrt(2 / np.sqrt(1 + radius * radius))
@@ -130,7 +123,7 @@ def uniform(
     radius = 2.4 * (1 - virial_ratio)
     speed = math.sqrt(2 * virial_ratio / radius)
     pos, vel = (
-        size * (directions(random, n) * cube_root(1 - random.random(n))[:, None])
+        size * (directions(random, n) * sampling.cube_root(1 - random.random(n))[:, None])
         for size in (radius, speed)
     )
     return sphere(pos, vel, rescale, virial_ratio)
@@ -144,4 +137,4 @@ def _speed_fraction(random: np.random.Generator, n: int) -> Floats:
         rest = 1 - q * q
         return q[height < q * q * rest * rest * rest * np.sqrt(rest)]
 
-    return fill(draw, n)
+    return sampling.fill(draw, n)
