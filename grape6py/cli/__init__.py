@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
-from grape6py.cli.numbers import Commands as Commands
 from grape6py.errors import Grape6Error, meant, printable
 
 # After the --help of each command, by its words.
@@ -67,7 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _prepare_streams()
     options, unknown = parser.parse_known_args(_joined(sys.argv[1:] if argv is None else argv))
     if unknown:
-        _refuse(commands.choices[options.command], unknown)
+        command = commands.choices[options.command]
+        names = [name for action in command._actions for name in action.option_strings]
+        hint = meant(unknown[0].partition("=")[0], names)
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     try:
         status: int = options.run(options)
         sys.stdout.flush()
@@ -130,10 +132,3 @@ def _stuck_output() -> str | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "standard output"
     return None
-
-
-def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> None:
-    """End with the message on arguments that a command has not, and what may have been meant."""
-    names = [name for action in parser._actions for name in action.option_strings]
-    hint = meant(unknown[0].partition("=")[0], names)
-    parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -13,15 +13,12 @@ vectors. Where all slots can do an FMA, 1 is a kernel that wastes none; processo
 pipes of their own for additions (AMD's) can get above it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,17 +27,12 @@ from grape6py._arrays.kinds import Attributes
 from grape6py.cli import numbers
 from grape6py.models import plummer
 
-if TYPE_CHECKING:
-    from grape6py.cli import Commands
-    from grape6py.forces.grape6 import Grape6
-    from grape6py.models import Particles
-
 SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
 SLOTS_FOR_NEAREST = 3
 VECTOR_BITS = {"avx512": 512, "avx2": 256, "neon": 128, "base": 128}
 
 
-def add_parser(commands: Commands) -> None:
+def add_parser(commands: numbers.Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "bench",
@@ -104,6 +96,7 @@ def direct(options: argparse.Namespace) -> Attributes:
     Rates are medians over the samples; with one thread they are per second of the process's CPU
     time, else of wall time.
     """
+    from grape6py._lib.cluster import empty_forces
     from grape6py._lib.declarations import ISAS, PRECISIONS
     from grape6py._lib.library import lib
     from grape6py.cli import machine
@@ -111,6 +104,8 @@ def direct(options: argparse.Namespace) -> Attributes:
 
     ni = options.ni or min(options.n, 4096)
     model = plummer(options.n, seed=1)
+    index = np.resize(np.arange(options.n, dtype=np.int32), ni)  # over again if there are fewer
+    targets = index, model.pos[index], model.vel[index]
     with Grape6(
         backend="cpu",
         precision=options.precision,
@@ -120,9 +115,13 @@ def direct(options: argparse.Namespace) -> Attributes:
     ) as session:
         session.set_particles(*model)
         threads = session.threads
-        call = _prepared_call(session, model, ni, options.nn)
+        sums = empty_forces(ni, options.nn)
+        call = session._board.prepare(options.n, *targets, 0.0, np.full(ni, -1.0), sums)
         clock = time.process_time if threads == 1 else _clock.seconds
-        repeats = _repeats(call, clock, options.seconds)
+        call()
+        repeats = 1
+        while (taken := _seconds(call, clock, repeats)) < options.seconds:
+            repeats = max(2 * repeats, int(repeats * options.seconds / max(taken, 1e-6)))
         backend, isa = session.backend.split()[:2]
         kernel = ISAS[isa], PRECISIONS[options.precision]
         pairs, fmas = [], []
@@ -156,27 +155,8 @@ def direct(options: argparse.Namespace) -> Attributes:
     }
 
 
-def _prepared_call(session: Grape6, model: Particles, ni: int, nn: bool) -> Callable[[], None]:
-    """First half + last half on the first ni bodies (over again if there are fewer)."""
-    index = np.resize(np.arange(len(model.mass), dtype=np.int32), ni)
-    from grape6py._lib.cluster import empty_forces
-
-    sums = empty_forces(ni, nn)
-    pos, vel, h2 = model.pos[index], model.vel[index], np.full(ni, -1.0)
-    return session._board.prepare(len(model.mass), index, pos, vel, 0.0, h2, sums)
-
-
 def _seconds(call: Callable[[], None], clock: Callable[[], float], repeats: int) -> float:
     start = clock()
     for _ in range(repeats):
         call()
     return clock() - start
-
-
-def _repeats(call: Callable[[], None], clock: Callable[[], float], least: float) -> int:
-    """Number of calls that takes at least `least` seconds."""
-    call()
-    repeats = 1
-    while (taken := _seconds(call, clock, repeats)) < least:
-        repeats = max(2 * repeats, int(repeats * least / max(taken, 1e-6)))
-    return repeats

@@ -65,18 +65,14 @@ def join() -> ranks.Ranks:
 def info(cluster: Integration) -> list[str]:
     """A line for each rank: where it is, and what it sums."""
     forces: Untyped = cluster._forces
-    first, end = _bodies_of(cluster)
+    blocks: Untyped = cluster._blocks
+    if cluster.SHARES_BODIES:  # the bodies that it has; else those whose forces it sums
+        first, end = blocks.first, blocks.first + len(blocks.mass)
+    else:
+        first, end = Share(cluster.n, cluster._ranks.size).of(cluster._ranks.rank)
     mine = f"{socket.gethostname()}, {cluster.backend}, threads {forces.threads}"
     mine += f", bodies {first} to {end}"
     return [f"rank {rank}: {what}" for rank, what in enumerate(cluster._ranks.from_each(mine))]
-
-
-def _bodies_of(cluster: Integration) -> tuple[int, int]:
-    """The first of the bodies whose forces this rank sums, or that it has, and their end."""
-    blocks: Untyped = cluster._blocks
-    if cluster.SHARES_BODIES:
-        return blocks.first, blocks.first + len(blocks.mass)
-    return Share(cluster.n, cluster._ranks.size).of(cluster._ranks.rank)
 
 
 def _several() -> tuple[str, int] | None:

@@ -59,8 +59,10 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Put the files or remove them, and say which."""
-    prefix = Prefix(options.prefix or _environment())
-    return (_remove if options.remove else _put)(prefix, options)
+    folder = options.prefix or os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
+    if not folder and sys.prefix == sys.base_prefix:
+        raise Grape6Error("no environment is active: say where to, as in grape6 link --prefix DIR")
+    return (_remove if options.remove else _put)(Prefix(folder or sys.prefix), options)
 
 
 def _put(prefix: Prefix, options: argparse.Namespace) -> int:
@@ -110,16 +112,6 @@ def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
     return 0
 
 
-def _environment() -> str:
-    """The folder of the active environment."""
-    for folder in (os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX")):
-        if folder:
-            return folder
-    if sys.prefix != sys.base_prefix:
-        return sys.prefix
-    raise Grape6Error("no environment is active: say where to, as in grape6 link --prefix DIR")
-
-
 def _files(folder: Path, names: Iterable[str]) -> Files:
     """Contents (bytes) or target (str) of each file of the chosen names, by its own name."""
     files: dict[str, str | bytes] = {f"lib/{LIBRARY}": _target(folder, paths.LIBRARY)}
@@ -144,7 +136,6 @@ def _files(folder: Path, names: Iterable[str]) -> Files:
 
 
 def _target(folder: Path, library: Path) -> str:
-    """The library of this package; by a relative path where it is in the same folder, which may
-    then be moved."""
+    """The library of this package; by a relative path in its own folder, which may be moved."""
     inside = library.is_relative_to(folder)
     return os.path.relpath(library, folder / "lib") if inside else str(library)

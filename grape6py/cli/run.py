@@ -1,20 +1,14 @@
 """``grape6 run``: integrate a cluster or galaxies, with log, snapshots, restarts and picture."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grape6py.cli import convert
-from grape6py.cli.numbers import kind, not_negative, positive, seed, whole
+from grape6py.cli.numbers import Commands, kind, not_negative, positive, seed, whole
 from grape6py.errors import Grape6Warning, printable
-
-if TYPE_CHECKING:
-    from grape6py.cli import Commands
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 

@@ -11,11 +11,6 @@ from grape6py.errors import ArgumentError
 _STARS = ("mass_function", "segregation", "binaries")  # of spheres
 _GALAXIES = ("black_hole", "mass_ratio", "pericentre", "separation")
 OPTIONS = ("w0", "virial_ratio", "dimension", *_STARS, *_GALAXIES)
-MASS_FUNCTIONS = {
-    "kroupa": models.kroupa,
-    "salpeter": models.salpeter,
-    "maschberger": models.maschberger,
-}
 _HARD = 0.02, 2.0  # semi-major axes of binaries in Henon units, times n: those below 2 / n are hard
 
 
@@ -47,7 +42,7 @@ def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Part
     ) -> models.Particles:
         drawn = functools.partial(model, **shape)
         if mass_function is not None:
-            masses = MASS_FUNCTIONS[mass_function](n, seed)
+            masses = getattr(models, mass_function)(n, seed)
             ratio = shape.get("virial_ratio", 0.5)
             particles = models.stars(masses, drawn, seed, segregation or 0.0, virial_ratio=ratio)
         elif segregation is not None:

@@ -365,7 +365,15 @@ class _Integration:
 
     def _finish(self) -> None:
         o, cluster = self._options, self.cluster
-        profile, stages = self._profile(), self._stages()
+        began, forces = self._profile_from or (math.nan, math.nan)
+        outputs = self._output_time
+        integration = _clock.seconds() - began - outputs
+        forces = cluster.force_seconds - forces - self._output_forces
+        profile = {"integration": integration, "bookkeeping": integration - forces}
+        profile["outputs"] = outputs
+        taken: dict[str, float] = getattr(cluster._forces, "seconds", {})  # of stages of a tree
+        slowest = self._ranks.largest(np.array(list(taken.values())))
+        stages = dict(zip(taken, slowest.tolist(), strict=True))
         if o.plot and self._is_first:
             from grape6py import picture  # matplotlib takes its time
 
@@ -388,7 +396,7 @@ class _Integration:
                 f"outputs {profile['outputs']:.3f} s"
             )
             if stages:
-                each = (f"{name} {taken:.3f} s" for name, taken in stages.items())
+                each = (f"{name} {seconds:.3f} s" for name, seconds in stages.items())
                 self._say(f"stages of the sums, on the slowest rank: {', '.join(each)}")
         for path in [*(writer.path for writer in self._writers), *self._texts, *self._plots]:
             self._say(f"written: {path}")
@@ -399,21 +407,6 @@ class _Integration:
             self._say(f"relative error {error:.3e} of the specific energies of bodies without mass")
         else:
             self._say(f"relative energy error {error:.3e}")
-
-    def _profile(self) -> dict[str, float]:
-        """Seconds from the first output to the last."""
-        began, forces = self._profile_from or (math.nan, math.nan)
-        outputs = self._output_time
-        integration = _clock.seconds() - began - outputs
-        forces = self.cluster.force_seconds - forces - self._output_forces
-        bookkeeping = integration - forces
-        return {"integration": integration, "bookkeeping": bookkeeping, "outputs": outputs}
-
-    def _stages(self) -> dict[str, float]:
-        """Seconds of the stages of a tree of all ranks, each on the rank where it took longest."""
-        taken: dict[str, float] = getattr(self.cluster._forces, "seconds", {})
-        most = self._ranks.largest(np.array(list(taken.values())))
-        return dict(zip(taken, most.tolist(), strict=True))
 
     def _say(self, line: str) -> None:
         if not self._options.json:

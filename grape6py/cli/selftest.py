@@ -23,7 +23,6 @@ from grape6py.models import plummer
 
 if TYPE_CHECKING:
     from grape6py._lib.cluster import Forces
-    from grape6py.cli import Commands
     from grape6py.forces.grape6 import Grape6
     from grape6py.models import Particles
 
@@ -47,7 +46,7 @@ LIMITS = {
 GREY = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}
 
 
-def add_parser(commands: Commands) -> None:
+def add_parser(commands: numbers.Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "selftest",

@@ -66,8 +66,7 @@ class _OfFunctions(_ByDifferences):
         return self._name
 
     def potential(self, t: float, pos: Floats) -> Floats:
-        found: Floats = np.zeros(len(pos)) if self._potential is None else self._potential(t, pos)
-        return found
+        return np.zeros(len(pos)) if self._potential is None else self._potential(t, pos)
 
 
 class _OfGalpy(_ByDifferences):
@@ -97,8 +96,7 @@ class _OfGalpy(_ByDifferences):
             across = np.where(r > 0, turn / r, 0.0)
         cosine, sine = np.cos(at["phi"]), np.sin(at["phi"])
         found = [out * cosine - across * sine, out * sine + across * cosine, up + 0 * r]
-        acc: Floats = np.column_stack(found) * (self._speed**2 / self._radius)
-        return acc
+        return np.column_stack(found) * (self._speed**2 / self._radius)
 
     def potential(self, t: float, pos: Floats) -> Floats:
         r, z, at = self._cylindrical(t, pos)

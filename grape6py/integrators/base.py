@@ -331,7 +331,12 @@ class Integration(Changes):
             self._stopped_by: Event | None = None
             try:
                 with bar(self.time, t, progress) as shown:
-                    self._go_on(t, every, shown, callback, watched)
+                    for target in [t] if every is None else multiples(self.time, t, every):
+                        self._advance(target, shown, callback if every is None else None, watched)
+                        if every is not None and callback is not None and self.time == target:
+                            callback(self._as_seen())  # also if stopped in that block
+                        if self._stopping[0]:
+                            break
             finally:
                 self._stopping[0], self._asked_to_stop = 0, False
         return self._stopped_by
@@ -370,21 +375,6 @@ class Integration(Changes):
             )
         return t
 
-    def _go_on(
-        self,
-        t: float,
-        every: float | None,
-        shown: Callable[[float], None],
-        callback: Callable[[Self], object] | None,
-        events: Events,
-    ) -> None:
-        for target in [t] if every is None else multiples(self.time, t, every):
-            self._advance(target, shown, callback if every is None else None, events)
-            if every is not None and callback is not None and self.time == target:
-                callback(self._as_seen())  # also if stopped in the very block that ends there
-            if self._stopping[0]:
-                break
-
     def _advance(
         self,
         target: float,
@@ -407,7 +397,13 @@ class Integration(Changes):
             shown(self._time)
             if moved:
                 self._after_step()
-            self._look_at_events(events)
+            for action, event in events.check() if self.time >= events.due else []:
+                self._happen(action, event)
+            # What was seen is forgotten if that has changed bodies.
+            for action, event in self._first_news(events) if self._blocks.sighted else []:
+                self._happen(action, event)
+            for action, event in events.look_at_clock():
+                self._happen(action, event)
             if moved and callback is not None:
                 callback(self._as_seen())
             if moved is None and goal == target:
@@ -415,15 +411,6 @@ class Integration(Changes):
         if not self._stopping[0] and self.time < target:  # a callback may have gone farther
             self._be_at(target)
             shown(target)
-
-    def _look_at_events(self, events: Events) -> None:
-        for action, event in events.check() if self.time >= events.due else []:
-            self._happen(action, event)
-        # What was seen is forgotten if that has changed bodies.
-        for action, event in self._first_news(events) if self._blocks.sighted else []:
-            self._happen(action, event)
-        for action, event in events.look_at_clock():
-            self._happen(action, event)
 
     def _first_news(self, events: Events) -> list[tuple[Action, Event]]:
         """The first event of the block under way that is news; without one, that block goes on."""
@@ -450,7 +437,7 @@ class Integration(Changes):
         """What is seen in the block under way, with the ids of its bodies."""
         ids = self._own_ids()
         return [
-            (s, (int(ids[s.body]),) if s.other is None else _pair(ids[s.body], ids[s.other]))
+            (s, tuple(sorted(int(ids[row]) for row in (s.body, s.other) if row is not None)))
             for s in self._blocks.sighted
         ]
 
@@ -482,10 +469,6 @@ class Integration(Changes):
 
     def _after_step(self) -> None:
         """What a step may have a word about."""
-
-
-def _pair(one: int, other: int) -> tuple[int, int]:
-    return min(int(one), int(other)), max(int(one), int(other))
 
 
 def _nothing(_: object) -> None:

@@ -200,10 +200,10 @@ class Blocks:
                         self.bodies.merge(e)
                     else:
                         self._call_function(self.block_end, e.ni)
-                        if self._has_to_return(
-                            e, most, began
-                        ):  # within the next block, which goes on
-                            break
+                        is_late = 0 < e.seconds < _clock.seconds() - began
+                        is_asked_to = e.stop != ffi.NULL and e.stop[0]
+                        if e.blocks and (is_late or 0 < most <= e.blocks or is_asked_to):
+                            break  # within the next block, which goes on
                     e.most_blocks = most and max(most - e.blocks, 1)
         finally:
             moved = self._take_counts()
@@ -212,14 +212,6 @@ class Blocks:
         if goes_on == lib.G6X_HERMITE_WATCHED:
             self.sighted = self._sightings()
         return moved if moved or goes_on or end < self._end_by(target) else None
-
-    @staticmethod
-    def _has_to_return(e: CData, most: int, began: float) -> bool:
-        """Whether :meth:`advance` does, though the library would go on."""
-        if not e.blocks:
-            return False
-        is_late = 0 < e.seconds < _clock.seconds() - began
-        return is_late or 0 < most <= e.blocks or (e.stop != ffi.NULL and bool(e.stop[0]))
 
     def _call_function(self, time: float, ni: int) -> None:
         """Let the function of the field add it to the forces on the first rows of the block."""

@@ -6,18 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from grape6py._arrays import ids as numbers
-from grape6py._arrays import validate
-from grape6py._arrays.kinds import (
-    AnyArray,
-    Attributes,
-    Bools,
-    Floats,
-    Int32s,
-    Int64s,
-    Numbers,
-    UInt64s,
-    Untyped,
-)
+from grape6py._arrays import kinds, validate
+from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.forces.grape6 import Grape6
@@ -45,7 +35,7 @@ class Changes(Quantities):
 
     def add(
         self, mass: Numbers, pos: Numbers, vel: Numbers, *, ids: Numbers | None = None
-    ) -> AnyArray:
+    ) -> kinds.AnyArray:
         """Add bodies.
 
         Parameters
@@ -309,7 +299,7 @@ class Changes(Quantities):
         parts = [*(m * (v * v).sum(axis=1) / 2)]
         eps, backend = self._settings["eps"], str(self._options["backend"])
         kind = "auto" if "tree" in backend else backend
-        options: Attributes = {"backend": kind, "comm": self._owners.comm}
+        options: kinds.Attributes = {"backend": kind, "comm": self._owners.comm}
         with Grape6(precision="double", jerk=False, **options) as grape:
             grape.set_particles(mass[rest] * self._G, pos[rest])
             parts += [*(m * grape.forces(x, eps=eps).pot)]

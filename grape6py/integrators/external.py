@@ -14,21 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from grape6py._arrays import validate
+from grape6py._arrays import kinds, validate
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError, NotFiniteError
 from grape6py.fields import analytic
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import (
-        ArrayModule,
-        Attributes,
-        CData,
-        DeviceArray,
-        Floats,
-        Numbers,
-        Untyped,
-    )
+    from grape6py._arrays.kinds import ArrayModule, Attributes, CData, DeviceArray, Floats, Untyped
     from grape6py.integrators.orbit_frame import OrbitFrame
 
 AnyField: TypeAlias = "analytic.Field | Callable[[float, Untyped, Untyped], Untyped]"
@@ -203,17 +195,6 @@ class External:
         self.add(time, pos, vel, acc, jerk)
         return acc, jerk, self.potential(time, pos, vel)
 
-    def settings(self) -> Attributes:
-        """What files say of it, by name."""
-        found: Attributes = {
-            "field": self._field.text
-            if isinstance(self._field, analytic.Field)
-            else _name(self._field)
-        }
-        if self.orbit_frame is not None:
-            found["orbit"] = json.dumps([list(row) for row in self.orbit_frame.start])
-        return found
-
 
 def _name(function: Untyped) -> str:
     """A function's name; what an object says of itself, if that names no address."""
@@ -222,7 +203,7 @@ def _name(function: Untyped) -> str:
 
 
 def make(
-    field: AnyField | None, orbit: Numbers | None, G: float, settings: Attributes
+    field: AnyField | None, orbit: kinds.Numbers | None, G: float, settings: Attributes
 ) -> External | None:
     """The field of an integration, from its arguments; adds what files say of it to `settings`."""
     if field is None and orbit is not None:
@@ -240,7 +221,9 @@ def make(
             raise ArgumentError("orbit is position and velocity of the frame: six numbers")
         origin = validate.floats("orbit", values.reshape(2, 3), (2, 3))
     external = External(field, G, origin)
-    settings |= external.settings()
+    settings["field"] = field.text if isinstance(field, analytic.Field) else _name(field)
+    if external.orbit_frame is not None:
+        settings["orbit"] = json.dumps(external.orbit_frame.start.tolist())
     return external
 
 

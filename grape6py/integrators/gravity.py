@@ -169,11 +169,7 @@ class DirectGravity(_Gravity):
     """The direct sum of a session."""
 
     def __init__(
-        self,
-        session: Grape6,
-        eps: float,
-        arrays: HostArrays | DeviceArrays,
-        ranks: Ranks,
+        self, session: Grape6, eps: float, arrays: HostArrays | DeviceArrays, ranks: Ranks
     ) -> None:
         self.arrays, self._session, self._eps, self.ranks = arrays, session, eps, ranks
         self.backend, self.precision = session.backend, session.precision
@@ -215,11 +211,7 @@ class Trees(_Gravity):
     precision = "single"  # of the pairs
 
     def __init__(
-        self,
-        device: tuple[CuPy, int] | None,
-        threads: int | None,
-        eps: float,
-        walk: Attributes,
+        self, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
     ) -> None:
         self.device, self._walk, self._eps, self._warned = device, walk, eps, False
         self._setting = Setting.of(walk, eps2=eps**2)
@@ -236,11 +228,9 @@ class Trees(_Gravity):
     def _targets(self, of: Sources, rows: DeviceArray) -> Targets:
         """All bodies or some, and for an accuracy the absolute values of their accelerations."""
         last = None if self._walk.get("accuracy") is None else of.last
-        if rows is None:
-            return Targets(None, last_acc=None if last is None else lengths(last))
-        return Targets(
-            of.pos[rows], number=rows, last_acc=None if last is None else lengths(last[rows])
-        )
+        if last is not None:
+            last = lengths(last if rows is None else last[rows])
+        return Targets(None if rows is None else of.pos[rows], number=rows, last_acc=last)
 
     def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
@@ -291,19 +281,16 @@ class SharedTrees(Trees):
         self._work: DeviceArray = None
         self.seconds: dict[str, float] = {}  # of the stages of all sums: ranks/stages.py
 
-    def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
-        work = self._work
-        if work is not None and len(work) != len(mass):  # bodies have come or gone
-            mean = float(work.mean()) if len(work) else 1.0
-            work = self.arrays.xp.full(len(mass), mean)
-        return Tree(mass, pos, work=work, **self._where)
-
     def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[Floats, Floats]:
         self._check_open()
         targets = self._targets(of, rows)
         which: Attributes = {"last_acc": targets.last_acc}
         walk = {k: value for k, value in self._walk.items() if k != "few_bodies"}
-        with self._tree(of.mass, of.pos) as tree:
+        work = self._work
+        if work is not None and len(work) != len(of.mass):  # bodies have come or gone
+            mean = float(work.mean()) if len(work) else 1.0
+            work = self.arrays.xp.full(len(of.mass), mean)
+        with Tree(of.mass, of.pos, work=work, **self._where) as tree:
             if _are_few(self._walk, len(tree)):
                 walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
             if rows is not None:

@@ -36,8 +36,7 @@ STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk
 # derivative of that at t.
 WORK: Shapes = {"work": (), "power": (), "rate": ()}
 
-# Of the bodies of a block, in their first rows; what is watched; in a field. Names of the state as
-# the library's.
+# Of the bodies of a block, in their first rows; what is watched; in a field; the library's names.
 _BLOCK: Shapes = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,),
                   "pot": (), "close": (), "left": ()}  # fmt: skip
 _OUTSIDE: Shapes = {"field_acc": (3,), "field_jerk": (3,)}
@@ -266,8 +265,7 @@ class HostArrays:
         check(lib.g6x_hermite_add_field(self.struct, ni, time))
 
     def correct(self, ni: int, time: float) -> None:
-        """The first rows of the block, to xi and vi; they stay where they are, so that no error of
-        acc is asked for."""
+        """The first rows of the block, to xi and vi; they stay, so that no error of acc matters."""
         h, none, rule = self.struct, ffi.NULL, self._setup.rule
         state = h.t, none, h.x, h.v, h.a, h.j, h.xi, h.vi
         check(lib.g6x_hermite_correct(ni, h.address, time, *rule, h.acc, h.jerk, none, *state))

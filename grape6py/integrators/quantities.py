@@ -188,8 +188,7 @@ class Quantities(Closed):
         return self._shown(self._step_sizes())
 
     def _step_sizes(self) -> Floats:
-        steps: Floats = self.state()["dt"]
-        return steps
+        return self.state()["dt"]
 
     def particles(self) -> Particles:
         """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""
@@ -197,8 +196,7 @@ class Quantities(Closed):
         return Particles(self._blocks.mass.copy(), pos.copy(), vel.copy())
 
     def _all_particles(self) -> tuple[Particles, AnyArray]:
-        """Particles and ids of all ranks, on the first one; if each has its own, the others get
-        none."""
+        """Particles and ids of all ranks, on the first one; the others get none of such."""
         particles, own_ids, to_first = self.particles(), self._own_ids(), self._owners.to_first
         with self._owners.agreement("a look at all ranks' bodies"):
             return Particles._make(map(to_first, particles)), ids.shown(to_first(own_ids))

@@ -147,5 +147,4 @@ def eccentric_anomaly(mean: Floats, e: Floats) -> Floats:
     found = np.minimum(half + e, math.pi)
     for _ in range(60):
         found = found - (found - e * np.sin(found) - half) / (1 - e * np.cos(found))
-    solution: Floats = np.where(mean <= math.pi, found, 2 * math.pi - found)
-    return solution
+    return np.where(mean <= math.pi, found, 2 * math.pi - found)

@@ -61,7 +61,9 @@ class Disk:
     ) -> tuple[Floats, Floats]:
         """Dispersions (radial, azimuthal, vertical) and mean velocity along the circle."""
         grid = np.geomspace(1e-4, max(self._cut, _SUN), 1024)
-        own2 = self._circular2(grid)
+        thin = _thin_disk(grid, self._mass)
+        # Two layers lie z0 apart, on the mean. To first order that takes z0 R M exp(-R) away.
+        own2 = thin / (1 + self._height * grid * self._mass * np.exp(-grid) / thin)
         circular2 = own2 + spheres(grid) / grid
         epicyclic = np.gradient(np.log(grid**2 * circular2), np.log(grid))  # (kappa / Omega)^2
 
@@ -77,12 +79,6 @@ class Disk:
         sigma_z2 = math.pi * self._surface_density(radius) * z0 + bend * z2
         sigma = np.sqrt([sigma_r2, sigma_r2 * epicyclic / 4, sigma_z2])
         return sigma, np.sqrt(np.maximum(mean2, 0))
-
-    def _circular2(self, radius: Floats) -> Floats:
-        """Square of the circular velocity in the field of the disk, averaged over its height."""
-        thin = _thin_disk(radius, self._mass)
-        # Two layers lie z0 apart, on the mean. To first order that takes z0 R M exp(-R) away.
-        return thin / (1 + self._height * radius * self._mass * np.exp(-radius) / thin)
 
     def _surface_density(self, radius: FloatOrFloats) -> FloatOrFloats:
         density: FloatOrFloats = (
@@ -126,9 +122,7 @@ class Sphere:
         density = np.where(x <= self._cut, 1 / (x * (1 + x) ** 3), 0)
         slope = density * inside / radius**2
         parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
-        pressure: Floats = np.append(
-            np.cumsum(parts[::-1])[::-1], 0
-        )  # from each radius to the last
+        pressure: Floats = np.append(np.cumsum(parts[::-1])[::-1], 0)  # from each to the last
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
 
 

@@ -59,11 +59,7 @@ def kroupa(n: int, seed: Seed = None, lowest: float = 0.08, highest: float = 150
 
 
 def salpeter(
-    n: int,
-    seed: Seed = None,
-    lowest: float = 0.08,
-    highest: float = 150.0,
-    slope: float = 2.35,
+    n: int, seed: Seed = None, lowest: float = 0.08, highest: float = 150.0, slope: float = 2.35
 ) -> Floats:
     """Draw n masses from a power law, by default Salpeter's.
 

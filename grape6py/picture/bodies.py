@@ -187,11 +187,10 @@ class Bodies:
                    mec="#555555", mew=0.4)
             for group in sorted(self.groups.drawn, key=lambda group: -group.share)
         ]  # fmt: skip
-        on_white: Untyped = {"mec": "#555555", "path_effects": []}
-        handles += [
-            Line2D([], [], ls="", label=self.groups.hole_name, **_hole(7) | on_white)
-            for _ in self.groups.holes[:1]
-        ]  # fmt: skip
+        if holes := self.groups.holes:
+            mark: Untyped = _hole(7) | {"mec": "#555555", "path_effects": []}  # on white
+            words = "black hole" if len(holes) == 1 else "black holes"
+            handles.append(Line2D([], [], ls="", label=words, **mark))
         axes.legend(handles=handles, loc="center left", ncols=len(handles), frameon=False,
                     borderaxespad=0, handletextpad=0.2, columnspacing=1.6, handlelength=1,
                     borderpad=0)  # fmt: skip

@@ -41,11 +41,6 @@ class Groups(NamedTuple):
     noun: str
 
     @property
-    def hole_name(self) -> str:
-        """That of all holes together."""
-        return "black hole" if len(self.holes) == 1 else "black holes"
-
-    @property
     def are_told(self) -> bool:
         """Whether there is anything to tell apart."""
         return len(self.drawn) + len(self.holes) > 1

@@ -147,9 +147,10 @@ def _film(
             reached(k + 1)
         writer.finish()
     except subprocess.CalledProcessError as error:
-        raise OSError(
-            f"ffmpeg ended with status {error.returncode}: {_last_line(error)}"
-        ) from error
+        words = error.stderr or error.output or b""
+        text = words.decode(errors="replace") if isinstance(words, bytes) else str(words)
+        last = (text.strip().splitlines() or ["no message"])[-1]
+        raise OSError(f"ffmpeg ended with status {error.returncode}: {last}") from error
     except BaseException:  # Ctrl-C too
         if isinstance(writer, FFMpegWriter):
             with contextlib.suppress(Exception):
@@ -171,10 +172,3 @@ def _stage(bodies: Bodies, name: str) -> tuple[Figure, Axes]:
         bottom = _BOTTOM + _SIDE + 0.27
         bodies.legend(figure.add_axes((place[0], bottom / height, place[2], 0.25 / height)))
     return figure, axes
-
-
-def _last_line(error: subprocess.CalledProcessError) -> str:
-    """Of what ffmpeg printed."""
-    words = error.stderr or error.output or b""
-    text = words.decode(errors="replace") if isinstance(words, bytes) else str(words)
-    return (text.strip().splitlines() or ["no message"])[-1]

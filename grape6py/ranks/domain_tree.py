@@ -9,7 +9,6 @@ bodies and cells are those of one tree, but where a domain's border cuts a cell.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,16 +102,12 @@ class DomainTree:
             regions[ranks.rank] = regions[ranks.rank][:0]
             parts = self.inner.parts(setting, regions)
         with timed("exchange", like, meets=True):
-            theirs = self._exchanged(parts)
+            lengths = [len(part) // _ROW for part in parts]
+            sent = module_of(self.pos).concatenate(parts).reshape(-1, _ROW)
+            got, begin = ranks.exchanged(sent, np.concatenate([[0], np.cumsum(lengths)]))
+            pieces = [got[a:b].reshape(-1) for a, b in itertools.pairwise(begin)]
+            del pieces[ranks.rank]
+            self.bytes = sum(map(len, pieces))
+            theirs = [piece for piece in pieces if len(piece)]  # of the parts that others have made
         with timed("sum", like), ranks.agreement("a sum"):
             return self.inner.forces(setting, targets, theirs)
-
-    def _exchanged(self, parts: Sequence[DeviceArray]) -> list[DeviceArray]:
-        """The parts that are for this rank, of what each has made for all."""
-        lengths = [len(part) // _ROW for part in parts]
-        sent = module_of(self.pos).concatenate(parts).reshape(-1, _ROW)
-        got, begin = self.ranks.exchanged(sent, np.concatenate([[0], np.cumsum(lengths)]))
-        pieces = [got[a:b].reshape(-1) for a, b in itertools.pairwise(begin)]
-        del pieces[self.ranks.rank]
-        self.bytes = sum(map(len, pieces))
-        return [piece for piece in pieces if len(piece)]

@@ -153,8 +153,7 @@ class Ranks:
         failed = -float(self.rank) if error is not None else -float(self.size)
         call = _END if self._call.startswith(_END) else self._call  # whatever has ended it
         same = np.concatenate([[zlib.crc32(call.encode())], agreement.equal_numbers()])
-        sent: Floats = np.concatenate([[failed], same, -same, agreement.extremes()])
-        return sent
+        return np.concatenate([[failed], same, -same, agreement.extremes()])
 
     def _agree(self, agreement: Agreement, error: BaseException | None) -> None:
         """One maximum over all ranks."""

@@ -27,8 +27,7 @@ class Share:
 
     def cuts(self, first: int, end: int) -> Int64s:
         """Where a row of addresses from `first` to before `end` is cut for its ranks."""
-        found: Int64s = np.clip(self.first, first, end) - first
-        return found
+        return np.clip(self.first, first, end) - first
 
     def owner(self, address: AnyArray) -> Int64s:
         """The ranks that have some addresses."""

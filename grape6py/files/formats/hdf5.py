@@ -104,8 +104,7 @@ def floats(
 ) -> Floats:
     """A dataset of a shape as float64, or some rows of it."""
     _check(source, dataset, shape)
-    found: Floats = _read(dataset, np.dtype(np.float64), rows or slice(0, shape[0]))
-    return found
+    return _read(dataset, np.dtype(np.float64), rows or slice(0, shape[0]))
 
 
 def columns(

@@ -21,8 +21,7 @@ from grape6py.units import Units
 _FIRST = 16  # bytes of the first record
 _NK = 20
 _TIME, _PAIRS, _RBAR, _ZMBAR, _TSTAR, _VSTAR = 0, 1, 2, 3, 10, 11  # of AS
-# Words of a body before its positions, and after its velocities: NAME is the first of these, or the
-# second.
+# Words of a body before its positions, and after its velocities; the number of these before NAME.
 _NBODY6, _NBODY4, _NBODY6PP = (1, 1, 0), (1, 4, 2), (3, 2, 1)
 
 

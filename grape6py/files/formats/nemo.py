@@ -83,7 +83,13 @@ def _snapshot(source: Source, item: _Item, mass_item: _Item | None) -> Snapshot:
     if n is None or n < 0 or stated not in (None, n):
         raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
     if "PhaseSpace" in particles:
-        pos, vel = _phase_space(source, particles["PhaseSpace"][0], n)
+        both = particles["PhaseSpace"][0]
+        _check(source, both, (n, 2, 3), "fd")
+        pos, vel = np.empty((n, 3)), np.empty((n, 3))
+        row = np.dtype((both.dtype, 6))
+        for some, values in source.pieces(both.offset, row, n, "PhaseSpace"):
+            copy_columns(pos[some], values[:, :3])
+            copy_columns(vel[some], values[:, 3:])
     elif "Position" in particles:
         pos = _array(source, particles["Position"][0], (n, 3))
         if "Velocity" in particles:
@@ -102,16 +108,6 @@ def _snapshot(source: Source, item: _Item, mass_item: _Item | None) -> Snapshot:
         _check(source, key, (n,), "silb")
         ids = source.ints(key.offset, key.dtype, n, "Key")
     return Snapshot(mass, pos, vel, time=time, ids=ids)
-
-
-def _phase_space(source: Source, item: _Item, n: int) -> tuple[Floats, Floats]:
-    _check(source, item, (n, 2, 3), "fd")
-    pos, vel = np.empty((n, 3)), np.empty((n, 3))
-    row = np.dtype((item.dtype, 6))
-    for some, values in source.pieces(item.offset, row, n, "PhaseSpace"):
-        copy_columns(pos[some], values[:, :3])
-        copy_columns(vel[some], values[:, 3:])
-    return pos, vel
 
 
 def _array(source: Source, item: _Item, shape: tuple[int, ...]) -> Floats:

@@ -84,7 +84,10 @@ def write(
     with contextlib.ExitStack() as written:
         with ranks.agreement(_CALL):
             check(path, format_, len(names))
-            ids = _all_ids(about)
+            found = [one.ids for one in about if one.ids is not None]
+            if found and any(one.ids is None for one in about if one.n):
+                raise ArgumentError("ids are given on some ranks, and not on others")
+            ids = joined_ids(found, ArgumentError) if found else None  # the ends of each file's
             lost = format_.lost(contents[0].with_ids(ids))
             if lost and first == 0:
                 format_.warn(os.fspath(path), lost)
@@ -188,16 +191,6 @@ def _encoded(
             own = content.ids.astype(ids.dtype, copy=False)
         place = parts.Place(k, len(about), ends[-1], largest, digest)
         yield format_.write(content.with_ids(own), comment, place)
-
-
-def _all_ids(about: Sequence[_About]) -> AnyArray | None:
-    """The least and the largest ids of each file, of one dtype; None if there are none."""
-    found = [one.ids for one in about if one.ids is not None]
-    if not found:
-        return None
-    if any(one.ids is None for one in about if one.n):
-        raise ArgumentError("ids are given on some ranks, and not on others")
-    return joined_ids(found, ArgumentError)
 
 
 def _standing(path: PathLike, names: Sequence[str], format_: Format) -> list[str]:

@@ -78,7 +78,6 @@ class Layout(NamedTuple):
 
     def read(self, source: Source, which: int) -> Snapshot:
         """All bodies of all files of a snapshot, in their order."""
-        del which
         heads = self.heads(source)
         return self.between(heads, 0, total(heads), source)
 
@@ -252,9 +251,9 @@ def _opened(name: str, given: Given) -> Iterator[Source]:
 
 def _check(head: Head) -> None:
     if min(head.counts, default=0) < 0:
-        raise SnapshotError(f"{head.name}: the numbers of particles are {list(head.counts)}")
+        raise head.wrong(f"the numbers of particles are {list(head.counts)}")
     if head.time is not None and not np.isfinite(head.time):
-        raise SnapshotError(f"{head.name}: its time is {head.time}")
+        raise head.wrong(f"its time is {head.time}")
 
 
 def _check_alike(head: Head, first: Head) -> None:
@@ -269,9 +268,8 @@ def _check_alike(head: Head, first: Head) -> None:
         ("digest", head.mark.split(" ")[0], first.mark.split(" ")[0]),
     ):
         if mine != other:
-            raise SnapshotError(
-                f"{head.name}: it is of another snapshot than {first.name}: {what} {mine} instead "
-                f"of {other}"
+            raise head.wrong(
+                f"it is of another snapshot than {first.name}: {what} {mine} instead of {other}"
             )
 
 
@@ -280,15 +278,15 @@ def _check_set(heads: Sequence[Head]) -> None:
     for number, head in enumerate(heads):
         _, _, its_number = head.mark.partition(" ")
         if head.mark and its_number != str(number):
-            raise SnapshotError(f"{head.name}: it was written as file {its_number}, and renamed")
+            raise head.wrong(f"it was written as file {its_number}, and renamed")
     first = heads[0]
     there = [sum(counts) for counts in zip(*(head.counts for head in heads), strict=True)]
     if any(first.totals) and any(
         (n - of_all) % 2**32
         for n, of_all in itertools.zip_longest(there, first.totals, fillvalue=0)
     ):  # the upper half of the numbers is elsewhere, or nowhere
-        raise SnapshotError(
-            f"{first.name}: it and the other {len(heads) - 1} files have {there} particles, and "
+        raise first.wrong(
+            f"it and the other {len(heads) - 1} files have {there} particles, and "
             f"should have {list(first.totals)}: they are not of one snapshot, or not whole"
         )
 

@@ -113,10 +113,7 @@ def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     yield f"0 {len(content.mass)} {content.time or 0.0:.17e}\n".encode()
     for rows in numbered_rows(content):
         lines = (
-            " ".join(f"{value:.17e}" for value in row)
-            + f" 0 0.0 {number} 0 0"
-            + " 0.0" * 7
-            + " 0\n"
+            " ".join(f"{value:.17e}" for value in row) + f" 0 0.0 {number} 0 0{' 0.0' * 7} 0\n"
             for number, row in rows
         )
         yield "".join(lines).encode()

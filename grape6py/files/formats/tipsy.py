@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grape6py._arrays.kinds import Int64s
 from grape6py.files.formats.bodies import Snapshot, narrowed
 from grape6py.files.formats.source import Source, copy_columns, of_this_machine
 
@@ -66,16 +65,11 @@ def read(source: Source, _which: int) -> Snapshot:
                     ids[here] = rows[:, -2:].copy().view("<i8")[:, 0]
         at += count
         offset += row.itemsize * count
-    if ids is not None and not _are_bonsai(ids, counts):
-        ids = None
+    if ids is not None:  # numbers that are no ids of Bonsai's are eps and phi, taken as such
+        dark, stars = np.split(ids, [counts[1]])
+        if counts[0] or (dark < _DARK).any() or (stars < 0).any() or (stars >= _DARK).any():
+            ids = None
     return Snapshot(mass, pos, vel, time=time, ids=ids)
-
-
-def _are_bonsai(ids: Int64s, counts: list[int]) -> bool:
-    """Whether numbers are ids of Bonsai's: any others are, taken as such, eps and phi."""
-    gas, dark, _ = counts
-    return gas == 0 and bool((ids[:dark] >= _DARK).all() and (ids[dark:] >= 0).all()
-                             and (ids[dark:] < _DARK).all())  # fmt: skip
 
 
 def write(content: Snapshot, _comment: str) -> Iterator[bytes]:

@@ -101,11 +101,6 @@ class Table:
         pairs = ((getattr(self, name), getattr(one, name)) for name in _DATASETS)
         return type(self)(*map(np.concatenate, pairs))
 
-    def without_last(self) -> Self:
-        """With one less."""
-        rest = len(self.counts) - int(self.outputs[-1, 1])
-        return type(self)(self.history[:-1], self.outputs[:-1], self.counts[:rest])
-
     def check(self) -> None:
         """Raise a ValueError for what no index has."""
         number, files = self.outputs[:, 0], self.outputs[:, 1]
@@ -193,16 +188,13 @@ class Run:
 
     def take_away(self) -> Saved:
         """Forget the last output, which is returned."""
-        last = self.table[-1]
-        self.table, self._data = self.table.without_last(), b""
+        last, table = self.table[-1], self.table
+        counts = table.counts[: len(table.counts) - int(table.outputs[-1, 1])]
+        self.table, self._data = Table(table.history[:-1], table.outputs[:-1], counts), b""
         return last
 
     def read(
-        self,
-        saved: Saved,
-        names: Iterable[str],
-        others: Collection[str] = (),
-        owners: Ranks = ONE,
+        self, saved: Saved, names: Iterable[str], others: Collection[str] = (), owners: Ranks = ONE
     ) -> Found:
         """Arrays by body of an output, or the share of a rank, and others; those that there are.
 
