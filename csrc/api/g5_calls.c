@@ -193,12 +193,13 @@ int api_g5_calls_set_j0(struct session *s, int address, int n, const double (*x)
 int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const double (*x)[3],
                        const double *mass)
 {
+    struct grape5_points *points = &s->grape5.points;
     int first = check_write(s, address, n,
                             (halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass));
     if (!first) session_force_before_write(s);
     if (!first && address > INT_MAX - n) {
         if (s->grape5.here)
-            cpu_grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
+            cpu_grape5_points_lose(points, address, (int64_t)address + n);
         else
             jmemory_lose(&s->j, address, (int64_t)address + n);
         first = error_set(&s->error, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
@@ -206,9 +207,12 @@ int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const 
     }
     const int source = options_process()->g5_source_by_address ? address : 0;
     const int requested = first ? 0 : n;
-    if (s->grape5.here && requested)
-        first = session_grape5_set(s, halves, address, n, x ? x + source : NULL,
-                                   mass ? mass + source : NULL);
+    if (s->grape5.here && requested) {
+        int64_t which;
+        first = cpu_grape5_points_set(points, halves, address, n, x ? x + source : NULL,
+                                      mass ? mass + source : NULL, &which);
+        if (first) (void)session_grape5_bad_write(s, first, which, points->capacity);
+    }
     for (int k = 0; !s->grape5.here && k < requested; k++) {
         const int from = source + k;
         const int code =

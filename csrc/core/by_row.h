@@ -1,7 +1,6 @@
 /* by_row.h - mode auto, for a backend that sums all rows of a call in one mode: two of its states,
  * one for the rows as in mode grape, one for those in double (shared/fine.h). A row has the bits
- * that it has in the mode in which it is summed. In the other modes only the first state is used.
- */
+ * that it has in the mode in which it is summed. In other modes only the first state is used. */
 #pragma once
 
 #include "core/backend.h"

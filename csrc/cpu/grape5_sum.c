@@ -163,18 +163,6 @@ static void cut(struct work *w, int threads)
     if (!w->blocks) w->count = w->i_parts;
 }
 
-/* Adds the block sums of all threads, in the order of the blocks. */
-static void add_blocks(struct work *w)
-{
-    for (int i = 0; i < w->sum->ni; i++) {
-        double total[NACC] = {0};
-        const int bad = !all_finite(w->sum->x[i], 3);
-        for (int64_t b = 0; b < w->blocks && !bad; b++)
-            for (int q = 0; q < NACC; q++) total[q] += w->block_sum[b * w->sum->ni + i][q];
-        store(w->sum, i, total, bad);
-    }
-}
-
 int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
                        struct grape5_sum *sum)
 {
@@ -192,7 +180,13 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
         if (!w.block_sum) return G6X_E_MEMORY;
     }
     threads_each(most, w.count, 1, sum_tasks, &w);
-    if (w.block_sum) add_blocks(&w);
+    for (int i = 0; i < sum->ni && w.block_sum; i++) { /* of all threads, in the blocks' order */
+        double total[NACC] = {0};
+        const int bad = !all_finite(sum->x[i], 3);
+        for (int64_t b = 0; b < w.blocks && !bad; b++)
+            for (int q = 0; q < NACC; q++) total[q] += w.block_sum[b * sum->ni + i][q];
+        store(sum, i, total, bad);
+    }
     memory_free(w.block_sum);
     sum->zero_distances = w.zero_distances;
     return 0;

@@ -83,17 +83,6 @@ int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *s
 
 /* ---- to the host ------------------------------------------------------------------------ */
 
-static void unpack(const struct cuda_target *from, int ni, const struct rows *to)
-{
-    for (int i = 0; i < ni; i++) {
-        to->index[i] = from[i].index;
-        memcpy(to->x[i], from[i].x, sizeof to->x[i]);
-        memcpy(to->v[i], from[i].v, sizeof to->v[i]);
-        to->eps2[i] = from[i].eps2;
-        to->invalid[i] = from[i].invalid != 0;
-    }
-}
-
 int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
 {
     struct targets *t = &c->targets;
@@ -110,7 +99,13 @@ int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
         code = cuda_device_copy_out(c, cuda_pointer(&c->results), c->device_results.address,
                                     cuda_results_bytes(c), err);
     if (code) return code;
-    unpack(pinned, t->ni, to);
+    for (size_t i = 0; i < ni; i++) {
+        to->index[i] = pinned[i].index;
+        memcpy(to->x[i], pinned[i].x, sizeof to->x[i]);
+        memcpy(to->v[i], pinned[i].v, sizeof to->v[i]);
+        to->eps2[i] = pinned[i].eps2;
+        to->invalid[i] = pinned[i].invalid != 0;
+    }
     *t = (struct targets){.ni = t->ni,
                           .index = to->index,
                           .x = (const double (*)[3])to->x,

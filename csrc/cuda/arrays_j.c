@@ -115,25 +115,20 @@ static void mirror_task(void *mirrored, int64_t first, int64_t end)
     }
 }
 
-/* Many rows whose addresses differ, by several threads: the memory answers each late. */
-static int32_t *mirror_many(struct jmemory *j, const struct cuda_sent *sent, int count, int threads)
-{
-    struct mirrored m = {j, sent, memory_zeroed((size_t)count * sizeof *m.written)};
-    if (!m.written) return NULL;
-    jmemory_commit(j);
-    threads_each(threads, count, ROWS_AT_ONCE, mirror_task, &m);
-    return m.written;
-}
-
 static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int finite,
                         int threads)
 {
     int code = 0;
-    int32_t *written = finite && count >= MANY ? mirror_many(j, sent, count, threads) : NULL;
+    struct mirrored m = {.j = j, .sent = sent};
+    if (finite && count >= MANY) m.written = memory_zeroed((size_t)count * sizeof *m.written);
+    if (m.written) { /* many rows, by several threads: the memory answers each late */
+        jmemory_commit(j);
+        threads_each(threads, count, ROWS_AT_ONCE, mirror_task, &m);
+    }
     for (int k = 0; k < count && !code; k++) {
         const struct jparticle *p = &sent[k].body;
-        if (written && written[k] >= 0) {
-            jmemory_rewritten(j, written[k]);
+        if (m.written && m.written[k] >= 0) {
+            jmemory_rewritten(j, m.written[k]);
             continue;
         }
         if (finite && k + AHEAD < count) {
@@ -145,7 +140,7 @@ static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int cou
             code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
                                p->a2, p->v, p->x);
     }
-    memory_free(written);
+    memory_free(m.written);
     return code;
 }
 

@@ -82,19 +82,6 @@ int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
                                   err);
 }
 
-/* Reserves memory for the block as j particles, and sets the kernel's output pointers. */
-static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct error *err)
-{
-    const int code = cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE,
-                                         (uint64_t)ni * 8 * sizeof(double), err);
-    double *row = cuda_pointer(&c->rows_of_j);
-    job->a2 = (double (*)[3])(void *)row;
-    job->j6 = (double (*)[3])(void *)(row + 3 * (int64_t)ni);
-    job->mass_out = row + 6 * (int64_t)ni;
-    job->time_out = row + 7 * (int64_t)ni;
-    return code;
-}
-
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
                          const struct hermite_noise *noise, const struct field *field, int ni,
                          double time, int move, double pairs, void *stream,
@@ -112,7 +99,15 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
     if (move) job.work = (struct hermite_work){h->work, h->power, h->rate};
     if (!move) job.state.dt = NULL;
     int code = cuda_device_clear_notes(c, err);
-    if (!code && rows) code = make_rows(c, ni, &job, err);
+    if (!code && rows) { /* memory for the block as j particles */
+        code = cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE,
+                                   (uint64_t)ni * 8 * sizeof(double), err);
+        double *row = cuda_pointer(&c->rows_of_j);
+        job.a2 = (double (*)[3])(void *)row;
+        job.j6 = (double (*)[3])(void *)(row + 3 * (int64_t)ni);
+        job.mass_out = row + 6 * (int64_t)ni;
+        job.time_out = row + 7 * (int64_t)ni;
+    }
     job.notes = cuda_notes(c);
     if (!code)
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,

@@ -54,16 +54,6 @@ static int send(struct cuda *c, int stream, const struct cuda_sent *sent, int co
                               err);
 }
 
-/* The same for particles at rest. */
-static int send_at_rest(struct cuda *c, struct error *err)
-{
-    struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
-    c->unread = 1;
-    c->rest.count = 0;
-    return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, ceil_div(job.rest.count, 256), 1, &job,
-                              err);
-}
-
 static int wait_for_sent(struct cuda *c, struct error *err)
 {
     const int code = c->unread ? cuda_device_idle(c, "receive", err) : 0;
@@ -74,10 +64,14 @@ static int wait_for_sent(struct cuda *c, struct error *err)
 /* Writes the particles that wait for a prediction to their slots now. */
 static int send_few(struct cuda *c, struct error *err)
 {
+    struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
     const int count = c->few;
+    const int64_t blocks = ceil_div(job.rest.count, 256);
     c->few = 0;
-    if (c->rest.count) return send_at_rest(c, err);
-    return count ? send(c, 0, cuda_pointer(&c->sent), count, err) : 0;
+    if (!blocks) return count ? send(c, 0, cuda_pointer(&c->sent), count, err) : 0;
+    c->unread = 1;
+    c->rest.count = 0;
+    return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, blocks, 1, &job, err);
 }
 
 int cuda_jparticles_flush(struct cuda *c, struct error *err)
@@ -116,31 +110,27 @@ struct packing {
     struct cuda_sent *sent;
 };
 
-/* Packs one particle into pinned memory, predicted if options->predict_on_host is set. */
-static void pack(const struct packing *p, struct cuda_sent *to, int64_t a)
-{
-    const struct jmemory *j = p->upload->memory;
-    const struct options *o = p->upload->options;
-    to->address = j->body[a].state == SLOT_EMPTY ? CUDA_NOT_SENT : (int32_t)a;
-    to->body = j->body[a];
-    if (o->predict_on_host && to->body.state == SLOT_SET) {
-        jmemory_predict(j, a, p->upload->time, o->snap, to->body.x, to->body.v);
-        to->body.time = p->upload->time;
-        memset(to->body.a2, 0, sizeof to->body.a2);
-        memset(to->body.j6, 0, sizeof to->body.j6);
-    }
-    if (p->c->k18.bytes) {
-        memset(to->k18, 0, sizeof to->k18);
-        if (j->k18 && !o->predict_on_host) memcpy(to->k18, j->k18[a], sizeof to->k18);
-    }
-}
-
-static void pack_piece(void *packing, int64_t first, int64_t end)
+/* Packs particles into pinned memory, predicted if options->predict_on_host is set. */
+static void pack(void *packing, int64_t first, int64_t end)
 {
     const struct packing *p = packing;
+    const struct jmemory *j = p->upload->memory;
+    const struct options *o = p->upload->options;
     for (int64_t k = first; k < end; k++) {
-        const int64_t n = p->from + k;
-        pack(p, &p->sent[k], n < p->run ? p->first + n : p->list[n - p->run]);
+        const int64_t n = p->from + k, a = n < p->run ? p->first + n : p->list[n - p->run];
+        struct cuda_sent *to = &p->sent[k];
+        to->address = j->body[a].state == SLOT_EMPTY ? CUDA_NOT_SENT : (int32_t)a;
+        to->body = j->body[a];
+        if (o->predict_on_host && to->body.state == SLOT_SET) {
+            jmemory_predict(j, a, p->upload->time, o->snap, to->body.x, to->body.v);
+            to->body.time = p->upload->time;
+            memset(to->body.a2, 0, sizeof to->body.a2);
+            memset(to->body.j6, 0, sizeof to->body.j6);
+        }
+        if (p->c->k18.bytes) {
+            memset(to->k18, 0, sizeof to->k18);
+            if (j->k18 && !o->predict_on_host) memcpy(to->k18, j->k18[a], sizeof to->k18);
+        }
     }
 }
 
@@ -160,7 +150,7 @@ static int send_all(struct cuda *c, struct packing *p, int64_t total, struct err
         p->sent = (struct cuda_sent *)cuda_pointer(&c->sent) + stream * size;
         if (p->from >= 2 * size) code = cuda_device_wait(c, stream, "receive", err);
         if (code) break;
-        threads_each(threads, n, PIECE, pack_piece, p);
+        threads_each(threads, n, PIECE, pack, p);
         if (total > CUDA_FEW) code = send(c, stream, p->sent, (int)n, err);
     }
     return code || total <= size ? code : cuda_device_follow(c, 0, c->device.stream[1], err);

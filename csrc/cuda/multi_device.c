@@ -268,18 +268,6 @@ static void keep_rows(void *device, int64_t first, int64_t end)
     memcpy(m->device[0]->rows + first, rows, (size_t)(end - first) * sizeof *rows);
 }
 
-static int merge_partials(struct cuda_multi_device *m, struct error *err)
-{
-    struct cuda *c = m->device[0];
-    if (m->rows_merged) return 0;
-    const int code = cuda_force_reserve_rows(c, err);
-    if (code) return code;
-    threads_each(options_threads(c->threads), c->targets.ni, MERGED_AT_ONCE, keep_rows, m);
-    c->sums = SUMS_SETTLED;
-    m->rows_merged = 1;
-    return 0;
-}
-
 static int partials(void *state, const struct partial_row **rows, struct error *err)
 {
     struct cuda_multi_device *m = state;
@@ -287,7 +275,14 @@ static int partials(void *state, const struct partial_row **rows, struct error *
     int code = cuda_device_enter(c, err);
     if (code) return code;
     c->rows_calls = ROWS_CALLS;
-    code = m->sharing ? merge_partials(m, err) : cuda_force_settle(c, err);
+    const int merges = m->sharing && !m->rows_merged;
+    if (!m->sharing) code = cuda_force_settle(c, err);
+    if (merges) code = cuda_force_reserve_rows(c, err);
+    if (merges && !code) {
+        threads_each(options_threads(c->threads), c->targets.ni, MERGED_AT_ONCE, keep_rows, m);
+        c->sums = SUMS_SETTLED;
+        m->rows_merged = 1;
+    }
     *rows = c->rows;
     cuda_device_leave(c);
     return code;

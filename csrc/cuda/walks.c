@@ -279,10 +279,13 @@ static int reserve_pieces(struct cuda *c, const struct walks *w, const struct be
     return code;
 }
 
-static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b, struct error *err)
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct error *err)
 {
     struct piece piece[WALK_PIECES] = {{0}};
+    struct before *b = count_up(w);
     int64_t number = 0;
+    if (!b) return no_memory(w, err);
+    c->busy = DEVICE_STREAMS;
     int code = reserve_pieces(c, w, b, err);
     if (!code && w->common_x) code = send_bodies(c, w, err);
     for (int64_t first = 0; first < w->count && !code && w->bad_number == NO_WALK; number++) {
@@ -298,15 +301,6 @@ static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b
     }
     for (int64_t k = number - WALK_PIECES; k < number && !code; k++)
         if (k >= 0) code = take_back(&piece[k % WALK_PIECES], err);
-    return code;
-}
-
-int cuda_walks_sum(struct cuda *c, struct walks *w, struct error *err)
-{
-    struct before *b = count_up(w);
-    if (!b) return no_memory(w, err);
-    c->busy = DEVICE_STREAMS;
-    const int code = sum_in_pieces(c, w, b, err);
     memory_free(b);
     return code;
 }

@@ -22,10 +22,7 @@ void python_site_packages_up(char *path, int n)
 {
     for (; n; n--) {
         char *slash = strrchr(path, '/');
-        if (slash)
-            *slash = 0;
-        else
-            *path = 0;
+        *(slash ? slash : path) = 0;
     }
 }
 

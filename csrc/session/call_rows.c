@@ -121,14 +121,6 @@ static int is_in_order(const struct session *s, const struct caller_arrays *from
     return c->ni > 0;
 }
 
-/* Rows still expected. A run is assumed to be as long as the last one; if it is already longer, its
- * length is assumed to double. */
-static int64_t expected(const struct ahead *a, int goes_on)
-{
-    if (a->run <= a->last_run) return a->last_run - a->run;
-    return goes_on ? a->run : 0;
-}
-
 /* Appends j particles from the next address on, up to `most`, that have the call's time as their
  * own. Returns the number of rows then. */
 static int append(struct session *s, int64_t most)
@@ -167,7 +159,8 @@ static int plan(struct session *s, const struct caller_arrays *from, int each)
     if (each || a->wasted * WASTE_SHARE > a->matched) return c->ni;
     const int64_t pairs = MOST_PAIRS / c->nj, device = s->backend->most_rows;
     const int64_t most = (pairs < device ? pairs : device) - c->ni, left = c->nj - a->next;
-    int64_t more = expected(a, goes_on);
+    /* A run is taken to be as long as the last one; if it is longer already, to double. */
+    int64_t more = a->run <= a->last_run ? a->last_run - a->run : goes_on ? a->run : 0;
     if (more > most) more = most;
     if (more > left) more = left;
     const int rows = append(s, more);

@@ -29,15 +29,6 @@ int session_grape5_bad_write(struct session *s, int code, int64_t address, int64
                      (long long)address, (long long)slots);
 }
 
-int session_grape5_set(struct session *s, int halves, int address, int n, const double (*x)[3],
-                       const double *mass)
-{
-    struct grape5_points *p = &s->grape5.points;
-    int64_t which;
-    const int code = cpu_grape5_points_set(p, halves, address, n, x, mass, &which);
-    return code ? session_grape5_bad_write(s, code, which, p->capacity) : 0;
-}
-
 int session_grape5_run(struct session *s, const double *eps2, int each)
 {
     struct grape5 *g = &s->grape5;

@@ -7,8 +7,6 @@
 void session_grape5_free(struct grape5 *g);
 /* Sets the error of a rejected write. */
 int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots);
-int session_grape5_set(struct session *s, int halves, int address, int n, const double (*x)[3],
-                       const double *mass);
 /* Computes the forces now: later writes do not change them. */
 int session_grape5_run(struct session *s, const double *eps2, int each);
 /* Writes the results; NaN for those that do not fit a double. */

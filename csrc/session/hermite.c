@@ -75,17 +75,6 @@ static int check_indices(struct session *s, const struct g6x_hermite *h)
     return 0;
 }
 
-/* 0, or the error of a block under way that is none. */
-static int check_block(struct session *s, const struct g6x_hermite *h,
-                       const struct g6x_evolution *e)
-{
-    for (int i = 0, last = -1; i < e->ni; last = h->address[i++])
-        if (h->address[i] <= last || h->address[i] >= h->n)
-            return error_set(&s->error, G6X_E_ADDRESS,
-                             "block step: the addresses of the block are not ascending below n");
-    return 0;
-}
-
 /* Threads for the rows of a block. */
 static int threads_of(const struct session *s)
 {
@@ -505,7 +494,11 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
     const struct hermite_state state = state_of(&with);
     const int endless = hermite_endless(with.n, &state, common_of(&with)); /* never in a block */
     if (endless >= 0) return session_hermite_stuck(s, endless);
-    code = e->ni ? check_block(s, &with, e) : check_indices(s, &with);
+    for (int i = 0, last = -1; i < e->ni; last = with.address[i++]) /* a block under way */
+        if (with.address[i] <= last || with.address[i] >= with.n)
+            return error_set(&s->error, G6X_E_ADDRESS,
+                             "block step: the addresses of the block are not ascending below n");
+    code = e->ni ? 0 : check_indices(s, &with);
     return code ? code : session_hermite_loop(s, &with, e, &HOST, NULL);
 }
 

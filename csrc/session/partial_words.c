@@ -14,11 +14,6 @@ enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED
 enum { PARTIAL_VERSION = 2 };
 static const long long LARGEST_LIMB = 1ll << 62;
 
-static long long kind_of(int limbs, int jerk)
-{
-    return PARTIAL_VERSION * 256 + limbs * 16 + jerk * WORD_JERK;
-}
-
 /* What the bits of a sum depend on besides the particles: backend, instruction set and mode. */
 static long long summed_by(const struct session *s, int mode)
 {
@@ -109,7 +104,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
         const int mode = session_force_scale_mode_of(c, i);
-        w[WORD_KIND] = kind_of(limbs_of(mode), c->jerk);
+        w[WORD_KIND] = PARTIAL_VERSION * 256 + limbs_of(mode) * 16 + c->jerk * WORD_JERK;
         w[WORD_SUMMED_BY] = summed_by(s, mode);
         w[WORD_SCALE] = mode == MODE_DOUBLE ? fine_scale : scale;
         to_words(&rows[c->first + i], w);

@@ -46,8 +46,7 @@ void session_quick_write_stop(struct session *s)
     void *thread = atomic_load_explicit(&q->thread, memory_order_relaxed);
     atomic_store(&q->thread, NULL);
     if (thread != quick_thread()) {
-        /* After registration it does not fail. If it did, the wait lets the other thread see the
-         * change. */
+        /* Once registered it does not fail; if it did, the wait lets the other thread see it. */
         const struct timespec moment = {0, 10000000};
         if (!barrier(BARRIER)) (void)nanosleep(&moment, NULL);
         q->disturbed++;

@@ -10,14 +10,6 @@
 #include "session/session.h"
 #include "simd/dispatch.h"
 
-/* File of this library; several may be installed. */
-static const char *library(void)
-{
-    Dl_info info;
-    return dladdr((void *)(uintptr_t)session_report_start, &info) && info.dli_fname ? info.dli_fname
-                                                                                    : "?";
-}
-
 void session_report_start(const struct session *s)
 {
     static const char *const MODES[] = {"grape", "double", "single", "auto"};
@@ -26,7 +18,9 @@ void session_report_start(const struct session *s)
     const struct process_options *process = options_process();
     const struct options *o = &s->options;
     char about[ERROR_TEXT], name[SESSION_NAME], text[ERROR_LINE];
+    Dl_info library; /* several may be installed */
     if (process->log < LOG_INFO) return;
+    const int known = dladdr((void *)(uintptr_t)session_report_start, &library);
     s->backend->describe(s->state, o, about, sizeof about);
     const int word = (int)strcspn(about, " "); /* the backend; then the GPU's name */
     const int on_gpu = !strncmp(about, "cuda", 4) && about[word];
@@ -39,7 +33,7 @@ void session_report_start(const struct session *s)
                              : o->precision],
                    simd_dispatch_name(o->isa), options_threads(o->threads), process->npipes,
                    process->client ? ", client " : "", process->client ? process->client : "",
-                   library());
+                   known && library.dli_fname ? library.dli_fname : "?");
     if (error_is_news(&last, text)) error_info("%s", text);
 }
 

@@ -26,8 +26,7 @@
 /* The two parts that a group would split into: the chain's first bodies, and the others. */
 struct group_parts {
     int first;
-    double a, e, r,
-        rv; /* of their motion about each other: elements, distance, and its rate times it */
+    double a, e, r, rv; /* of their motion: elements, distance, and its rate times it */
     double speed;
     double size;  /* the largest distance that they come to, if they are bound; that now, if not */
     double inner; /* the larger of the tides of one on the inside of the other */
@@ -73,9 +72,8 @@ struct groups {
     struct group *spare[2]; /* for the next that are made */
     long long failed;
     int looking;
-    int rounds; /* left, in which groups of bodies as they are at first are made */
-    unsigned char
-        *crowded; /* [n] of a block's rows: whether it may be in a clump with its nearest */
+    int rounds;             /* left, in which groups of bodies as they are at first are made */
+    unsigned char *crowded; /* [n] of a block's rows: it may be in a clump with its nearest */
     unsigned char *changed; /* [n] to be written as j particle anew */
 };
 

@@ -256,8 +256,7 @@ class Integration(Changes):
     @staticmethod
     def load(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         """The integration that an HDF5 file ends with, as :func:`archive.restore`."""
-        found: Untyped = restored.restore(path, **options)
-        return found  # type: ignore[no-any-return]
+        return restored.restore(path, **options)
 
     def step(self) -> None:
         """Move the next block of bodies, to the end of its steps.
@@ -418,7 +417,7 @@ class Integration(Changes):
         watch = blocks.watch
         seen = self._sighted()
         for sighting, who in seen:
-            if not watch.is_news(who, sighting.time):
+            if sighting.time <= watch.until.get(who, -math.inf):
                 continue
             watch.note(who, sighting.time)
             blocks.look_again()

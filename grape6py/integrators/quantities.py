@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
@@ -23,10 +25,6 @@ from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE, ranks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
     from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
     from grape6py.bound_pairs import Binaries
     from grape6py.events import Event

@@ -32,9 +32,6 @@ class Watch:
         self.centre = 0.0, 0.0, 0.0
         self.until: dict[tuple[int, ...], float] = {}
 
-    def is_news(self, ids: tuple[int, ...], time: float) -> bool:
-        return time > self.until.get(ids, -np.inf)
-
     def note(self, ids: tuple[int, ...], time: float) -> None:
         """Make what was seen known up to a time."""
         self.until[ids] = max(time, self.until.get(ids, -np.inf))

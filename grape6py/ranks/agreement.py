@@ -46,8 +46,15 @@ class Agreement:
 
     def same_contents(self, what: str, *parts: AnyArray | str) -> None:
         """Arrays and texts that must be equal on all ranks, to the last bit."""
-        complaint = f"{what} differ between the ranks; this is rank"
-        self._claims.append(_Claim(_digest(parts), complaint))
+        found = hashlib.sha256()
+        for part in parts:
+            text = part if isinstance(part, str) else f"{part.dtype}{part.shape}"
+            found.update(f"{len(text)} {text}".encode())
+            if not isinstance(part, str):
+                found.update(part.tobytes())
+        words = [found.digest()[k * _WORD : (k + 1) * _WORD] for k in range(_WORDS)]
+        numbers = [float(int.from_bytes(word)) for word in words]
+        self._claims.append(_Claim(numbers, f"{what} differ between the ranks; this is rank"))
 
     def maximum(self, number: float) -> Agreed:
         """A number, of which all ranks get the largest."""
@@ -84,14 +91,3 @@ class Agreement:
         ends = itertools.accumulate(len(claim.numbers) for claim in self._claims)
         complaints = (c.complaint for end, c in zip(ends, self._claims, strict=True) if wrong < end)
         return None if is_equal[wrong] else next(complaints)
-
-
-def _digest(parts: tuple[AnyArray | str, ...]) -> list[float]:
-    found = hashlib.sha256()
-    for part in parts:
-        text = part if isinstance(part, str) else f"{part.dtype}{part.shape}"
-        found.update(f"{len(text)} {text}".encode())
-        if not isinstance(part, str):
-            found.update(part.tobytes())
-    digest = found.digest()
-    return [float(int.from_bytes(digest[k : k + _WORD])) for k in range(0, _WORDS * _WORD, _WORD)]
