@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Floats, Int64s
+from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError
 from grape6py.forces.energies import Energy as Energy
 from grape6py.forces.energies import energy as energy
@@ -124,18 +124,10 @@ def lagrangian_radii(
         centre = centre_of_mass(mass, pos, ranks=ranks)
     else:
         centre = validate.any_floats("centre", centre, (3,))
-    radius = np.sqrt(((pos - centre) ** 2).sum(axis=1))
     units = np.rint(mass / size * _UNITS).astype(np.int64)
-    return _radii_of_shares(radius, units, fractions, ranks)
-
-
-def _radii_of_shares(radius: Floats, units: Int64s, fractions: Floats, ranks: Ranks) -> Floats:
-    """The smallest radii of particles within which there are these fractions of the units.
-
-    They are found by cutting the bits of a radius, which are in its order, again and again.
-    """
-
-    bits = radius.view(np.int64)
+    # The smallest radii within which there are these shares of the units are found by cutting the
+    # bits of a radius, which are in its order, again and again.
+    bits = np.sqrt(((pos - centre) ** 2).sum(axis=1)).view(np.int64)
     order = np.argsort(bits, kind="stable")
     bits, inside = bits[order], np.concatenate([[0], np.cumsum(units[order])])
     largest = ranks.largest(bits[-1:].max(initial=0, keepdims=True))[0]

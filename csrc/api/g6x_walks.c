@@ -46,14 +46,6 @@ static int in_order(int nwalks, const long long start[])
     return k;
 }
 
-static void fill_nan(const struct arrays *a)
-{
-    const int good = in_order(a->nwalks, a->i_start);
-    for (long long i = good > 0 ? a->i_start[0] : 0; good > 0 && i < a->i_start[good]; i++)
-        session_output_nan(1, a->acc ? &a->acc[i] : NULL, NULL, a->pot ? &a->pot[i] : NULL, NULL,
-                           NULL);
-}
-
 static int arrays_checked(struct session *s, const struct arrays *a)
 {
     const int n = a->nwalks;
@@ -107,7 +99,9 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
     if (!code) code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
     if (code) {
-        fill_nan(&a);
+        const int good = in_order(nwalks, i_start);
+        for (long long i = good > 0 ? i_start[0] : 0; good > 0 && i < i_start[good]; i++)
+            session_output_nan(1, acc ? &acc[i] : NULL, NULL, pot ? &pot[i] : NULL, NULL, NULL);
     } else {
         fill(&a, &w);
         code = session_walks_sum(s, &w);

@@ -29,7 +29,7 @@ static inline int at_rest_changed(const struct at_rest *r)
     return r->changed_first < r->changed_end;
 }
 
-/* Records that addresses first .. end - 1 were written; `first` is in it, or just behind. */
+/* Records that first .. end - 1 were written, of which `first` is in the store or just after it. */
 static inline void at_rest_wrote(struct at_rest *r, int32_t first, int32_t end)
 {
     const int any = at_rest_changed(r);

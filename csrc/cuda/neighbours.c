@@ -140,21 +140,17 @@ static int make_lists(struct cuda *c, int first, int rows, const double *h2,
     return code ? code : sort(c, rows, total, lists, err);
 }
 
-static int lists_of_nobody(struct cuda *c, int count, struct neighbour_lists *lists,
-                           struct error *err)
-{
-    if (neighbour_lists_reserve_starts(&c->lists, count))
-        return error_set(err, G6X_E_MEMORY, "out of memory for %d neighbour lists", count);
-    memset(c->lists.start, 0, ((size_t)count + 1) * sizeof *c->lists.start);
-    *lists = (struct neighbour_lists){count, c->lists.start, c->lists.index};
-    return 0;
-}
-
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err)
 {
     const int64_t share[2] = {c->first_block, c->end_block};
-    if (!c->nj) return lists_of_nobody(c, count, lists, err);
+    if (!c->nj) {
+        if (neighbour_lists_reserve_starts(&c->lists, count))
+            return error_set(err, G6X_E_MEMORY, "out of memory for %d neighbour lists", count);
+        memset(c->lists.start, 0, ((size_t)count + 1) * sizeof *c->lists.start);
+        *lists = (struct neighbour_lists){count, c->lists.start, c->lists.index};
+        return 0;
+    }
     int code = cuda_device_enter(c, err);
     if (code) return code;
     code = cuda_results_wait(c, c->targets.ni, err);

@@ -169,14 +169,6 @@ static const double TOLERANCE[NMODE] = {
 /* The same for tree forces at any setting: only gross errors are found. */
 static const double TREE_TOLERANCE = 0.5;
 
-/* A force that does not fit a double is reported elsewhere. */
-static int is_nan_row(const struct force_call *c, int i)
-{
-    int nan = 0;
-    for (int k = 0; k < NSUM; k++) nan |= isnan(c->results.sum[k][i]) != 0;
-    return nan;
-}
-
 int session_output_verify(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
@@ -185,10 +177,12 @@ int session_output_verify(struct session *s, unsigned want)
     const struct direct_job job = job_of(s, &zero_distances);
     for (int i = 0; i < c->ni; i++) {
         double right[NSUM], size[NWINDOW];
+        int nan = c->own.invalid[i];
         s->verify_due += s->options.verify; /* every (1 / fraction)-th row, counted over calls */
         if (s->verify_due < 1.0) continue;
         s->verify_due -= 1.0;
-        if (c->own.invalid[i] || is_nan_row(c, i)) continue;
+        for (int k = 0; k < NSUM; k++) nan |= isnan(c->results.sum[k][i]) != 0;
+        if (nan) continue; /* a force that does not fit a double is reported elsewhere */
         const double tolerance = s->backend->capabilities & CAN_APPROXIMATE
                                      ? TREE_TOLERANCE
                                      : TOLERANCE[session_force_scale_mode_of(c, i)];

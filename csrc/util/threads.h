@@ -10,9 +10,8 @@
  * the pool is busy, cannot grow, or after a fork. */
 void threads_run(int n, void (*work)(void *argument), void *argument);
 
-/* From now on the first workers wait for work awake for so long, at least for as long as usual:
- * short work then finds so many threads, with the caller. More take longer to begin than they save.
- */
+/* From now on the first workers wait for work awake for so long, at least as long as usual: short
+ * work then finds so many threads, with the caller. More take longer to begin than they save. */
 enum { THREADS_AT_HAND = 8 };
 void threads_linger(int64_t nanoseconds);
 

@@ -60,11 +60,6 @@ class External:
                 raise ArgumentError("coordinates rotate or move on an orbit: give one of the two")
             self.orbit_frame = OrbitFrame(self, *origin)
 
-    @property
-    def suits_subsystems(self) -> bool:
-        """Whether the library knows it, and coordinates do not rotate."""
-        return self.function is None and not self.c.omega
-
     def alone(self) -> External:
         """The field in coordinates at rest."""
         return External(self._field, self._G, None)

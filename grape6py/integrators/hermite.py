@@ -176,7 +176,8 @@ class Hermite(Integration):
             }
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
-            suits = not eps and (outside is None or outside.suits_subsystems)
+            fits = outside is None or (outside.function is None and not outside.c.omega)
+            suits = not eps and fits  # a field of the library, in coordinates that do not rotate
             if subsystems and not suits:
                 raise ArgumentError(_NO_SUBSYSTEMS)
             if suits and (dt is None if subsystems is None else subsystems):
