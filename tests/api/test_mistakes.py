@@ -6,7 +6,6 @@ Each is the habit of an earlier library, or a short cut that most clients do not
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import capi
 import mutants
 from grape6py import paths
+from variants import run
 
 NOTICED_BY = {
     "predict_in_set_ti": """
@@ -74,9 +74,8 @@ def outcomes(variants):
     jobs = {mistake: tests.split() for mistake, tests in NOTICED_BY.items()}
     jobs["none"] = sorted(set(" ".join(NOTICED_BY.values()).split()))
     env = capi.clean_environment({"GRAPE6_TEST_LIBRARY": str(variants["counted"].library)})
-    done = subprocess.run([sys.executable, "-c", RUN, json.dumps(jobs)], cwd=capi.ROOT, env=env,
-                          check=False, capture_output=True, text=True, timeout=900)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-c", RUN, json.dumps(jobs)]
+    done = run(command, cwd=capi.ROOT, env=env, timeout=900)
     found = {}
     for text in done.stdout.split("\n== ")[1:]:
         mistake = text.partition("\n")[0]

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import hand_made
+from as_read import bits
 from grape6py import Units, plummer, read_snapshot, write_snapshot
 from grape6py.files.formats import FORMATS
 from runs import command, last_group, run
 
-ENDINGS = [end for format_ in FORMATS.values() for end in format_.endings]
 HENON = Units("5e4 Msun", "1.2 pc")
 convert = functools.partial(command, "convert")
-EXACT = [name for name in FORMATS if FORMATS[name].digits == "double"]
 
 
 def said(capsys, *arguments):
@@ -31,10 +30,6 @@ def cluster(here):
     model = plummer(100, seed=1)
     write_snapshot("cluster.h5", model, time=0.375, ids=np.arange(100)[::-1], units=HENON)
     return model, "cluster.h5"
-
-
-def bits(particles):
-    return [array.tobytes() for array in particles]
 
 
 # ---- what it does ----------------------------------------------------------------------

@@ -89,8 +89,7 @@ def test_names_out_of_files_command_no_terminal(here, capsys):
 def test_errors_and_warnings_have_nothing_that_a_terminal_obeys():
     assert printable(f"\t\n\u00e9{ESCAPE}") == "\t\n\u00e9\\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202e"
     assert is_harmless(str(SnapshotError(ESCAPE)))
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         warnings.warn(ESCAPE, Grape6Warning, stacklevel=1)
     assert is_harmless(str(said[0].message))
 

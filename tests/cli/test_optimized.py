@@ -1,9 +1,9 @@
 """`python -OO`, which drops docstrings and assertions, changes nothing."""
 
-import subprocess
 import sys
 
 from grape6py.cli import _EXAMPLES
+from variants import run
 
 PROGRAM = """
 import contextlib, io
@@ -30,7 +30,5 @@ except ArgumentError:
 
 def test_the_command_and_an_integration_run_under_oo(tmp_path):
     program = PROGRAM.format(commands=[name for name in _EXAMPLES if name])
-    done = subprocess.run([sys.executable, "-OO", "-c", program], cwd=tmp_path, check=False,
-                          capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = run([sys.executable, "-OO", "-c", program], cwd=tmp_path)
     assert done.stdout.endswith("done\n")

@@ -158,8 +158,7 @@ def test_a_terminal_shows_a_bar_with_the_time_left(here, monkeypatch):
 ], ids=["one", "massless", "a-massless-one", "coincident"])  # fmt: skip
 def test_odd_clusters_get_through(here, capsys, text):
     (here / "odd.dat").write_text(text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
         assert run("odd.dat", "--t-end", 1, "--out", "a.h5") == 0
     printed = capsys.readouterr()
     assert len(rows(printed.out)) == 9

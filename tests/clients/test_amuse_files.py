@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import amuse_environment
 import capi
 from grape6py import Units, read_snapshot, write_snapshot
+from variants import run
 
 MSUN, PC = 1.98892e30, 3.08567758128e16  # AMUSE's, in kg and m
 MASS, LENGTH = 1000 * MSUN, 2 * PC  # 1 of the N-body units of amuse_files.py
@@ -30,10 +30,8 @@ def amuse(folder):
     variables = {**amuse_environment.ACTIVATED, "PYTHONPATH": str(capi.ROOT)}
 
     def call(what):
-        done = subprocess.run([python, capi.TESTS / "clients/amuse_files.py", what], cwd=folder,
-                              env=variables, check=False, capture_output=True, text=True,
-                              timeout=120)  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        program = capi.TESTS / "clients/amuse_files.py"
+        run([python, program, what], cwd=folder, env=variables, timeout=120)
         return folder
 
     return call

@@ -138,8 +138,7 @@ def environment(folder=None):
 @written("python")
 def test_python_snippets_run(block, here):
     """In this process, where it is as in one of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         exec(compile(block.text, str(block), "exec"), {"__name__": "__main__"})
 
 

@@ -21,25 +21,24 @@ HOME = "https://example.org/some/grape6py"
 
 
 @pytest.fixture
-def edit(tmp_path, monkeypatch):
+def edit(here, monkeypatch):
     """A tree in which this version is ready for an upload; edit(name, old, new) changes it."""
 
     def replace(name, old, new):
-        text = (tmp_path / name).read_text()
+        text = (here / name).read_text()
         assert old in text
-        (tmp_path / name).write_text(text.replace(old, new, 1))
+        (here / name).write_text(text.replace(old, new, 1))
 
-    (tmp_path / "grape6py").mkdir()
+    (here / "grape6py").mkdir()
     for name in ("CHANGELOG.md", "CITATION.cff", "README.md", "grape6py/__init__.py"):
-        shutil.copy(ROOT / name, tmp_path / name)
+        shutil.copy(ROOT / name, here / name)
     version = grape6py.__version__
     replace("CHANGELOG.md", "## [Unreleased]\n", f"## [{version}] - 2031-02-03\n")
-    cff = (tmp_path / "CITATION.cff").read_text()
+    cff = (here / "CITATION.cff").read_text()
     cff = re.sub(r"^(date-released|repository-code):.*\n", "", cff, flags=re.MULTILINE)
     added = f'date-released: 2031-02-03\nrepository-code: "{HOME}/"\n'
-    (tmp_path / "CITATION.cff").write_text(cff + added)
-    monkeypatch.setattr(ready, "ROOT", tmp_path)
-    monkeypatch.chdir(tmp_path)
+    (here / "CITATION.cff").write_text(cff + added)
+    monkeypatch.setattr(ready, "ROOT", here)
     return replace
 
 

@@ -237,8 +237,7 @@ def test_a_run_that_was_loaded_never_replaces_its_own_file(damage, here):
     written(here / "a.h5")
     if damage:  # the last output: the one before it is gone on from
         (here / "a/000002.hdf5").write_bytes(b"damaged")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Grape6Warning)
+    with warnings.catch_warnings(action="ignore", category=Grape6Warning):
         again = Hermite.load("a.h5", eta=0.01)
     again.evolve(0.75)
     again.save("a.h5", overwrite=True)

@@ -12,6 +12,7 @@ import pytest
 from grape6py import Hermite, archive, plummer, read_snapshot
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.files.storage import atomic_files
+from hand_made import put
 from runs import cluster_of, edited, run
 from test_archive import written
 
@@ -63,8 +64,7 @@ def test_a_damaged_index_is_read_from_its_outputs(path, damage):
     assert cluster.time == 0.3
     with pytest.warns(Grape6Warning, match="read from its outputs"):
         cluster.save(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         root, records = archive.history(path)
     assert [r["time"] for r in records] == [0.0, 0.25, 0.3]
     with h5py.File(path) as now, h5py.File(io.BytesIO(content)) as before:
@@ -128,8 +128,7 @@ def test_an_output_of_another_run_is_not_taken(path):
 
 def refused(path):
     try:
-        with warnings.catch_warnings(record=True) as given:
-            warnings.simplefilter("always", Grape6Warning)
+        with warnings.catch_warnings(record=True, action="always", category=Grape6Warning) as given:
             Hermite.load(path).close()
     except SnapshotError as error:
         return str(path) in str(error)
@@ -145,20 +144,6 @@ WRONG = [
     grape6py/state/dt grape6py/state/acc grape6py/time grape6py/steps eps eta passes precision
     backend dt_max""".split()),
 ]  # fmt: skip
-
-
-def put(name, value):
-    """In the place of a dataset or an attribute; for None it is missing."""
-
-    def change(file):
-        where, _, key = name.rpartition("/")
-        group = file[where] if where else file
-        place = group if key in group else group.attrs
-        del place[key]
-        if value is not None:
-            place[key] = value
-
-    return change
 
 
 def test_files_with_something_missing_or_wrong_are_refused_by_name(path):
@@ -219,8 +204,7 @@ def test_an_index_that_names_another_file_reads_and_renames_its_own(path, precio
     assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.5]
 
 
-def test_a_restart_from_such_a_file_leaves_the_others(path, precious, monkeypatch):
-    monkeypatch.chdir(path.parent)
+def test_a_restart_from_such_a_file_leaves_the_others(path, precious, here):
     written(path)
     (path.parent / "run" / "000002.hdf5").unlink()
     os.symlink(precious, path.parent / "run" / "000002.hdf5")

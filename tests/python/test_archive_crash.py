@@ -94,11 +94,12 @@ def test_no_changed_byte_is_taken_for_a_number(tmp_path):
 def test_a_limit_of_the_file_size_ends_a_run_with_one_line(tmp_path):
     limits = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (%d, %d)); "
     main = "from grape6py.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", limits % (90000, 90000) + main]
+    command += ["run", "--n", "500", "--t-end", "0.5", "--out", "a.h5"]
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
-    command = ["run", "--n", "500", "--t-end", "0.5", "--out", "a.h5"]
-    done = subprocess.run([sys.executable, "-c", limits % (90000, 90000) + main, *command],
-                          cwd=tmp_path, env=env, check=False, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 1, done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith("grape6: ")
@@ -182,8 +183,7 @@ def _convert(k, begin):
 
 
 @pytest.mark.slow
-def test_conversions_to_one_name_at_a_time_lose_no_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_conversions_to_one_name_at_a_time_lose_no_file(here):
     for k, model in enumerate(MODELS):
         write_snapshot(f"{k}.nemo", model)
     fork = multiprocessing.get_context("fork")
@@ -195,12 +195,10 @@ def test_conversions_to_one_name_at_a_time_lose_no_file(tmp_path, monkeypatch):
         for one in all_:
             one.join()
             assert one.exitcode == 0
-        there = [
-            p for p in tmp_path.iterdir() if p.name.startswith("a.") and ".1.hdf5" not in p.name
-        ]
+        there = [path for path in here.glob("a.*") if ".1.hdf5" not in path.name]
         found = sorted(len(read_snapshot(path).mass) for path in there)
         assert found == [200, 201, 202, 203]
-        for path in tmp_path.glob("a.*"):
+        for path in here.glob("a.*"):
             path.unlink()
 
 

@@ -126,8 +126,7 @@ def test_a_run_goes_on_with_another_setting_and_says_so(kind, options, change, w
     cluster = kind(*particles, **options)
     cluster.evolve(0.125)
     cluster.save("a.h5")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Grape6Warning)  # of another precision
+    with warnings.catch_warnings(action="ignore", category=Grape6Warning):  # of another precision
         again = kind.load("a.h5", **change)
     again.evolve(0.25)
     fresh = kind.restored(cluster.settings | {k: v for k, v in change.items() if k == "eta"},

@@ -133,8 +133,7 @@ ORBIT = two_body(0.99999, apocentre=True)  # 2 pi to the next apocentre
 
 def warned(cluster, *times):
     """The words of the warnings of looks at the energy at some times."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         cluster.energy()
         for time in times:
             cluster.evolve(time)

@@ -110,8 +110,7 @@ def test_swift_has_no_h_and_peculiar_velocities():
     ({"Time": 0.25, "Redshift": 3.0, "Omega0": 0.3, "ComovingIntegrationOn": 0}, False),
 ])  # fmt: skip
 def test_signs_of_an_expanding_universe(header, expands):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         found = read_snapshot(io.BytesIO(hand_made.gadget_hdf5(**header)))
     assert [bool(said), found.expansion is not None, found.time is None] == [expands] * 3
 
@@ -125,9 +124,8 @@ def test_an_impossible_universe_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_run_refuses_comoving_bodies_and_takes_what_convert_makes(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.hdf5").write_bytes(made("Gadget-2", 1.0))
+def test_a_run_refuses_comoving_bodies_and_takes_what_convert_makes(here, capsys):
+    (here / "a.hdf5").write_bytes(made("Gadget-2", 1.0))
     short = ["--t-end", "1e-9", "--eps", "1"]
     assert main(["run", "a.hdf5", *short]) == 1
     assert "grape6 convert a.hdf5" in capsys.readouterr().err
@@ -181,12 +179,11 @@ def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, files):
 @pytest.mark.parametrize(("text", "of_a_run"), [
     ("Msun pc Myr", False), ("5e4 Msun 1.2 pc", True), (None, True),
 ])  # fmt: skip
-def test_yt_and_pynbody_know_units(tmp_path, monkeypatch, text, of_a_run):
+def test_yt_and_pynbody_know_units(here, text, of_a_run):
     """N-body units have no size: there yt shows the file's numbers as code units."""
     yt = pytest.importorskip("yt", reason="SKIP: yt")
     pynbody = pytest.importorskip("pynbody", reason="SKIP: pynbody")
     yt.set_log_level("error")
-    monkeypatch.chdir(tmp_path)
     units, model, path = text and Units.from_text(text), plummer(N, seed=1), "a.hdf5"
     if of_a_run:
         given = plummer(N, seed=1, units=units) if units else model

@@ -8,7 +8,7 @@ import hand_made
 from as_read import assert_all, read, sizes
 from grape6py import read_snapshot
 from grape6py.errors import SnapshotError
-from hand_made import GADGET, GIZMO, IDS, KPC, MSUN, POS, SWIFT, TIME
+from hand_made import GADGET, GIZMO, IDS, KPC, MSUN, POS, SWIFT, TIME, put
 
 
 @pytest.mark.parametrize(("size", "bits"), [(8, 64), (8, 48), (6, 48), (5, 40)])
@@ -63,15 +63,6 @@ def test_gadget_hdf5_of_each_code_is_read_with_its_units(case):
         assert sizes(found.units) == pytest.approx([1e10 * MSUN, KPC, 1e5], rel=1e-12)
     else:
         assert found.units is None
-
-
-def put(name, value):
-    def change(file):
-        del file[name]
-        if value is not None:
-            file[name] = value
-
-    return change
 
 
 @pytest.mark.parametrize("change", [

@@ -151,8 +151,7 @@ def test_what_does_not_lie_in_the_file_is_refused_by_its_name(case, here):
         make(file[group or "/"], key)
 
     data = hand_made.gadget_hdf5(change=change)
-    with open("a.hdf5", "wb") as file:
-        file.write(data)
+    (here / "a.hdf5").write_bytes(data)
     for source in ("a.hdf5", io.BytesIO(data)):
         with pytest.raises(SnapshotError, match=said) as caught:
             read_snapshot(source)

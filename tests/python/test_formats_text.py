@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from as_read import assert_bodies, read
+from as_read import assert_bodies, bits, read
 from grape6py import Grape6Error, Units, read_snapshot, write_snapshot
 from grape6py.errors import SnapshotError
 from hand_made import IDS, MASS, POS, VEL
@@ -147,10 +147,6 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 def parsed(text):
     return read_snapshot(io.StringIO(text))
-
-
-def bits(particles):
-    return [array.tobytes() for array in particles]
 
 
 @pytest.mark.filterwarnings("ignore:.*below zero:grape6py.Grape6Warning")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hand_made
+from as_read import bits
 from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.formats import FORMATS, bodies, nemo, source, table, tipsy
@@ -48,10 +49,6 @@ def three(name, **options):
     return written(hand_made.MASS, hand_made.POS, hand_made.VEL, format=name, **options)
 
 
-def bits(particles):
-    return [array.tobytes() for array in particles]
-
-
 @pytest.mark.parametrize(("name", "units"), [
     pytest.param(name, units, id=f"{name}-{units.G:g}") for name in NAMES
     for units in (HENON, GALACTIC) if name not in OF_G_ONE or units.G == 1
@@ -60,8 +57,7 @@ def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, model, ids, n
     path = tmp_path / f"cluster{ending(name)}"
     keeps = FORMATS[name].keeps.split()
     lost = [what for what in ("time", "ids", "units") if what not in keeps]
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         write_snapshot(path, model, time=TIME, ids=ids, units=units)
     if lost:
         (warning,) = said
@@ -73,8 +69,7 @@ def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, model, ids, n
         assert warning.filename == __file__
     else:
         assert said == []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         found = read_snapshot(path)
     assert found.format.removesuffix("2") == name.removesuffix("2")
     if FORMATS[name].digits == "double":
@@ -97,8 +92,7 @@ def test_few_bodies_are_written_alike_to_paths_and_files_without_a_warning(tmp_p
     path, other = tmp_path / f"few{ending(name)}", tmp_path / "other"
     for n in (0, 1, 2, 3, 7):
         few = [array[:n] for array in plummer(24, seed=2)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             write_snapshot(path, *few)
             with open(other, "w+b") as file:
                 write_snapshot(file, *few, format=name)
@@ -150,8 +144,7 @@ def test_extreme_numbers_keep_their_bits(name):
 ], ids=str)  # fmt: skip
 def test_ids_come_back_or_are_named_as_lost(name, some):
     given = np.array(some, np.uint64 if max(some) >= 2**63 else np.int64)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         data = three(name, ids=given)
     found = read_snapshot(io.BytesIO(data), format=name)
     if said:
@@ -201,10 +194,8 @@ def test_what_a_format_cannot_hold_is_refused_before_a_file_is_touched(tmp_path,
     wrong += [("single|large|beyond", {"time": 1e39})] * (name == "nbody6")
     wrong += [("G = 1.*--units 'Msun kpc'", {"units": GALACTIC})] * (name in OF_G_ONE)
     for words, more in wrong:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(ArgumentError, match=words):
-                write_snapshot(path, **CONTENT | more)
+        with warnings.catch_warnings(action="error"), pytest.raises(ArgumentError, match=words):
+            write_snapshot(path, **CONTENT | more)
     assert path.read_bytes() == b"old"
 
 

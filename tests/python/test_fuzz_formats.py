@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 
 import pytest
 
@@ -10,6 +9,7 @@ import fuzz_formats
 import fuzz_run_files
 import tools
 from fuzzing import SEED, snapshot_corpus, snapshot_program
+from variants import run
 
 COUNT = int(os.environ.get("GRAPE6_TEST_INPUTS", "250"))
 
@@ -34,9 +34,7 @@ def test_any_bytes_are_bodies_or_a_reason_in_the_example_programs(tmp_path):
     tools.need("clang")
     options = ["-runs=40000", f"-seed={SEED}", "-max_len=400", f"-artifact_prefix={tmp_path}/"]
     command = [snapshot_program(tmp_path), *options, snapshot_corpus(tmp_path)]
-    done = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True,
-                          errors="replace")  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = run(command, timeout=120, errors="replace")
     reached = [int(n) for n in re.findall(r"cov: (\d+)", done.stderr)]
     assert "Done 40000" in done.stderr
     assert reached[-1] > reached[0]

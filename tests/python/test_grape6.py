@@ -211,8 +211,7 @@ def test_row_9_a_pair_at_one_place_adds_nothing_and_warns_once():
         with pytest.warns(Grape6Warning):
             found = grape.forces()
         assert np.array_equal(found.pot, [-0.5, -0.5, -1])
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             grape.forces()
 
 

@@ -86,8 +86,7 @@ def test_binaries_in_a_file_are_in_its_units(here):
 @pytest.mark.parametrize("units", [None, HENON])
 def test_snapshots_are_written_in_their_units_or_in_those_asked_for(here, path, units):
     bodies = g6.Particles(**stars())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Grape6Warning)
+    with warnings.catch_warnings(action="error", category=Grape6Warning):
         write_snapshot(path, bodies, units=units, time=1 * u.Myr)
     found = assert_holds(path, bodies, 1 * u.Myr)
     if path == "a.hdf5":

@@ -95,8 +95,7 @@ def test_files_that_are_not_those_of_one_output_are_not_read(copied, spoil, inde
     assert found.time == 0.0625
     assert ("gone on from time 0.0625" if index else "read from its outputs") in told
     found.evolve(0.25)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Grape6Warning)  # the same again
+    with warnings.catch_warnings(action="ignore", category=Grape6Warning):  # the same again
         found.save("a.h5")
     assert read_snapshot("a.h5").time == 0.25
 

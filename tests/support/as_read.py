@@ -11,9 +11,12 @@ from hand_made import IDS, MASS, POS, TIME, VEL
 
 def read(data, which=-1, **options):
     """A snapshot from bytes; nothing is warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         return read_snapshot(io.BytesIO(data), which, **options)
+
+
+def bits(particles):
+    return [array.tobytes() for array in particles]
 
 
 def assert_bodies(found, mass=MASS, pos=POS, vel=VEL):

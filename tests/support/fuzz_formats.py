@@ -235,8 +235,7 @@ def made(name, seed, index, valid=None):
     changes = rng.choice([1, 1, 1, 2, 2, 3, 6])
     if name in HDF5 and rng.random() < 0.6:
         file = io.BytesIO(data)
-        with h5py.File(file, "r+") as opened, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with h5py.File(file, "r+") as opened, warnings.catch_warnings(action="ignore"):
             for _ in range(changes):
                 with contextlib.suppress(Exception):  # some changes make no sense
                     _of_hdf5(opened, rng)
@@ -265,8 +264,7 @@ def _unsound(found):
 def attempt(data, which, name=None):
     """What went wrong when a file was read, with its place; or None."""
     began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             wrong = _unsound(read_snapshot(io.BytesIO(data), which, format=name))
         except (SnapshotError, ArgumentError):

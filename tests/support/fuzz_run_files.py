@@ -57,8 +57,7 @@ def made(seed, index, valid):
     changes = rng.choice([1, 1, 1, 2, 3])
     if rng.random() < 0.7:
         file = io.BytesIO(data)
-        with h5py.File(file, "r+") as opened, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with h5py.File(file, "r+") as opened, warnings.catch_warnings(action="ignore"):
             for _ in range(changes):
                 with contextlib.suppress(Exception):  # some changes make no sense
                     _of_run(opened, rng)
@@ -136,8 +135,7 @@ def attempt(valid, name, target, data):
     before = {path.name for path in folder.iterdir()}
     target.write_bytes(data)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             warnings.simplefilter("ignore", Grape6Warning)
             wrong = _read_all(valid[name])
         if {path.name for path in folder.iterdir()} != before or (

@@ -216,6 +216,20 @@ def hdf5(fill, **options):
     return file.getvalue()
 
 
+def put(name, value):
+    """A change of a file: in the place of a dataset or an attribute; for None it is missing."""
+
+    def change(file):
+        where, _, key = name.rpartition("/")
+        group = file[where] if where else file
+        place = group if key in group else group.attrs
+        del place[key]
+        if value is not None:
+            place[key] = value
+
+    return change
+
+
 def gadget_hdf5(
     bodies=BODIES, of=(0, 1, 2), types=6, dtype="f8", ids=True, change=lambda file: None, **header
 ):

@@ -19,8 +19,7 @@ BUILD = capi.ROOT / "build"
 
 
 def run(command, **options):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
-                          **options)  # fmt: skip
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
     return done
 

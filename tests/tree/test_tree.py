@@ -157,8 +157,7 @@ def test_any_number_of_particles(where, n):
 
 @pytest.mark.parametrize("where", ["host", "device"], indirect=True)
 def test_row09_pairs_at_one_place_leave_one_warning(where):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         for places, each in (1, 4), (5, 100):
             pos = np.repeat(POS[:places], each, axis=0)
             tree = where.tree(np.ones(len(pos)), pos)
