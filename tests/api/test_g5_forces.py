@@ -7,7 +7,6 @@ import capi
 from grape5 import EPS, assert_force, blank, direct, stars
 
 M, XJ = stars(300)
-XI = stars(70, seed=2)[1]
 
 
 @pytest.fixture

@@ -7,22 +7,11 @@ import numpy as np
 import pytest
 
 import capi
+import walking
 from grape6py import Grape6
 from grape6py.errors import AddressError, ArgumentError, NotFiniteError, NotOpenError
 from particles import assert_nan
-from walking import (
-    FORMS,
-    LIMITS,
-    Flight,
-    Walks,
-    by_numbers,
-    by_pointers,
-    expected,
-    one_walk,
-    random_walks,
-    starts,
-    together,
-)
+from walking import FORMS, LIMITS, Walks, by_numbers, by_pointers, expected, one_walk, random_walks
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 
@@ -44,7 +33,7 @@ def random_groups(seed, sizes, lengths, n=30_000, eps2=0.0):
             places[: length // 2] = xj[chosen[: min(size, length // 2)]]
         xs.append(places)
         lists.append(chosen)
-    return Walks(starts(xs), np.concatenate(xs), starts(lists),
+    return Walks(walking.starts(xs), np.concatenate(xs), walking.starts(lists),
                  np.concatenate(lists).astype(np.int32), xj, mj, eps2)  # fmt: skip
 
 
@@ -188,13 +177,13 @@ def test_bits_do_not_depend_on_order_cut_threads_or_other_flights(session, assor
     for threads, form in ((1, by_numbers), (16, by_pointers)):
         session.set_int("G6X_THREADS", threads)
         assert form(session, assorted).bits() == first
-    far = together(assorted, random_walks(seed=2).scaled(100, 80))
+    far = walking.together(assorted, random_walks(seed=2).scaled(100, 80))
     far.eps2 = assorted.eps2
     assert by_numbers(session, far).bits(slice(len(assorted.x))) == first
     jobs = [assorted.take(part) for part in np.array_split(np.arange(len(assorted)), 4)]
     alone = [by_numbers(session, job).bits() for job in jobs]
     for order in ((3, 1, 0, 2),):
-        flights = [Flight(session, 50 + k, job) for k, job in enumerate(jobs)]
+        flights = [walking.Flight(session, 50 + k, job) for k, job in enumerate(jobs)]
         assert by_numbers(session, jobs[2]).bits() == alone[2]
         for k in order:
             assert flights[k].retrieve().bits() == alone[k]

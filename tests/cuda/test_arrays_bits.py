@@ -8,24 +8,12 @@ import itertools
 import numpy as np
 import pytest
 
+import arrays_on_gpu
 import backends
 import capi
 import fake_arrays
 import fake_device
-from arrays_on_gpu import (
-    MASS,
-    MOTION,
-    POS,
-    SIZES,
-    VEL,
-    N,
-    assert_same,
-    compare,
-    fill,
-    force,
-    on_device,
-    put,
-)
+from arrays_on_gpu import MASS, MOTION, POS, VEL, N, assert_same, compare, fill, force
 from fake_device import driver
 from grape6py import errors
 
@@ -80,7 +68,7 @@ def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, seed):
         ours, theirs = of_any_kind(cupy, rng, given)
         host.set_particles(**ours)
         device.set_particles(**theirs)
-        for k in (None if step % 3 == 0 else 7, step % 2, *rng.choice(SIZES, 2)):
+        for k in (None if step % 3 == 0 else 7, step % 2, *rng.choice(arrays_on_gpu.SIZES, 2)):
             call = {"eps": float(rng.choice([0, 1e-2])), "nn": bool(rng.integers(2))}
             if k is not None:
                 index = rng.permutation(np.arange(k, dtype=np.int32))
@@ -130,7 +118,7 @@ def test_of_two_rows_for_one_address_the_last_counts(cupy, pair, monkeypatch):
     compare(cupy, device, host, np.arange(50))
     address = np.r_[7:207, 7:107, 300:400, 3]
     new = np.full(len(address), 1 / N), np.random.default_rng(6).standard_normal((len(address), 3))
-    put(cupy, device, host, *new, address=address)
+    arrays_on_gpu.put(cupy, device, host, *new, address=address)
     compare(cupy, device, host, np.arange(50))
 
 
@@ -273,6 +261,6 @@ def test_errors_are_those_for_numpys_arrays(cupy, pair, call, given):
     with pytest.raises(errors.Grape6Error) as expected:
         getattr(host, call)(**given)
     with pytest.raises(type(expected.value)) as found:
-        getattr(device, call)(**on_device(cupy, given))
+        getattr(device, call)(**arrays_on_gpu.on_device(cupy, given))
     assert str(found.value) == str(expected.value)
     compare(cupy, device, host, nn=True)

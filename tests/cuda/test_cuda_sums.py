@@ -11,16 +11,7 @@ import capi
 import fake_device
 import particles
 from grape6py import reference
-from on_gpu import (
-    SOURCE,
-    N,
-    V,
-    X,
-    assert_close,
-    bits,
-    fill,
-    run,
-)
+from on_gpu import SOURCE, N, V, X, assert_close, bits, fill, run
 from particles import cloud
 from test_accuracy import LIMITS as ON_THE_CPU
 from test_accuracy import errors as errors_of

@@ -19,7 +19,7 @@ from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.errors import ArgumentError, NotFiniteError
 
 N = 700
-MASS, POS, VEL = plummer(N, seed=31)
+MASS, POS, _ = plummer(N, seed=31)
 
 
 def close_to(found, expected):

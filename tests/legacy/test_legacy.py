@@ -12,30 +12,16 @@ import numpy as np
 import pytest
 
 import capi
+import legacy
 import tools
 from grape6py import models, read_snapshot, reference
-from legacy import (
-    DOUBLE,
-    ENERGY_ERROR,
-    EPS,
-    GRAPE,
-    NUMBER,
-    SNAPSHOT,
-    assert_energy_is_kept,
-    assert_forces,
-    density_centre,
-    energies,
-    forces,
-    grape6_config,
-    numbers,
-    output_of,
-)
+from legacy import DOUBLE, ENERGY_ERROR, EPS, GRAPE, NUMBER, SNAPSHOT, energies, numbers, output_of
 from test_contract_pointers import MAY_BE_NULL, OWN_TESTS
 from variants import run as run_tool
 
 MODULE = capi.ROOT / "include" / "g6lib.f90"
 PROGRAMS = ["hermite_f77", "hermite"]
-MODES = pytest.mark.parametrize("mode", [GRAPE, DOUBLE], ids=["grape", "double"])
+TREECODES = ["treecode", "treecode_walks", "treecode_g5"]
 
 
 # ---- the programs ------------------------------------------------------------
@@ -55,14 +41,14 @@ def truth(eps):
 def test_forces_are_the_direct_sum(run, mode, words):
     name, *options = words.split()
     text = output_of(run(name, SNAPSHOT, *options, "-t", "0.001", "-f", environment=mode))
-    assert_forces(text, truth(0 if "-e" in options else EPS), mode)
+    legacy.assert_forces(text, truth(0 if "-e" in options else EPS), mode)
 
 
 # Limits of the energy's error and of that by the potential; lines of forces that nobody asked for.
 ENERGY = {
     **dict.fromkeys(PROGRAMS, (ENERGY_ERROR, 1e-7, 0)),
     **dict.fromkeys(["ph4_style", "kira_style"], (ENERGY_ERROR, 1e-7, 5)),
-    **dict.fromkeys(["treecode", "treecode_walks", "treecode_g5"], (1e-4, 1e-3, 5)),
+    **dict.fromkeys(TREECODES, (1e-4, 1e-3, 5)),
     "grape5_style": (1e-4, 1e-7, 5),
 }
 
@@ -76,15 +62,14 @@ def test_3_26_energy_is_kept(run, stars, distance, name):
     want = 0.5 * (mass @ (vel**2).sum(axis=1)) - 0.5 * potential.sum()
     text = output_of(run(name, SNAPSHOT))
     assert energies(text)[0, 1] == pytest.approx(want, rel=1e-10)
-    assert_energy_is_kept(text, limit, pot_limit)
+    legacy.assert_energy_is_kept(text, limit, pot_limit)
     assert len(re.findall(r" force +\d", text)) == printed
 
 
 def test_lists_are_shared_and_the_potential_needs_no_self_term(run):
     """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy (3.35)."""
-    host, pot = energies(output_of(run("treecode", SNAPSHOT, "-o", "0", "-t", "0.001", "-f")))[
-        0, 1:
-    ]
+    done = run("treecode", SNAPSHOT, "-o", "0", "-t", "0.001", "-f")
+    host, pot = energies(output_of(done))[0, 1:]
     assert pot == pytest.approx(host, rel=1e-7)
     text = output_of(run("treecode", SNAPSHOT))
     steps, lists, length = numbers(rf"steps{NUMBER}\s+lists{NUMBER}\s+mean length{NUMBER}", text)[0]
@@ -101,7 +86,7 @@ def test_closest_pair_and_density_centre_follow_from_neighbours(run, stars, dist
     assert {int(first) - 1, int(second) - 1} == set(map(int, want))
     assert length == pytest.approx(distance.min(), rel=1e-4)
     got = numbers(rf"density centre{NUMBER * 3}\s+density radius{NUMBER}", text)[0]
-    assert got == pytest.approx(density_centre(*stars[:2], distance), abs=1.1e-5)
+    assert got == pytest.approx(legacy.density_centre(*stars[:2], distance), abs=1.1e-5)
     assert "no density" not in text
 
 
@@ -128,15 +113,13 @@ def test_3_7_3_13_output_does_not_depend_on_pipes_threads_and_client(run, name, 
     assert text == output_of(run(name, SNAPSHOT, *short))
 
 
-@pytest.mark.parametrize(
-    "name", ["hermite", "ph4_style", "grape5_style", "treecode", "treecode_walks", "treecode_g5"]
-)
+@pytest.mark.parametrize("name", ["hermite", "ph4_style", "grape5_style", *TREECODES])
 def test_the_smallest_systems_without_softening(run, tmp_path, name):
     """A body's own m / eps is not there to be taken out of its potential."""
     for n in (1, 2):
         file = tmp_path / f"{n}.dat"
         file.write_text("".join(f"1 {i} 0 0 0 {0.5 - i} 0\n" for i in range(n)))
-        acc, pot = forces(output_of(run(name, file, "-e", "0", "-t", "0.01", "-f")))
+        acc, pot = legacy.forces(output_of(run(name, file, "-e", "0", "-t", "0.01", "-f")))
         np.testing.assert_allclose(acc[:, 0], [1, -1] if n == 2 else [0], rtol=1e-6)
         np.testing.assert_allclose(pot, [-1, -1] if n == 2 else [0], rtol=1e-6)
 
@@ -236,7 +219,7 @@ def test_fortran_module_is_clean_standard_fortran_2003(tmp_path):
 def test_a_fortran_program_with_the_module_gets_what_is_right(tmp_path, name, standard, said):
     tools.need("gfortran")
     sources = MODULE, capi.TESTS / "fortran" / f"{name}.f90"
-    flags = [f"-std={standard}", *sources, "-o", name, *grape6_config("--libs")]
+    flags = [f"-std={standard}", *sources, "-o", name, *legacy.grape6_config("--libs")]
     subprocess.run(["gfortran", *flags], cwd=tmp_path, check=True, timeout=120)
     done = subprocess.run([tmp_path / name], env={}, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"{said}: all right\n"), done.stderr

@@ -11,16 +11,7 @@ import pytest
 
 import tools
 from grape6py import models, read_snapshot, reference, write_snapshot
-from legacy import (
-    AUTO,
-    DOUBLE,
-    GRAPE,
-    SNAPSHOT,
-    assert_forces,
-    mpirun,
-    odd_bodies,
-    output_of,
-)
+from legacy import AUTO, DOUBLE, GRAPE, SNAPSHOT, assert_forces, mpirun, odd_bodies, output_of
 
 pytestmark = pytest.mark.full
 
