@@ -4,11 +4,12 @@ launched. Their forces are those of tests/tree."""
 import numpy as np
 import pytest
 
-from fake_gpu import WARPS_AND_BLOCKS, relative, shortened
+from fake_gpu import WARPS_AND_BLOCKS, shortened
 from grape6py import models, reference
 from grape6py._lib.tree_setting import Setting, Targets
 from grape6py.cuda.tree import octree as fake_gpu_tree
 from grape6py.cuda.tree import settings
+from particles import relative
 from samples import bodies
 
 EPS = 0.01
@@ -49,9 +50,7 @@ def test_neither_how_long_lists_are_at_first_nor_how_many_changes_a_digit(tree_g
             assert counts == same[2]
 
 
-def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_ones(
-    tree_gpu, monkeypatch
-):
+def test_lists_that_another_thread_lengthens_are_not_taken_for_long_ones(tree_gpu, monkeypatch):
     mass, pos = bodies("plummer", 1500, 9)[:2]
     right = sums(tree_gpu, pos, mass)
     shortened(monkeypatch, tree_gpu, [8, 0, 8], [4000] * 3, [4000] * 3)

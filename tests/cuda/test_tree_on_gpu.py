@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import fake_arrays
-from fake_gpu import relative
 from grape6py import Tree, errors, plummer
 from grape6py._lib.tree import HostTree
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.errors import ArgumentError, NotFiniteError
+from particles import relative
 
 N = 700
 MASS, POS, _ = plummer(N, seed=31)

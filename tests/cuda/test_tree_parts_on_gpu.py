@@ -7,18 +7,11 @@ from grape6py import errors, plummer
 from grape6py._lib.tree_setting import Setting
 from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
+from octrees import whole_of
 
 EPS2 = 1e-6
 FMM, BH = Setting(0.6, 5, EPS2), Setting(0.6, 0, EPS2)
 MASS, POS, VEL = plummer(2500, seed=5)
-
-
-def whole_of(mass, pos, vel=None):
-    """The numbers of a struct tree_whole."""
-    fastest = -1.0 if vel is None else np.abs(vel).max()
-    mean = np.zeros(3) if vel is None else np.abs(mass) @ vel / np.abs(mass).sum()
-    scalars = [np.abs(mass).max(), len(mass), fastest]
-    return np.array([*pos.min(axis=0), *pos.max(axis=0), *scalars, *mean, np.abs(mass).sum()])
 
 
 def halves(gpu, vel):

@@ -5,9 +5,10 @@ device would take too long for. See also test_tree_on_gpu.py and test_leapfrog_o
 import numpy as np
 import pytest
 
-from fake_gpu import assert_equal_bits, relative
+from fake_gpu import assert_equal_bits
 from grape6py import Leapfrog, Tree, models, reference
 from integrations import same
+from particles import relative
 from samples import SAMPLES
 
 cupy = pytest.importorskip("cupy")

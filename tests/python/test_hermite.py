@@ -4,26 +4,12 @@ coincident bodies, odd units and times."""
 import numpy as np
 import pytest
 
-from grape6py import Hermite, plummer, reference, two_body
+from grape6py import Hermite, plummer, two_body
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.integrators import blocks
-from integrations import assert_same, made
+from integrations import assert_same, error_of, made
 
 N = 1024
-
-
-def error_of(cluster, *times):
-    """The largest relative error of the energy at these times, by the oracle."""
-
-    def energy():
-        eps2 = cluster.settings["eps"] ** 2
-        return reference.energy(*cluster.particles(), eps2=eps2, extended=True).total
-
-    start, worst = energy(), 0.0
-    for time in times:
-        cluster.evolve(time)
-        worst = max(worst, float(abs(energy() / start - 1)))
-    return worst
 
 
 @pytest.mark.full
@@ -52,10 +38,8 @@ def test_shared_steps_in_double_keep_the_momentum_to_rounding():
 
 @pytest.mark.slow
 def test_the_error_of_shared_steps_falls_with_their_fourth_power():
-    worst = [
-        error_of(made(n=128, seed=5, eps=1 / 8, dt=2.0**-level), *np.linspace(0, 1, 17)[1:])
-        for level in range(6, 11)
-    ]
+    all_made = [made(n=128, seed=5, eps=1 / 8, dt=2.0**-level) for level in range(6, 11)]
+    worst = [error_of(one, *np.linspace(0, 1, 17)[1:]) for one in all_made]
     ratios = np.divide(worst[:-1], worst[1:])
     assert (np.abs(ratios - 16) <= 3).all(), ratios
 
@@ -72,18 +56,11 @@ def test_one_pass_more_makes_each_block_one_force_call_dearer_and_more_accurate(
 def test_hard_pairs_do_not_drift(ratio, e, eps, others):
     """As little as with two passes, for which all forces are summed twice; here with bodies far
     away, so that most blocks, which have 32 at most, have no others."""
-    mass, pos, vel = two_body(e, ratio)
-    mass, pos, vel = (
-        np.concatenate([near, far])
-        for near, far in zip(
-            (mass, pos, vel),
-            (1e-9 * np.ones(others), 1e4 * plummer(40, 1)[1][:others], np.zeros((others, 3))),
-            strict=True,
-        )
-    )
+    far = 1e-9 * np.ones(others), 1e4 * plummer(40, 1)[1][:others], np.zeros((others, 3))
+    bodies = [*map(np.concatenate, zip(two_body(e, ratio), far, strict=True))]
     drifts = []
     for passes in 1, 2:
-        pair = Hermite(mass, pos, vel, eps=eps, subsystems=False, passes=passes)
+        pair = Hermite(*bodies, eps=eps, subsystems=False, passes=passes)
         start = pair.energy().total
         pair.evolve(20 * 2 * np.pi)
         drifts.append(abs(pair.energy().total / start - 1) / 20)
@@ -238,11 +215,10 @@ def test_a_collision_without_softening_ends_and_warns():
 
 
 # In mode grape the last bits follow powers of 2^40 alone: see "Units" in docs/accuracy.md.
-@pytest.mark.parametrize(
-    ("precision", "length", "time"),
-    [("grape", 40, 0), ("grape", 0, 40), ("grape", -40, -80), ("double", 40, 0),
-     ("double", -30, 24), ("double", 7, -9)],
-)  # fmt: skip
+@pytest.mark.parametrize(("precision", "length", "time"), [
+    ("grape", 40, 0), ("grape", 0, 40), ("grape", -40, -80), ("double", 40, 0),
+    ("double", -30, 24), ("double", 7, -9),
+])  # fmt: skip
 def test_scaling_by_powers_of_two_keeps_the_mantissas(precision, length, time):
     mass, pos, vel = plummer(64, seed=2)
     plain = Hermite(mass, pos, vel, eps=1 / 16, precision=precision)

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from grape6py import Hermite, Leapfrog, plummer
+from grape6py import Hermite, Leapfrog, plummer, reference
 
 HERMITE = [(Hermite, {"dt_max": 1 / 8}), (Hermite, {"dt": 1 / 64, "passes": 2})]
 LEAPFROG = [(Leapfrog, {"dt": 1 / 64, "backend": "cpu"}),
@@ -39,6 +39,20 @@ def total_of(h, field=None):
     np.fill_diagonal(d, np.inf)
     total = (m * (v * v).sum(axis=1)).sum() / 2 - (m[:, None] * m / d).sum() / 2
     return total if field is None else total + (m * field(0.0, x, v).pot).sum()
+
+
+def error_of(cluster, *times):
+    """The largest relative error of the energy at these times, by the oracle."""
+
+    def energy():
+        eps2 = cluster.settings["eps"] ** 2
+        return reference.energy(*cluster.particles(), eps2=eps2, extended=True).total
+
+    start, worst = energy(), 0.0
+    for time in times:
+        cluster.evolve(time)
+        worst = max(worst, float(abs(energy() / start - 1)))
+    return worst
 
 
 def evolve(integrations, *times):

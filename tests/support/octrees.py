@@ -61,6 +61,14 @@ def set_double(session, key, value):
     assert call("g6x_set_double", session.cluster, CONSTANTS[key], value) == 0
 
 
+def whole_of(mass, pos, vel=None):
+    """The numbers of a struct tree_whole."""
+    fastest = -1.0 if vel is None else np.abs(vel).max()
+    mean = np.zeros(3) if vel is None else np.abs(mass) @ vel / np.abs(mass).sum()
+    scalars = [np.abs(mass).max(), len(mass), fastest]
+    return np.array([*pos.min(axis=0), *pos.max(axis=0), *scalars, *mean, np.abs(mass).sum()])
+
+
 def sample(name, n=N):
     """A cloud, or one with the places and masses of a set of samples.py."""
     source = cloud(n, seed=8)

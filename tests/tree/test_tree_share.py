@@ -5,6 +5,7 @@ import pytest
 
 import capi
 from grape6py import plummer
+from octrees import whole_of
 from particles import assert_nan
 from samples import truth
 
@@ -13,14 +14,6 @@ MASS, POS, VEL = plummer(N, seed=4)
 CODE = {name: value for name, value in capi.CONSTANTS.items() if name.startswith("G6X_")}
 FMM, BH = CODE["G6X_TREE_FMM"], CODE["G6X_TREE_BARNES_HUT"]
 EPS2 = 1e-4
-
-
-def whole(mass=MASS, pos=POS, vel=None):
-    fastest = -1.0 if vel is None else np.abs(vel).max()
-    mean = np.zeros(3) if vel is None else (mass[:, None] * vel).sum(axis=0) / mass.sum()
-    return np.concatenate(
-        [pos.min(0), pos.max(0), [mass.max(), len(mass), fastest], mean, [mass.sum()]]
-    )
 
 
 def opened(rows, box, vel=None):
@@ -56,9 +49,8 @@ def forces_with(tree, parts, ni, x=None, v=None, method=FMM, order=5, theta=0.6,
     found, done = capi.Force.blank(ni), np.zeros(3, np.int64)
     given = np.array([p.ctypes.data for p in parts] or [0], np.int64)
     args = [tree, len(parts), given if parts else None, ni, x, v, None, EPS2, method, order, theta]
-    found.code = capi.call(
-        "g6x_tree_forces_with", *args, last, bound, found.acc, found.jerk, found.pot, done
-    )
+    args += [last, bound, found.acc, found.jerk, found.pot, done]
+    found.code = capi.call("g6x_tree_forces_with", *args)
     assert found.code or done[0] > 0 or not parts
     return found
 
@@ -68,7 +60,7 @@ def forces_with(tree, parts, ni, x=None, v=None, method=FMM, order=5, theta=0.6,
 ])  # fmt: skip
 def test_forces_have_the_errors_of_one_tree(method, order, theta, bound, moving):
     vel = VEL if moving else None
-    box, true = whole(vel=vel), truth(MASS, POS, VEL, EPS2**0.5, count=N)
+    box, true = whole_of(MASS, POS, vel), truth(MASS, POS, VEL, EPS2**0.5, count=N)
     domains, size = np.array_split(by_key(box), 3), np.linalg.norm(true.acc, axis=1)
     trees = [opened(rows, box, vel) for rows in domains]
     setting = {"method": method, "order": order, "theta": theta, "bound": bound}
@@ -88,7 +80,7 @@ def test_forces_have_the_errors_of_one_tree(method, order, theta, bound, moving)
 
 
 def test_a_rank_without_particles_has_the_others():
-    box = whole(vel=VEL)
+    box = whole_of(MASS, POS, VEL)
     full, empty = opened(np.arange(N), box, VEL), opened(np.arange(0), box, VEL)
     x, v, of_full = POS[:50] + 1.0, VEL[:50].copy(), [part(full, regions(np.arange(N)))]
     found = forces_with(empty, of_full, 50, x, v)
@@ -108,7 +100,7 @@ def test_a_rank_without_particles_has_the_others():
 
 
 def test_what_is_wrong_has_its_code():
-    box, size = whole(), np.zeros(1, np.int64)
+    box, size = whole_of(MASS, POS), np.zeros(1, np.int64)
     tree, where = opened(np.arange(N), box), regions(np.arange(N))
     argument, null, not_open = (CODE[f"G6X_E_{name}"] for name in ("ARGUMENT", "NULL", "NOT_OPEN"))
     opening, keys = [box, N, POS, None, MASS], [box, N, POS, np.zeros(N, np.uint64)]
@@ -148,7 +140,7 @@ def test_a_box_that_does_not_resolve_the_particles_is_refused():
     pos = POS.copy()
     pos[:100] = 1e9 + POS[:100] * 1e-4
     arrays = pos, None, MASS
-    code = capi.call("g6x_tree_open_in", whole(pos=pos), N, *arrays)
+    code = capi.call("g6x_tree_open_in", whole_of(MASS, pos), N, *arrays)
     assert code == CODE["G6X_E_RANGE"]
     many = capi.call("g6x_tree_open", N, *arrays)
     size, order = np.zeros(1, np.int64), np.empty(N, np.int32)
