@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import capi
+from tools import run
 
 LIGHT = """
 import ctypes
@@ -28,8 +28,7 @@ def start(keys="PRECISION", **env):
     """What a process finds: values of options, or the refusal. Without NumPy, which takes long."""
     keys = [capi.CONSTANTS[f"G6X_{key}"] for key in keys.split()]
     command = [sys.executable, "-ISc", LIGHT.format(path=str(capi.library_path()), keys=keys)]
-    return subprocess.run(command, env=capi.clean_environment(env), check=True, text=True,
-                          capture_output=True, timeout=20).stdout.strip()  # fmt: skip
+    return run(command, env=capi.clean_environment(env), timeout=20).stdout.strip()
 
 
 @pytest.fixture
@@ -67,35 +66,30 @@ def test_the_environment_wins_over_the_file_line_by_line_and_both_over_a_client(
     assert start("THREADS", OMP_NUM_THREADS="3", GRAPE6_THREADS="2") == "2"
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
-    [
-        ('precision = "dbl"', "GRAPE6_PRECISION=dbl"),
-        ("threads = 2000", "GRAPE6_THREADS=2000"),
-        *(
-            (f'verify = "{value}"', f"GRAPE6_VERIFY={value}: it must be a fraction")
-            for value in "1.01 -0.1 0.1.2 . 1e-2 0.12345678901234567".split()
-        ),
-        ("theta = 1.5", "GRAPE6_THETA=1.5"),
-        ('tree_method = "oct"', "GRAPE6_TREE_METHOD=oct"),
-        ("tree_order = 7", "GRAPE6_TREE_ORDER=7"),
-        ("g5_pot_sign = 2", "GRAPE6_G5_POT_SIGN=2"),
-        ('g5_source = "near"', "GRAPE6_G5_SOURCE=near"),
-        ('python = "bin/python"', "GRAPE6_PYTHON=bin/python"),
-        ('devices = "first"', "GRAPE6_DEVICES=first"),
-        (f'python = "/{500 * "x"}"', "GRAPE6_CONFIG"),
-        ("speed = 3", "SPEED"),
-        ("= 3", "GRAPE6_CONFIG"),
-        ("threads 3", "line 2: it"),
-        ("precision = double yes", "line 2: it"),
-        ("precision = double", "line 2: it"),
-        ("#" + 600 * "x", "line 2: it must be of at most 510 characters"),
-        ('precision = "double" "single"', "GRAPE6_CONFIG"),
-        ("[grape6]", "line 2: it"),
-        ('client = "nbody7"', "GRAPE6_CLIENT=nbody7"),
-        ('config = "other.toml"', "CONFIG"),
-    ],
-)
+@pytest.mark.parametrize(("line", "named"), [
+    ('precision = "dbl"', "GRAPE6_PRECISION=dbl"),
+    ("threads = 2000", "GRAPE6_THREADS=2000"),
+    *((f'verify = "{value}"', f"GRAPE6_VERIFY={value}: it must be a fraction")
+      for value in "1.01 -0.1 0.1.2 . 1e-2 0.12345678901234567".split()),
+    ("theta = 1.5", "GRAPE6_THETA=1.5"),
+    ('tree_method = "oct"', "GRAPE6_TREE_METHOD=oct"),
+    ("tree_order = 7", "GRAPE6_TREE_ORDER=7"),
+    ("g5_pot_sign = 2", "GRAPE6_G5_POT_SIGN=2"),
+    ('g5_source = "near"', "GRAPE6_G5_SOURCE=near"),
+    ('python = "bin/python"', "GRAPE6_PYTHON=bin/python"),
+    ('devices = "first"', "GRAPE6_DEVICES=first"),
+    (f'python = "/{500 * "x"}"', "GRAPE6_CONFIG"),
+    ("speed = 3", "SPEED"),
+    ("= 3", "GRAPE6_CONFIG"),
+    ("threads 3", "line 2: it"),
+    ("precision = double yes", "line 2: it"),
+    ("precision = double", "line 2: it"),
+    ("#" + 600 * "x", "line 2: it must be of at most 510 characters"),
+    ('precision = "double" "single"', "GRAPE6_CONFIG"),
+    ("[grape6]", "line 2: it"),
+    ('client = "nbody7"', "GRAPE6_CLIENT=nbody7"),
+    ('config = "other.toml"', "CONFIG"),
+])  # fmt: skip
 def test_a_line_that_is_not_understood_is_named_and_open_refused(started, line, named):
     found = started(f"threads = 1\n{line}\njerk = 2\n")
     assert found.startswith("-11 ")
@@ -142,7 +136,7 @@ def test_a_set_uid_program_believes_no_variable():
         program, secret, stolen = folder / "a", folder / "secret", folder / "stolen"
         command = ["gcc", "a.c", "-o", "a", f"-I{capi.ROOT / 'include'}", library,
                    f"-Wl,-rpath,{folder}"]  # fmt: skip
-        subprocess.run(command, cwd=folder, check=True)
+        run(command, cwd=folder)
         program.chmod(0o4755)
         secret.write_text("the password of root\n")
         secret.chmod(0o600)
@@ -151,8 +145,7 @@ def test_a_set_uid_program_believes_no_variable():
         python.chmod(0o755)
         env = {"GRAPE6_CONFIG": str(secret), "GRAPE6_PYTHON": str(python), "GRAPE6_NPIPES": "64",
                "GRAPE6_BACKEND": "cuda", "GRAPE6_PRESICION": "double"}  # fmt: skip
-        done = subprocess.run([program], env=env, check=True, capture_output=True, text=True,
-                              user=65534, group=65534, extra_groups=[], timeout=20)  # fmt: skip
+        done = run([program], env=env, user=65534, group=65534, extra_groups=[], timeout=20)
         if "uid 0" not in done.stdout:
             pytest.skip("this file system takes no set-uid programs")
         assert done.stdout.startswith("0 ")
@@ -171,5 +164,4 @@ THREADS = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).g6x_threads())"
 def test_openmps_number_of_threads_holds_where_ours_is_not_set(openmp, expected):
     env = capi.clean_environment({"OMP_NUM_THREADS": openmp, "GRAPE6_THREADS": "0"})
     command = [sys.executable, "-ISc", THREADS, capi.library_path()]
-    found = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-    assert int(found) == (expected or len(os.sched_getaffinity(0)))
+    assert int(run(command, env=env).stdout) == (expected or len(os.sched_getaffinity(0)))

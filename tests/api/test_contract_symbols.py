@@ -2,7 +2,6 @@
 
 import ctypes
 import re
-import subprocess
 
 import pytest
 
@@ -15,7 +14,7 @@ HISTORICAL = [name for name in capi.SIGNATURES if not name.startswith("g6x_")]
 
 def tool(*command):
     tools.need(command[0])
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return tools.run(command).stdout
 
 
 def test_every_call_has_its_names():

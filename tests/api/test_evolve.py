@@ -1,6 +1,5 @@
 """g6x_hermite_evolve: it is the same blocks as by the single calls, wherever it returns between."""
 
-import subprocess
 import threading
 import time
 
@@ -261,6 +260,6 @@ def test_the_types_of_fortran_are_as_long_as_those_of_c(tmp_path):
     source = capi.ROOT / "include/g6lib.f90"
     command = [tools.need("gfortran"), source, "sizes.f90", "-o", "sizes"]
     command += ["-Wl,--unresolved-symbols=ignore-all"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    found = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
-    assert [int(word) for word in found.split()] == [ffi.sizeof(f"struct {name}") for name in names]
+    tools.run(command, cwd=tmp_path)
+    found = tools.run([tmp_path / "sizes"]).stdout.split()
+    assert [int(word) for word in found] == [ffi.sizeof(f"struct {name}") for name in names]

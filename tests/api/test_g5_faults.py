@@ -7,16 +7,13 @@ import pytest
 
 import capi
 import grape5
-from capi import CONSTANTS
 from grape5 import EPS, SIGNATURES, assert_force, assert_nan, blank, direct, fortran, stars, value
 
 M, XJ = stars(100)
 XI = stars(20, seed=2)[1]
 EXPECTED = direct(XI, M, XJ)
 NAMES = "NO_FIRSTHALF ARGUMENT NULL ADDRESS MEMORY NOT_OPEN RANGE"
-ORDER, ARGUMENT, NULL, ADDRESS, MEMORY, NOT_OPEN, RANGE = (
-    CONSTANTS[f"G6X_E_{name}"] for name in NAMES.split()
-)
+ORDER, ARGUMENT, NULL, ADDRESS, MEMORY, NOT_OPEN, RANGE = map(capi.CODES.get, NAMES.split())
 
 
 @pytest.fixture

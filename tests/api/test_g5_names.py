@@ -1,7 +1,6 @@
 """What GRAPE-5 programs link, and what the header and the document say of it."""
 
 import re
-import subprocess
 
 import numpy as np
 
@@ -9,6 +8,7 @@ import capi
 import tools
 from grape5 import CALLS, HEADER, SIGNATURES, fortran, multi_form, value
 from test_contract_symbols import exported
+from tools import run
 
 DOCUMENT = capi.ROOT / "docs" / "grape5.md"
 WITHOUT_MC = {
@@ -42,7 +42,7 @@ def test_header_is_standard_c_and_cxx_beside_that_of_grape_6(tmp_path):
         file = tmp_path / f"one.{suffix}"
         file.write_text(source)
         command = [compiler, "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{HEADER.parent}"]
-        subprocess.run([*command, "-c", file, "-o", tmp_path / "one.o"], check=True)
+        run([*command, "-c", file, "-o", tmp_path / "one.o"])
 
 
 def test_what_hardware_has_is_told(board5):

@@ -4,13 +4,12 @@ was sent, codes and texts name what is wrong, and clusters do not know of each o
 import numpy as np
 import pytest
 
-from capi import CONSTANTS, UNTOUCHED
+from capi import CODES, UNTOUCHED
 from grape5 import Board, assert_force, assert_nan, blank, direct, fortran, multi_form, value
 
 MOST, WRONG = 90, "wrong"
-ORDER, ARGUMENT, J_NAN, I_NAN, MISMATCH = (
-    CONSTANTS[f"G6X_E_{name}"] for name in "NO_FIRSTHALF ARGUMENT J_NAN I_NAN MISMATCH".split()
-)
+NAMES = "NO_FIRSTHALF ARGUMENT J_NAN I_NAN MISMATCH"
+ORDER, ARGUMENT, J_NAN, I_NAN, MISMATCH = map(CODES.get, NAMES.split())
 
 
 class Model:
@@ -40,9 +39,8 @@ class Model:
             self.has["xm".index(half), rows] = True
 
     def soften(self, all_clusters):
-        eps = float(
-            self.rng.choice([0.0, 0.05, 0.3, -0.1, np.nan, np.inf], p=[0.28] * 3 + [0.16 / 3] * 3)
-        )
+        chances = [0.28] * 3 + [0.16 / 3] * 3
+        eps = float(self.rng.choice([0.0, 0.05, 0.3, -0.1, np.nan, np.inf], p=chances))
         fine, which = 0 <= eps < np.inf, self.rng.integers(3)
         if which == 2 and self.eps not in (None, WRONG):
             rows = self.rng.random(self.rng.integers(1, 30))

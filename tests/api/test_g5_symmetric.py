@@ -103,7 +103,7 @@ def test_few_particles_those_at_one_place_and_addresses_never_written(loaded):
 def test_a_bad_j_particle_is_refused_until_it_is_sent_again(loaded, array, bad, code):
     x, m, e = wrong = XJ.copy(), M.copy(), EJ.copy()
     wrong[array][33] = bad
-    assert loaded("set_xmj0", 0, N, x, m, e) == CONSTANTS[f"G6X_E_{code}"]
+    assert loaded("set_xmj0", 0, N, x, m, e) == capi.CODES[code]
     assert "address 33" in loaded.error()[1]
     assert_nan(calculate(loaded), CONSTANTS["G6X_E_J_NAN"])
     loaded("set_n", 33)
@@ -124,9 +124,7 @@ def test_a_bad_i_particle_affects_its_own_row(loaded):
 
 
 def test_order_and_arguments(board5):
-    code = {
-        name: CONSTANTS[f"G6X_E_{name}"] for name in "NO_FIRSTHALF ARGUMENT ADDRESS NULL".split()
-    }
+    code = capi.CODES
     assert call0(board5, "run") == code["NO_FIRSTHALF"]
     call0(board5, "set_xi", NI, XI, EI)
     board5("set_n", N)

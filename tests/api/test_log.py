@@ -107,9 +107,8 @@ def test_each_line_is_one_write():
     env |= {"GRAPE6_BACKEND": "cpu"}
     script = PRELUDE + CALL + "s.put(-4, 1, 1.0, (1, 0, 0)); s.set_int('G6X_ISA', 99, check=False)"
     with ours, its:
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=clean_environment(env), stderr=its
-        )
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, env=clean_environment(env), stderr=its)
         its.shutdown(socket.SHUT_WR)
         written = list(iter(lambda: ours.recv(1 << 16), b""))
     assert done.returncode == 0

@@ -13,7 +13,7 @@ import pytest
 import capi
 import mutants
 from grape6py import paths
-from variants import run
+from tools import run
 
 NOTICED_BY = {
     "predict_in_set_ti": """

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import capi
-from variants import run
+from tools import run
 
 ROW = np.dtype([("limb", "i8", (7, 3)), ("top", "i4", 3), ("invalid", "u4")])  # partial.h
 LOWEST = Fraction(2) ** -1000  # below it nothing is promised in relative terms
@@ -28,9 +28,8 @@ class Accumulator:
 
     def __call__(self, name, row, *other):
         pointers = (ctypes.c_void_p(a.ctypes.data) for a in (row, *other))
-        getattr(self.library, f"partial_{name}")(
-            *pointers, *[self.limbs] * (name in ("add_block", "merge"))
-        )
+        more = [self.limbs] * (name in ("add_block", "merge"))
+        getattr(self.library, f"partial_{name}")(*pointers, *more)
 
     def rows(self, n):
         made = np.zeros((n, 1), ROW)

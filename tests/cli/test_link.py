@@ -11,6 +11,7 @@ import pytest
 from grape6py import paths
 from grape6py.cli import link, main
 from grape6py.cli import prefix as prefix_module
+from tools import run
 
 LINKED = """
     lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so
@@ -130,7 +131,7 @@ def test_a_record_removes_nothing_outside_its_prefix(capsys, tmp_path, name):
 def test_starlab_is_told_the_folder_by_a_file_that_is_left_if_it_was_changed(capsys, tmp_path):
     grape6(capsys, "--prefix", tmp_path, "--only", "starlab")
     script = f". {tmp_path}/share/grape6/grape.sh; echo $GRAPE_LDFLAGS_ $GRAPE_LIBS_"
-    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    said = run(["sh", "-c", script]).stdout
     assert said == f"-L{tmp_path}/lib -Wl,-rpath,{tmp_path}/lib -lgrape6\n"
     (tmp_path / "share/grape6/grape.sh").write_text("mine")
     said = grape6(capsys, "--prefix", tmp_path, code=1)
@@ -152,9 +153,7 @@ def test_the_environment_is_the_active_one(capsys, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("refused", ["mkdir", "replace"])
 @pytest.mark.parametrize("call", range(6))
-def test_a_folder_that_may_not_be_written_stays_as_it_is(
-    capsys, monkeypatch, tmp_path, refused, call
-):
+def test_a_folder_that_may_not_be_written_is_left(capsys, monkeypatch, tmp_path, refused, call):
     """root may write anywhere, so the n-th call of the system is refused."""
     put(tmp_path, THEIRS)
     where = {"mkdir": type(tmp_path), "replace": os}[refused]
@@ -210,12 +209,11 @@ BY_NAME = {
 
 def compiled(folder, *flags, header="stdio", call="g6_npipes()", name="two"):
     """A program that returns 7. Those of old have no declarations."""
-    (folder / "two.c").write_text(
-        f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n"
-    )
+    program = f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n"
+    (folder / "two.c").write_text(program)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     command = ["gcc", "-std=gnu89", folder / "two.c", "-o", folder / name, *flags]
-    subprocess.run(command, check=True)
+    run(command)
     return folder / name
 
 
@@ -306,21 +304,17 @@ def test_a_host_renames_and_defines_calls_of_the_static_library(capsys, tmp_path
         ["objcopy", "--redefine-syms=names", "grape6.o"],
         ["gcc", "-fPIE", *flags, f"-I{tmp_path}/include", "two.c", "grape6.o", "-lm", "-pthread"],
     ):
-        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+        run(command, cwd=tmp_path)
     assert runs(tmp_path / "a.out")
-    asked = subprocess.run(
-        [tmp_path / "a.out"], env={"GRAPE6_BACKEND": "cuda"}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert asked.returncode == 1
+    asked = run([tmp_path / "a.out"], code=1, env={"GRAPE6_BACKEND": "cuda"})
     assert asked.stderr.startswith("grape6: ")
     assert ("-static uses no GPU" in asked.stderr) == bool(flags)
 
 
 def test_the_static_library_has_the_calls_alone(capsys):
     def names(*command):
-        listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        return {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
+        listed = run(command).stdout.splitlines()
+        return {line.split()[2] for line in listed if len(line.split()) == 3}
 
     exported = names("nm", "-D", "--defined-only", paths.LIBRARY)
     assert names("nm", "-g", "--defined-only", paths.STATIC) == exported
@@ -345,11 +339,11 @@ int main(void)
 }
 """)
     where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{paths.LIBRARY_DIR}"]
-    subprocess.run(["gcc", source, "-o", program, *where, f"-l{name}"], check=True)
+    run(["gcc", source, "-o", program, *where, f"-l{name}"])
     hand = {"GRAPE6_G5_POT_SIGN": "1", "GRAPE6_G5_SOURCE": "first"}
     for env, expected in (
         ({}, sign * (3 if first else 1)),
         (hand, 1),
         ({"GRAPE6_CLIENT": "fdps"}, 1),
     ):
-        assert subprocess.run([program], env=env, check=False).returncode - 3 == expected
+        run([program], code=expected + 3, env=env)

@@ -3,7 +3,7 @@
 import sys
 
 from grape6py.cli import _EXAMPLES
-from variants import run
+from tools import run
 
 PROGRAM = """
 import contextlib, io

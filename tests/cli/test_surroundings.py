@@ -15,9 +15,7 @@ def started(folder, redirections, *words, **env):
     """A finished run from a shell: its exit status and its stderr."""
     command = ["sh", "-c", f'exec "$@" {redirections}', "sh", *COMMAND, *QUICK, *words]
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "PYTHONUNBUFFERED": "", **env})
-    done = subprocess.run(
-        command, cwd=folder, env=env, check=False, timeout=60, capture_output=True
-    )
+    done = subprocess.run(command, cwd=folder, env=env, timeout=60, capture_output=True)
     return done.returncode, done.stderr
 
 

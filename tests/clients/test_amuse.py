@@ -20,7 +20,7 @@ import tools
 from amuse_environment import ACTIVATED, place
 from grape6py import models, read_snapshot, reference, write_snapshot
 from legacy import DOUBLE, GRAPE
-from variants import run
+from tools import run
 
 # Of each code: workers with this library, what make is given for these. That of ph4 has its own
 # sums, too, and takes them if told to (use_gpu); phigrape_worker has its own alone.

@@ -9,7 +9,7 @@ import pytest
 import amuse_environment
 import capi
 from grape6py import Units, read_snapshot, write_snapshot
-from variants import run
+from tools import run
 
 MSUN, PC = 1.98892e30, 3.08567758128e16  # AMUSE's, in kg and m
 MASS, LENGTH = 1000 * MSUN, 2 * PC  # 1 of the N-body units of amuse_files.py

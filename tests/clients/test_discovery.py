@@ -13,7 +13,7 @@ import pytest
 import capi
 import tools
 from grape6py import paths
-from variants import run
+from tools import run
 
 MODULES = ["g6lib", "sapporo_light"]
 

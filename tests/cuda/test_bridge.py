@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import capi
+import tools
 from embedding import LIBPYTHON, MINOR, SITE, TRAPS, assert_quiet
 
 PYTHON, RUNTIME = (capi.CONSTANTS[f"G6X_E_{name}"] for name in ("PYTHON", "RUNTIME"))
@@ -261,8 +262,7 @@ def test_a_side_that_cannot_be_imported_is_named(environment, module, code):
 
 def run_script(environment, script):
     env = {"LD_LIBRARY_PATH": str(environment.parts.driver)}
-    return subprocess.run([environment.python, "-c", script], capture_output=True, text=True,
-                          env=env, timeout=20, check=False)  # fmt: skip
+    return tools.started([environment.python, "-c", script], env=env, timeout=20)
 
 
 @pytest.mark.parametrize("kind", ["CDLL", "PyDLL"])

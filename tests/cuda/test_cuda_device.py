@@ -15,16 +15,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import capi
 import fake_arrays
 import fake_cupy
+from capi import CODES
 from grape6py import errors
 from grape6py.cuda import cache, compiler, launcher, machine_code
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree import request
-
-CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
-         for name in ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")}  # fmt: skip
 
 
 @pytest.fixture
@@ -62,9 +59,7 @@ def test_devices_that_are_not_there_are_refused(faked, usable):
     (["cupy-14.2.0.dist-info", "cupy_cuda13x-14.2.0.dist-info"], True),
     (["cupy_cuda13x-14.2.0.dist-info", "cupy_xarray-0.1.4.dist-info", "cupy", "cupyx",
       "~upy_cuda12x-14.0.1.dist-info", "numpy-2.4.0.dist-info"], False)])  # fmt: skip
-def test_row04_two_cupy_wheels_are_refused_with_what_to_do(
-    faked, monkeypatch, tmp_path, names, two
-):
+def test_row04_two_wheels_of_cupy_are_refused_in_words(faked, monkeypatch, tmp_path, names, two):
     _, device = faked
     for name in names:
         (tmp_path / name).mkdir()

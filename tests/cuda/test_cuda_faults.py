@@ -22,9 +22,8 @@ from walking import FORMS, Flight, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 
-DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = (
-    capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK", "RUNTIME")
-)
+NAMES = "DEVICE_MEMORY DEVICE_LOST FORK RUNTIME"
+DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = map(capi.CODES.get, NAMES.split())
 N = 700
 SOURCE = cloud(N, seed=71, moving=True)
 X, V = (a.astype(float) for a in SOURCE.at(TIME))

@@ -6,7 +6,6 @@ tested elsewhere: every line of the kernels on a stand-in, the bridge to Python 
 
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import capi
 from grape6py import reference
 from legacy import ENERGY_ERROR, EPS, SNAPSHOT, force_errors, numbers, output_of
+from tools import run, started
 
 pytestmark = pytest.mark.gpu
 
@@ -52,16 +52,12 @@ def test_memory_checker_finds_nothing(tmp_path):
         pytest.skip("compute-sanitizer is not here")
     program, source = tmp_path / "gpu_calls", capi.ROOT / "benchmarks/gpu_calls.c"
     library = capi.library_path().parent
-    subprocess.run(
-        ["gcc", "-O2", f"-I{capi.ROOT / 'include'}", source, "-o", program, f"-L{library}",
-         f"-Wl,-rpath,{library}", "-lgrape6", "-lm"],
-        check=True,
-    )  # fmt: skip
+    run(["gcc", "-O2", f"-I{capi.ROOT / 'include'}", source, "-o", program, f"-L{library}",
+         f"-Wl,-rpath,{library}", "-lgrape6", "-lm"])  # fmt: skip
     steps = [program, *"scatter grape 2000 40".split()]
     for tool in ("memcheck", "racecheck"):
-        done = subprocess.run([checker, "--tool", tool, *steps],
-                              env=capi.clean_environment({"GRAPE6_BACKEND": "cuda"}), check=False,
-                              capture_output=True, text=True, timeout=300)  # fmt: skip
+        env = capi.clean_environment({"GRAPE6_BACKEND": "cuda"})
+        done = started([checker, "--tool", tool, *steps], env=env, timeout=300)
         if re.search(r"not supported|unable", done.stdout, re.IGNORECASE):
             pytest.skip("this machine allows no memory checker")
         assert re.search(r"(ERROR SUMMARY: 0 errors|SUMMARY: 0 hazards)", done.stdout), done.stdout

@@ -6,7 +6,6 @@ environment; what they print is compared with sums made here in NumPy.
 
 import functools
 import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import tools
 from grape6py import models, read_snapshot, reference
 from legacy import DOUBLE, ENERGY_ERROR, EPS, GRAPE, NUMBER, SNAPSHOT, energies, numbers, output_of
 from test_contract_pointers import MAY_BE_NULL, OWN_TESTS
-from variants import run as run_tool
+from tools import run as run_tool
 
 MODULE = capi.ROOT / "include" / "g6lib.f90"
 PROGRAMS = ["hermite_f77", "hermite"]
@@ -209,7 +208,7 @@ def test_each_constant_of_the_header_is_in_the_fortran_module():
 def test_fortran_module_is_clean_standard_fortran_2003(tmp_path):
     tools.need("gfortran")
     strict = ["-std=f2003", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-    subprocess.run(["gfortran", *strict, "-c", MODULE], cwd=tmp_path, check=True, timeout=120)
+    run_tool(["gfortran", *strict, "-c", MODULE], cwd=tmp_path, timeout=120)
     assert max(map(len, MODULE.read_text().splitlines())) < 100
 
 
@@ -220,6 +219,5 @@ def test_a_fortran_program_with_the_module_gets_what_is_right(tmp_path, name, st
     tools.need("gfortran")
     sources = MODULE, capi.TESTS / "fortran" / f"{name}.f90"
     flags = [f"-std={standard}", *sources, "-o", name, *legacy.grape6_config("--libs")]
-    subprocess.run(["gfortran", *flags], cwd=tmp_path, check=True, timeout=120)
-    done = subprocess.run([tmp_path / name], env={}, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, f"{said}: all right\n"), done.stderr
+    run_tool(["gfortran", *flags], cwd=tmp_path, timeout=120)
+    assert run_tool([tmp_path / name], env={}, timeout=60).stdout == f"{said}: all right\n"

@@ -4,8 +4,6 @@ Its forces are judged by the oracle's direct sum: by the errors of a tree of mon
 theta = 0 by those of the mode in test_legacy.py, as are its energies.
 """
 
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ import legacy
 from grape6py import reference
 from legacy import DOUBLE, EPS, GRAPE, SNAPSHOT, forces, output_of
 from particles import relative
+from tools import run as run_tool
 
 ONE_STEP = ("-t", "0.001", "-f")
 
@@ -56,9 +55,7 @@ def test_threads_with_boards_of_their_own_have_the_bits_of_one(run, tmp_path):
     source = legacy.EXAMPLES / "treecode.c"
     flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-DGRAPE5"]
     link = [*legacy.grape6_config("--cflags", "--libs"), "-lm"]
-    subprocess.run(["gcc", *flags, source, "-o", program, *link], check=True, timeout=120)
+    run_tool(["gcc", *flags, source, "-o", program, *link], timeout=120)
     env = {"OMP_NUM_THREADS": "3", "GRAPE6_THREADS": "1"}
-    done = subprocess.run(
-        [program, SNAPSHOT, *ONE_STEP], env=env, capture_output=True, text=True, timeout=120
-    )
+    done = run_tool([program, SNAPSHOT, *ONE_STEP], env=env, timeout=120)
     assert output_of(done) == output_of(run("treecode_g5", SNAPSHOT, *ONE_STEP))

@@ -19,8 +19,7 @@ import pytest
 import capi
 from grape6py import paths, plummer, write_snapshot
 from legacy import RANKS, SNAPSHOT
-from tools import need
-from variants import run
+from tools import need, run
 
 ROOT, PACKAGE = capi.ROOT, str(paths.PREFIX.parent)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")),

@@ -8,7 +8,7 @@ import pytest
 
 import capi
 import tools
-from variants import run
+from tools import run
 
 CSRC = capi.ROOT / "csrc"
 BY_FILE_ALONE = {"core", "util", "shared", "steps"}  # without the folder's name

@@ -16,7 +16,8 @@ import pytest
 import capi
 from once import made_once
 from packages import pip
-from variants import BUILD, run
+from tools import run
+from variants import BUILD
 
 TESTS = """python/test_archive.py python/test_formats_hdf5.py python/test_models_king.py
     python/test_picture.py

@@ -12,7 +12,7 @@ import capi
 import grape6py
 import metadata
 import ready
-from variants import run
+from tools import run
 
 ROOT = capi.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

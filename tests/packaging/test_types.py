@@ -7,7 +7,6 @@ import importlib
 import inspect
 import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 import capi
 import grape6py
 import tools
-from variants import run
+from tools import run
 
 PROGRAM = capi.ROOT / "tests/python/typed_program.py"
 NAMES = {*grape6py._HOME, *grape6py._MODULES}
@@ -88,6 +87,6 @@ def test_a_program_with_every_name_is_taken_and_a_wrong_one_refused(check, tmp_p
     (tmp_path / "program.py").write_text(PROGRAM.read_text())
     (tmp_path / "wrong.py").write_text(WRONG)
     env = {**os.environ, "MYPYPATH": str(capi.ROOT)}
-    done = subprocess.run(check(tmp_path), env=env, check=False, capture_output=True, text=True)
+    done = tools.started(check(tmp_path), env=env)
     found = re.findall(r"(\w+)\.py:(\d+):.* error", done.stdout)
     assert {*found} == {("wrong", line) for line in "1356"}, done.stdout + done.stderr

@@ -12,7 +12,7 @@ import packages
 import release
 import tools
 from grape6py import paths
-from variants import run
+from tools import run
 
 pytestmark = pytest.mark.full
 GLIBC = (2, 28)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import capi
+import tools
 from endings import Ending, Killed
 from grape6py import Hermite, archive, plummer, read_snapshot, write_snapshot
 from grape6py.cli import main
@@ -91,20 +92,16 @@ def test_no_changed_byte_is_taken_for_a_number(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_limit_of_the_file_size_ends_a_run_with_one_line(tmp_path):
+def test_a_limit_of_the_file_size_ends_a_run_with_one_line(here):
     limits = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (%d, %d)); "
     main = "from grape6py.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", limits % (90000, 90000) + main]
     command += ["run", "--n", "500", "--t-end", "0.5", "--out", "a.h5"]
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 1, done.stderr
-    last = done.stderr.splitlines()[-1]
+    last = tools.run(command, code=1, env=env, timeout=60).stderr.splitlines()[-1]
     assert last.startswith("grape6: ")
     assert last.endswith(": File too large")
-    assert not list(tmp_path.glob(".*"))
+    assert not list(here.glob(".*"))
 
 
 @pytest.mark.parametrize("writes", [0, 1])

@@ -9,7 +9,7 @@ import fuzz_formats
 import fuzz_run_files
 import tools
 from fuzzing import SEED, snapshot_corpus, snapshot_program
-from variants import run
+from tools import run
 
 COUNT = int(os.environ.get("GRAPE6_TEST_INPUTS", "250"))
 

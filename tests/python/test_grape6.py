@@ -3,7 +3,6 @@
 import gc
 import itertools
 import re
-import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from grape6py._lib.neighbours import Neighbours
 from grape6py.errors import ArgumentError, NotFiniteError
 from grape6py.forces import grape6 as session
 from grape6py.reference import direct_sum, predict
+from tools import run
 
 MODEL = plummer(300, seed=1)
 MASS, POS, VEL = MODEL
@@ -171,9 +171,7 @@ def test_sets_and_updates_are_those_of_a_table(seed):
                 own = table[at][0] if at in table else at
                 label = own if index is None else index[k]
                 table[at] = label, *(array[k] for array in given_.values())
-        labels, *bodies = (
-            np.array(part) for part in zip(*map(table.get, sorted(table)), strict=True)
-        )
+        labels, *bodies = map(np.array, zip(*map(table.get, sorted(table)), strict=True))
         found = grape.forces(eps=0.1, nn=True)
         assert grape.n == len(table)
         assert list(grape.index) == list(labels)
@@ -304,9 +302,7 @@ def test_row_35_threads_may_share_a_session_and_the_interpreter(grape):
         {"eps": -1}, {"eps": np.nan}, {"eps": np.inf}, {"eps": 1e200}, {"time": np.nan},
         {"time": "now"})),
 ])  # fmt: skip
-def test_rows_7_11_13_and_27_wrong_shapes_kinds_and_numbers_are_named(
-    grape, call, wrong, complaint
-):
+def test_rows_7_11_13_27_wrong_shapes_kinds_and_numbers_are_named(grape, call, wrong, complaint):
     kinds = {"is negative": IndexError, "beyond 32": OverflowError}
     kind = next((kinds[words] for words in kinds if words in complaint), ValueError)
     with pytest.raises(kind, match=complaint) as caught:
@@ -361,10 +357,7 @@ def test_a_session_says_what_it_is(grape):
 
 def test_importing_the_package_does_not_open_the_library():
     code = "import grape6py, sys; print(sorted({'numpy', 'cffi'} & set(sys.modules)))"
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert printed.stdout == "[]\n"
+    assert run([sys.executable, "-c", code]).stdout == "[]\n"
     assert set(grape6py.__all__) <= set(dir(grape6py))
     assert all(getattr(grape6py, name) is not None for name in grape6py.__all__)
 

@@ -14,7 +14,8 @@ import tools
 from legacy import RANKS
 from once import made_once
 from packages import SAFELY
-from variants import BUILD, run
+from tools import run
+from variants import BUILD
 
 VERSION = "2024.6.0"
 CLIENTS = BUILD / f"amuse-{VERSION}"
@@ -41,11 +42,9 @@ def folder(code):
 
 def pip(*arguments):
     """Runs pip for the clients' environment: its exit status and what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", ENVIRONMENT / "bin/python", "--quiet",
-         "--disable-pip-version-check", *arguments],
-        env=ACTIVATED, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "pip", "--python", ENVIRONMENT / "bin/python", "--quiet"]
+    command += ["--disable-pip-version-check", *arguments]
+    done = tools.started(command, env=ACTIVATED, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 
 

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -62,14 +61,14 @@ def read_header(path):
 
 
 SIGNATURES, CONSTANTS = read_header(HEADER)
+CODES = {name.removeprefix("G6X_E_"): code for name, code in CONSTANTS.items() if "_E_" in name}
 C_TYPES = {"i": ctypes.c_int, "l": ctypes.c_longlong, "d": ctypes.c_double, "p": ctypes.c_void_p}
 MODES = {"grape": 0, "double": 1, "single": 2}
 ISAS = {name.removeprefix("G6X_ISA_").lower(): number for name, number in CONSTANTS.items()
         if name.startswith("G6X_ISA_") and number > 0}  # fmt: skip
 # Those that a library for this processor has kernels of.
-COMPILED = {"x86_64": ("base", "avx2", "avx512"), "aarch64": ("base", "neon")}.get(
-    os.uname().machine, ("base",)
-)
+OF_MACHINES = {"x86_64": ("base", "avx2", "avx512"), "aarch64": ("base", "neon")}
+COMPILED = OF_MACHINES.get(os.uname().machine, ("base",))
 
 
 @functools.cache
@@ -286,19 +285,14 @@ from particles import *
 
 def run_python(script, timeout=120, **env):
     """Runs a snippet, with this module's names, in a fresh process; checks its success."""
-    return _successful(start_python(script, timeout, **env))
-
-
-def _successful(done):
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
+    command = [sys.executable, "-c", PRELUDE + script]
+    return tools.run(command, env=clean_environment(env), timeout=timeout)
 
 
 def start_python(script, timeout=120, **env):
     """The same without the check."""
-    command, env = [sys.executable, "-c", PRELUDE + script], clean_environment(env)
-    return subprocess.run(command, env=env, check=False, capture_output=True, text=True,
-                          timeout=timeout)  # fmt: skip
+    command = [sys.executable, "-c", PRELUDE + script]
+    return tools.started(command, env=clean_environment(env), timeout=timeout)
 
 
 def compile_c(name, linked=True, *flags):
@@ -313,12 +307,11 @@ def _compiled(name, library, flags):
     command = [tools.need("gcc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags,
                f"-I{HEADER.parent}", TESTS / f"c/{name}.c", "-o", program, *libs, "-lm",
                "-pthread"]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    tools.run(command)
     return program
 
 
 def run_c(name, *args, linked=True, timeout=60, **env):
     """Builds and runs a C program that must end with 0; returns what it printed."""
-    command, env = [compile_c(name, linked), *args], clean_environment(env)
-    return _successful(subprocess.run(command, env=env, check=False, capture_output=True, text=True,
-                                      timeout=timeout))  # fmt: skip
+    env = clean_environment(env)
+    return tools.run([compile_c(name, linked), *args], env=env, timeout=timeout)

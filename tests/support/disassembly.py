@@ -8,7 +8,6 @@ NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-tes
 import functools
 import hashlib
 import re
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from grape6py.cuda import compiler
 from nvrtc import compile_cubin, tool, version
 from once import BUILD, made_once
+from tools import run
 
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
@@ -46,9 +46,7 @@ def disassemble(cubin):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.cubin"
         file.write_bytes(cubin)
-        done = subprocess.run([nvdisasm(), "-c", str(file)], capture_output=True, text=True,
-                              check=True)  # fmt: skip
-    return done.stdout
+        return run([nvdisasm(), "-c", file]).stdout
 
 
 @dataclass

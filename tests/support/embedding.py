@@ -22,7 +22,8 @@ import capi
 import tools
 from grape6py import paths
 from once import made_once
-from variants import BUILD, run
+from tools import run
+from variants import BUILD
 
 MINOR = f"3.{sys.version_info.minor}"
 SITE = f"lib/python{MINOR}/site-packages"

@@ -8,7 +8,6 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import capi
@@ -18,7 +17,7 @@ from fake_device import FakeGpu
 from grape6py._lib.foreign import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
 from once import kept
-from variants import run as compile_with
+from tools import run as compile_with
 
 DRIVER = "libcuda.so.1"
 
@@ -43,14 +42,13 @@ def build(folder):
     for mode, number in capi.MODES.items():
         source = KERNELS / "direct/direct.cu"
         add(source, f"{mode}.o", f"-DMODE={number}", f"-DFAKE_GPU_MODE={mode}")
+    of_trees = "-DFAKE_GPU_MODE=tree"
     orders = [[f"-DTREE_ORDER={order}", f"-DTREE_SOFT={soft}"]
               for order in range(2, 7) for soft in range(2)]  # fmt: skip
     for number, order in enumerate([[], *orders]):
-        add(
-            KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", "-DFAKE_GPU_MODE=tree", *order
-        )
+        add(KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", of_trees, *order)
     for name in ("leapfrog", "field"):
-        add(KERNELS / f"{name}.cu", f"{name}.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
+        add(KERNELS / f"{name}.cu", f"{name}.o", "-DMODE=1", of_trees)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     link = ["-shared", f"-Wl,-soname,{DRIVER}", *(job[-1] for job in jobs)]
@@ -96,14 +94,6 @@ def tree_gpu(fake_gpu, monkeypatch, request):
     """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
     monkeypatch.setattr(octree, "BLOCKS", request.param)
     return FakeGpu(ctypes.CDLL(str(fake_gpu)))
-
-
-def rows(vectors):
-    return np.linalg.norm(vectors, axis=-1)
-
-
-def relative(found, right):
-    return rows(found - right) / rows(right)
 
 
 def shortened(monkeypatch, fake_gpu, *capacities):

@@ -15,7 +15,6 @@ import random
 import resource
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ import h5py
 import numpy as np
 
 import hand_made
+import tools
 from grape6py import Units, plummer, read_snapshot, write_snapshot
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.formats import FORMATS
@@ -319,8 +319,7 @@ def watched(script, words, count, *, of_hdf5, first=0):
         progress.flush()
         while first < count:
             command = [sys.executable, script, "--child", *words, first, count, progress.name]
-            done = subprocess.run([str(word) for word in command], check=False, text=True,
-                                  capture_output=True)  # fmt: skip
+            done = tools.started(command)
             found += [eval(line) for line in done.stdout.splitlines()]
             if done.returncode == 0:
                 break

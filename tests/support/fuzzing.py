@@ -9,7 +9,6 @@ that, libFuzzer tries the two readers of snapshots for a minute each.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import capi
+import tools
 from variants import Variants
 
 SEED = 20261121
@@ -37,9 +37,8 @@ def run(fuzz, seed, sequences, progress=lambda done: None):
     env, done = capi.clean_environment({"GRAPE6_LOG": "none"}), 0
 
     def chunk(first):
-        command = [fuzz, *map(str, (seed, first, min(CHUNK, sequences - first)))]
-        return subprocess.run(command, env=env, check=False, capture_output=True, text=True,
-                              errors="replace")  # fmt: skip
+        command = [fuzz, seed, first, min(CHUNK, sequences - first)]
+        return tools.started(command, env=env, errors="replace")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for job in as_completed(pool.submit(chunk, n) for n in range(0, sequences, CHUNK)):
@@ -75,7 +74,7 @@ def snapshot_program(folder):
     command = ["clang", "-O1", "-g", "-fsanitize=fuzzer,address,undefined",
                "-fno-sanitize-recover=all", f"-I{capi.ROOT / 'legacy_examples'}",
                "-DFUZZ", capi.TESTS / "c" / "snapshot_bytes.c", "-o", out, "-lm"]  # fmt: skip
-    subprocess.run(command, check=True)
+    tools.run(command)
     return out
 
 
@@ -84,9 +83,8 @@ def run_snapshots(seconds, seed):
     with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as name:
         folder = Path(name)
         options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
-        done = subprocess.run([snapshot_program(folder), *options, snapshot_corpus(folder)],
-                              check=False, capture_output=True, text=True,
-                              errors="replace")  # fmt: skip
+        command = [snapshot_program(folder), *options, snapshot_corpus(folder)]
+        done = tools.started(command, errors="replace")
     if done.returncode:
         return done.stderr[-5000:]
     print(f"snapshots: {done.stderr.strip().splitlines()[-1]}", flush=True)

@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -59,9 +58,7 @@ def grape6_command():
 
 def grape6_config(*names):
     command = f"{grape6_command()} config {' '.join(names)}"
-    return subprocess.run(
-        command, shell=True, check=True, capture_output=True, text=True
-    ).stdout.split()
+    return tools.run(["sh", "-c", command]).stdout.split()
 
 
 def make(build, *variables):
@@ -69,7 +66,7 @@ def make(build, *variables):
     cflags, libs = (" ".join(grape6_config(name)) for name in ("--cflags", "--libs"))
     given = [f"GRAPE6_CFLAGS={cflags}", f"GRAPE6_LIBS={libs}", f"GRAPE6={grape6_command()}"]
     command = ["make", "-C", EXAMPLES, f"BUILD={build}", *given, *variables]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    return tools.run(command, timeout=300)
 
 
 @pytest.fixture(scope="session")
@@ -88,14 +85,8 @@ def run(build, tmp_path_factory):
     def once(name, arguments, environment):
         if name in COMPILERS:
             tools.need(COMPILERS[name])
-        return subprocess.run(
-            [build / name, *map(str, arguments)],
-            env=dict(environment),
-            cwd=elsewhere,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        command = [build / name, *arguments]
+        return tools.started(command, env=dict(environment), cwd=elsewhere, timeout=300)
 
     return lambda name, *arguments, environment=(): once(name, arguments, environment)
 
@@ -108,7 +99,7 @@ def of_ranks():
     def make(folder):
         folder.mkdir(exist_ok=True)
         command = [tools.need("cc"), "-shared", "-fPIC", source, "-o", folder / library]
-        subprocess.run(command, check=True, timeout=60)
+        tools.run(command, timeout=60)
 
     path = kept("idle_ranks", [source], make) / library
     if " " in str(path):  # which would be two
@@ -120,14 +111,9 @@ def mpirun(ranks, program, *arguments, environment=()):
     """Starts a program on some ranks, one thread each, in its own folder."""
     launcher = tools.need("mpirun")
     env = {"PATH": os.environ["PATH"], "HOME": str(program.parent), "TMPDIR": "/tmp"}
-    return subprocess.run(
-        [launcher, "-n", str(ranks), program, *map(str, arguments)],
-        env=env | of_ranks() | dict(environment),
-        cwd=program.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    env |= of_ranks() | dict(environment)
+    command = [launcher, "-n", ranks, program, *arguments]
+    return tools.started(command, env=env, cwd=program.parent, timeout=120)
 
 
 @pytest.fixture(scope="session")
@@ -161,9 +147,8 @@ def numbers(pattern, text):
 
 def energies(text):
     """(time, host's energy, energy by the library's potential) of each output."""
-    return np.array(
-        numbers(rf"time{NUMBER}\s+energy \(host\){NUMBER}\s+energy \(pot\){NUMBER}", text)
-    )
+    pattern = rf"time{NUMBER}\s+energy \(host\){NUMBER}\s+energy \(pot\){NUMBER}"
+    return np.array(numbers(pattern, text))
 
 
 def assert_energy_is_kept(text, limit=ENERGY_ERROR, pot_limit=1e-7):

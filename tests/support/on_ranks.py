@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -18,9 +17,8 @@ def run(ranks, *arguments, environment=(), timeout=120, cwd=None):
     """The finished process of mpirun."""
     pytest.importorskip("mpi4py", reason="SKIP: mpi4py")
     command = [tools.need("mpirun"), "-n", ranks, sys.executable, "-W", "error", *arguments]
-    return subprocess.run([str(word) for word in command], check=False, capture_output=True,
-                          env=os.environ | of_ranks() | dict(environment), cwd=cwd, text=True,
-                          timeout=timeout)  # fmt: skip
+    env = os.environ | of_ranks() | dict(environment)
+    return tools.started(command, env=env, cwd=cwd, timeout=timeout)
 
 
 def said(ranks, name, *arguments, program=PROGRAMS, **options):

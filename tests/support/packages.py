@@ -15,7 +15,7 @@ import capi
 import release
 import tools
 from once import made_once
-from variants import run
+from tools import run
 
 LOOSE = ["-ffast-math", "-funsafe-math-optimizations", "-ffp-contract=fast"]  # of a user
 # Python 3.11.2, of Debian 12, knows no filters.
@@ -24,10 +24,7 @@ SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 def pip(*arguments, code=0, **env):
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
-    done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
-    assert done.returncode == code, done.stdout
-    return done.stdout
+    return run(command, code, env={**os.environ, **env}, stderr=subprocess.STDOUT).stdout
 
 
 def has_release_tools():

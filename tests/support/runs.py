@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import capi
+import tools
 from grape6py import Hermite, plummer
 from grape6py.cli import main
 from grape6py.files.storage import output_file
@@ -44,8 +45,7 @@ run = functools.partial(command, "run")
 
 def process(*arguments, folder, timeout=60, **environment):
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), **environment})
-    return subprocess.run([*COMMAND, *map(str, arguments)], cwd=folder, env=env, check=False,
-                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+    return tools.started([*COMMAND, *arguments], cwd=folder, env=env, timeout=timeout)
 
 
 def stopped(*arguments, folder, by=signal.SIGINT, after=0.15):

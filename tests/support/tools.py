@@ -1,6 +1,7 @@
 """Tools that tests need and a fresh system may lack: a test without its tool says SKIP."""
 
 import shutil
+import subprocess
 
 from grape6py import paths
 
@@ -21,6 +22,20 @@ PACKAGES = {
 }
 
 OF_TESTS = {"mypy", "pyright"}  # which pip installs
+
+
+def started(command, **options):
+    """A process that has ended; what it said is text."""
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run([str(word) for word in command], **said | options)
+
+
+def run(command, code=0, **options):
+    """One that must end with this code."""
+    done = started(command, **options)
+    words = " ".join(map(str, command))
+    assert done.returncode == code, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done
 
 
 def skip(why):

@@ -7,29 +7,21 @@ asks for it, in its folder below build/, where the next run finds what has not c
 import functools
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import capi
 import tools
 from once import made_once
+from tools import run
 
 BUILD = capi.ROOT / "build"
-
-
-def run(command, **options):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
-    return done
 
 
 def clean(command, code=0, printed=False, timeout=240, **env):
     """Runs a program; it must end with this code and, unless told to, print nothing."""
     env = capi.clean_environment({"GRAPE6_LOG": "none", **env})
-    done = subprocess.run(list(map(str, command)), env=env, check=False, capture_output=True,
-                          text=True, timeout=timeout)  # fmt: skip
-    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-5000:]}"
+    done = run(command, code, env=env, timeout=timeout)
     assert printed or done.stdout == done.stderr == ""
     return done
 
