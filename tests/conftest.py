@@ -54,9 +54,8 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    items[:] = tiers.select(
-        [item for item in items if backends.makes_sense(item)], config.option.tier
-    )
+    sensible = [item for item in items if backends.makes_sense(item)]
+    items[:] = tiers.select(sensible, config.option.tier)
     items.sort(key=lambda item: [*LONGEST, item.path.stem].index(item.path.stem))
     for item in items:  # the true driver and the fake one do not go together
         if item.get_closest_marker("gpu") and not config.for_gpu:

@@ -83,10 +83,9 @@ def test_forces_are_not_biased(new_session, mode, isa):
             assert np.median(error) <= LIMITS[mode][name][0], name
 
 
-@pytest.mark.parametrize(
-    ("separation", "distance"),
-    [(1e-6, 100.0), (1e-9, 1.0), (1e-12, 1e-3), (1e-7, 1.0), (1e-3, 1.0)],
-)
+@pytest.mark.parametrize(("separation", "distance"), [
+    (1e-6, 100.0), (1e-9, 1.0), (1e-12, 1e-3), (1e-7, 1.0), (1e-3, 1.0),
+])  # fmt: skip
 def test_3_27_close_pairs_are_as_good_as_their_positions(new_session, isa, separation, distance):
     session = new_session(isa=isa)
     rng = np.random.default_rng(7)

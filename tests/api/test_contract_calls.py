@@ -42,9 +42,7 @@ def halves(session, shared, **given):
     ("acc=aold jerk=jold pot=pold", np.nan), ("acc=x jerk=v pot=h2 nn=index", np.inf),
     ("acc=v jerk=x", 1e-320), ("aold=v jold=v pold=h2", -1e308),
 ], ids=["3.6-3.9-old-forces", "3.6-row38-on-top", "row38-crosswise", "3.8-3.32"])  # fmt: skip
-def test_arrays_may_be_shared_old_forces_are_ignored_and_inputs_not_modified(
-    filled, shared, garbage
-):
+def test_arrays_may_be_shared_old_forces_are_ignored_and_inputs_kept(filled, shared, garbage):
     old = {"aold": np.full((20, 3), garbage), "jold": np.full((20, 3), garbage)}
     a, before = halves(filled, shared, pold=old["aold"][:, 0], h2=np.full(20, 0.5), **old)
     for name, expected in zip(NAMES, EXPECTED, strict=False):

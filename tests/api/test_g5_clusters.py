@@ -59,9 +59,7 @@ def test_clusters_in_turn_as_vtc_uses_them(boards):
         count = value("g5_get_number_of_pipelines_per_board")
         first, end = value("g5_get_firstcluster"), value("g5_get_number_of_boards")
         a, p = np.zeros((64, 3)), np.zeros(64)
-        for k, start in enumerate(
-            range(0, 64, count)
-        ):  # i particles go to one board after the other
+        for k, start in enumerate(range(0, 64, count)):  # to one board after the other
             rows = slice(start, min(start + count, 64))
             cluster, ni = first + k % end, rows.stop - rows.start
             assert multi("g5_set_xi", cluster, ni, XI[rows]) == multi("g5_run", cluster) == 0

@@ -10,9 +10,8 @@ pytestmark = pytest.mark.full
 
 
 def test_the_whole_api_under_address_and_undefined_sanitizers(variants):
-    clean(
-        [variants["address"].program("walk", "-DBOARD_N=1200")], UBSAN_OPTIONS="print_stacktrace=1"
-    )
+    program = variants["address"].program("walk", "-DBOARD_N=1200")
+    clean([program], UBSAN_OPTIONS="print_stacktrace=1")
 
 
 def test_row35_eight_threads_on_four_sessions_and_trees_under_the_thread_sanitizer(variants):

@@ -202,9 +202,7 @@ def test_selftest_notices_wrong_results(capsys, monkeypatch):
     ("grape", "base", 40), ("grape", "best", 40), ("double", "base", 74), ("single", "base", 34),
     ("double", "base --nn", 77),
 ])  # fmt: skip
-def test_bench_reports_pairs_a_second_and_the_share_of_the_issue_slots(
-    capsys, precision, isa, slots
-):
+def test_bench_reports_pairs_a_second_and_the_share_of_issue_slots(capsys, precision, isa, slots):
     words = (f"bench direct --n 512 --ni 32 --samples 3 --seconds 0.002 --threads 1 --json "
              f"--precision {precision} --isa {isa}")  # fmt: skip
     result = json.loads(output(capsys, *words.split()))

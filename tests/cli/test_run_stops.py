@@ -35,9 +35,8 @@ def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, tmp_path
     again = re.search(r"grape6 run (.*)", err).group(1).split()
     assert again == ["one.h5", "--restart", "--t-end", "1000"]
 
-    status, _, err = stopped(
-        *again, *backend, "--out", "two.h5", folder=tmp_path, by=by, after=0.05
-    )
+    again += [*backend, "--out", "two.h5"]
+    status, _, err = stopped(*again, folder=tmp_path, by=by, after=0.05)
     assert status == 128 + by
     assert times(tmp_path / "one.h5") == [0.0, time]
     later = last_group(tmp_path / "two.h5")[0]["time"]

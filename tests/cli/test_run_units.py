@@ -25,9 +25,7 @@ def run_of(source, **options):
     ("in.hdf5", GALACTIC, ""), ("in.amuse", "Msun AU yr", ""), ("in.hdf5", GALACTIC, HENON),
     ("in.h5", HENON, "kg m s"),
 ])  # fmt: skip
-def test_a_run_is_that_of_plain_numbers_in_its_units_with_their_constant(
-    here, capsys, source, written, asked
-):
+def test_a_run_is_that_of_plain_numbers_with_their_constant(here, capsys, source, written, asked):
     """These are in the log and in the files, and a restart has its bits.
 
     A model has mass and length of one, a file its units or, without any, those that are said.

@@ -125,9 +125,7 @@ LESS = "shared", "single", "errors of forces double 200", "two", "massless"
 
 
 @on_both
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=full * (case in LESS)) for case in CASES]
-)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=full * (c in LESS)) for c in CASES])
 def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, case):
     given, options, steps, watched = CASES[case]
     options = options | {"subsystems": False}  # which are integrated on the host

@@ -81,12 +81,10 @@ def test_python_starts_while_the_driver_does(with_cupy):
     assert_quiet(with_cupy.start(env=slow(with_cupy, 0, 1)))
 
 
-@pytest.mark.parametrize(
-    ("init", "count", "words"), [(0, 0, "no device"), (100, 1, "no such luck")]
-)
-def test_row03_what_the_driver_says_comes_first_though_python_runs(with_cupy, init, count, words):
+@pytest.mark.parametrize(("init", "count", "said"), [(0, 0, "no device"), (100, 1, "no such luck")])
+def test_row03_what_the_driver_says_comes_first_though_python_runs(with_cupy, init, count, said):
     done = with_cupy.start("codes", env=slow(with_cupy, init, count))
-    assert re.match(rf"start {NO_DEVICE} .*{words}", done.stdout), done.stderr
+    assert re.match(rf"start {NO_DEVICE} .*{said}", done.stdout), done.stderr
     assert done.stderr.count("\n") == 1
 
 

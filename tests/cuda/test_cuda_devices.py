@@ -95,9 +95,8 @@ def test_bits_do_not_depend_on_the_number_of_devices(run, modes, devices, env):
 
 
 def test_a_rank_of_mpi_takes_its_own_device(run):
-    assert run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1") == [
-        "cuda stand-in for a GPU"
-    ]
+    found = run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1")
+    assert found == ["cuda stand-in for a GPU"]
 
 
 SAME = """

@@ -16,9 +16,8 @@ from disassembly import TABLE, TABLE_ARCHITECTURE
 
 pytestmark = pytest.mark.full
 PAGE = capi.ROOT / "benchmarks/pages/gpu.md"
-NAMES = re.findall(
-    r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", (capi.ROOT / "csrc/cuda/cuda.h").read_text()
-)
+HEADER = (capi.ROOT / "csrc/cuda/cuda.h").read_text()
+NAMES = re.findall(r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", HEADER)
 SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
 
 # One mode stands for others, but for kernels of the table; the source differs below 80.

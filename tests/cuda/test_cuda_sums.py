@@ -13,7 +13,7 @@ import particles
 from grape6py import reference
 from on_gpu import SOURCE, N, V, X, assert_close, bits, fill, run
 from particles import cloud
-from test_accuracy import LIMITS as ON_THE_CPU
+from test_accuracy import LIMITS as ON_CPU
 from test_accuracy import errors as errors_of
 from test_accuracy import plummer
 from test_lists_at_rest import Board
@@ -22,9 +22,7 @@ pytestmark = pytest.mark.backends("cuda")
 on_both = pytest.mark.backends("cuda gpu")
 
 # Median and largest error of 16384 bodies; at 2048 an eighth of the pairs averages.
-LIMITS = ON_THE_CPU | {
-    "grape": {"acc": (2e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 6e-8)}
-}
+LIMITS = ON_CPU | {"grape": {"acc": (2e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 6e-8)}}
 SMALLER_N = 3
 CLOSE = {"grape": (1e-6, 1e-5), "double": (1e-13, 1e-11), "single": (1e-4, 1e-1)}
 KERNELS = {"few": 3, "some": 40, "middle": 150, "wide": None}  # by i particles of a call

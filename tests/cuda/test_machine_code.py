@@ -99,9 +99,7 @@ def writable_by_others(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("where", [no_home, full_disk, below_a_file, writable_by_others])
-def test_row39_without_a_folder_kernels_are_compiled_in_memory(
-    compiles, tmp_path, monkeypatch, where
-):
+def test_row39_without_a_folder_kernels_are_made_in_memory(compiles, tmp_path, monkeypatch, where):
     where(tmp_path, monkeypatch)
     assert list(machine_code.make(["few"], *WHAT)) == ["few"]
     assert machine_code.find(["few"], *WHAT) == {}

@@ -53,10 +53,8 @@ def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
 
 
 @pytest.mark.parametrize(("capacity", "environment"), [(4096, ()), (40, KIRA), (16, ())])
-def test_lists_are_those_of_brute_force_also_after_overflow(
-    run, stars, distance, environment, capacity
-):
-    """And the density centre follows."""
+def test_lists_are_right_also_after_overflow(run, stars, distance, environment, capacity):
+    """Those of brute force; and the density centre follows."""
     text = output_of(run("kira_style", *SHORT, "-n", capacity, environment=environment))
     found = lists(text)
     mass, pos, _ = stars

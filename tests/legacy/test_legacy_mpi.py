@@ -18,11 +18,9 @@ pytestmark = pytest.mark.full
 TOOLS = {"mpi_hermite": ("gfortran", "mpif90"), "treecode_mpi": ("mpicc",)}
 LARGER = 3500  # four blocks of j addresses, the last one not full
 SHORT = {SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}
-CASES = pytest.mark.parametrize(
-    ("snapshot", "mode"),
-    [(SNAPSHOT.name, AUTO), ("larger.dat", DOUBLE)],
-    ids=["1024-auto", "larger-double"],
-)
+CASES = pytest.mark.parametrize(("snapshot", "mode"), [
+    (SNAPSHOT.name, AUTO), ("larger.dat", DOUBLE),
+], ids=["1024-auto", "larger-double"])  # fmt: skip
 TREECODE = ("-d", "0.015625", "-t", "0.375", "-f")  # with an output on the way
 
 

@@ -71,9 +71,7 @@ ONE_AFTER_THE_OTHER = (
 
 @each(DIRECT + TREES)
 @pytest.mark.parametrize(("time", "field"), [(0.25, None), (0.3, fields.mwpotential2014())])
-def test_a_change_is_at_the_present_time_and_place_and_its_energy_is_known(
-    kind, options, field, time
-):
+def test_a_change_is_at_present_time_and_place_and_its_energy_is_known(kind, options, field, time):
     particles = np.linspace(0.01, 0.05, 32), *plummer(32, 1)[1:]
     start = make(kind, particles=particles, field=field, **options)
     start.evolve(time)
@@ -275,35 +273,33 @@ IN_A_FIELD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("is_in_field", "action"), [
+@pytest.mark.parametrize(("within", "does"), [
     *[(True, name) for name in IN_A_FIELD], *[(False, name) for name in [*IN_A_FIELD][:4]]
 ])  # fmt: skip
 @each(BOTH)
-def test_a_change_within_a_field_or_with_one_that_fails_loses_nothing(
-    kind, options, is_in_field, action
-):
-    disk, does = fields.miyamoto_nagai(1.0, 0.5, 0.1), []
+def test_a_change_within_a_field_or_with_one_that_fails_loses_nothing(kind, options, within, does):
+    disk, left = fields.miyamoto_nagai(1.0, 0.5, 0.1), []
 
     def field(t, pos, vel):
-        if t > 0.1 and does:
-            does.pop()(cluster)
+        if t > 0.1 and left:
+            left.pop()(cluster)
         return disk(t, pos, vel)
 
     def fails(_):
         raise ZeroDivisionError
 
     cluster, other = (make(kind, field=field, **options) for _ in range(2))
-    if is_in_field:
-        does.append(IN_A_FIELD[action])
+    if within:
+        left.append(IN_A_FIELD[does])
         with pytest.raises(CallOrderError, match="field"):
             cluster.evolve(0.5)
     else:
         evolve((cluster, other), 0.3)
         assert np.isfinite([cluster.pos, other.pos]).all()
-        does.append(fails)
+        left.append(fails)
         with pytest.raises(ZeroDivisionError):
-            IN_A_FIELD[action](cluster)
-    assert not does
+            IN_A_FIELD[does](cluster)
+    assert not left
     assert len(cluster) == 32
     evolve((cluster, other), 0.5)
     assert cluster.energy_change == 0

@@ -53,13 +53,12 @@ def test_one_body_does_not_decide(body):
     assert largest(mass, pos, vel) == 0.125
 
 
-@pytest.mark.parametrize(
-    ("bodies", "options", "step"),
-    [(LONE, {}, 0.125), (([0.0], *LONE[1:]), {}, 0.125),
-     (([], np.zeros((0, 3)), np.zeros((0, 3))), {}, 0.125),
-     (([0.0], [[4.0, 0, 0]], [[0, 0.5, 0]]), {"field": fields.point_mass(1)}, 1.0),
-     (([0.0], [[4e4, 0, 0]], [[0, 0.005, 0]]), {"field": fields.point_mass(1)}, 2.0**20)],
-)  # fmt: skip
+@pytest.mark.parametrize(("bodies", "options", "step"), [
+    (LONE, {}, 0.125), (([0.0], *LONE[1:]), {}, 0.125),
+    (([], np.zeros((0, 3)), np.zeros((0, 3))), {}, 0.125),
+    (([0.0], [[4.0, 0, 0]], [[0, 0.5, 0]]), {"field": fields.point_mass(1)}, 1.0),
+    (([0.0], [[4e4, 0, 0]], [[0, 0.005, 0]]), {"field": fields.point_mass(1)}, 2.0**20),
+])  # fmt: skip
 def test_without_two_masses_it_is_that_of_orbits_in_the_field(bodies, options, step):
     assert largest(*bodies, **options) == step
 

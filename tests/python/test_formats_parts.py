@@ -151,12 +151,10 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "change", "complaint", "is_marked"), [
+@pytest.mark.parametrize(("name", "change", "words", "is_marked"), [
     (*row, k % 2 == 0) for k, row in enumerate(WRONG)
 ])  # fmt: skip
-def test_missing_foreign_and_damaged_files_are_named(
-    here, model, name, change, complaint, is_marked
-):
+def test_missing_foreign_and_damaged_files_are_named(here, model, name, change, words, is_marked):
     """With and without the mark that files of this project have."""
     written(name, model, time=0.5)
     for k in range(3) if not is_marked else ():
@@ -168,7 +166,7 @@ def test_missing_foreign_and_damaged_files_are_named(
     assert read_snapshot(NAMES[name]).time == 0.5
     change(part(name, 1))
     for given in (part(name, 0), NAMES[name]):
-        with pytest.raises(SnapshotError, match=complaint):
+        with pytest.raises(SnapshotError, match=words):
             read_snapshot(given)
 
 
@@ -184,9 +182,8 @@ def test_files_of_two_snapshots_are_never_one(here, model, name):
     written(name, model, time=0.5)
     assert contents(here) == first
     (here / part(name, 1)).write_bytes(first[part(name, 2)])
-    with pytest.raises(
-        SnapshotError, match=r"snap_010\.1.*: it was written as file 2, and renamed"
-    ):
+    words = r"snap_010\.1.*: it was written as file 2, and renamed"
+    with pytest.raises(SnapshotError, match=words):
         read_snapshot(part(name, 0))
 
 

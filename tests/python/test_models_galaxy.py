@@ -189,9 +189,8 @@ def test_tilted_disks_turn_about_the_x_axis():
         spin = np.cross(r, v).mean(axis=0)
         expected = [0, -math.sin(math.radians(angle)), math.cos(math.radians(angle))]
         assert np.allclose(spin / np.linalg.norm(spin), expected, atol=0.03)
-        assert np.linalg.norm(r, axis=1) == pytest.approx(
-            np.linalg.norm(disk.particles.pos, axis=1)
-        )
+        radius = np.linalg.norm(disk.particles.pos, axis=1)
+        assert np.linalg.norm(r, axis=1) == pytest.approx(radius)
 
 
 @pytest.mark.slow

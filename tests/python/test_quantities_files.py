@@ -31,9 +31,7 @@ def assert_holds(path, bodies, time):
     ("hermite", as_given, None), ("hermite", of_amuse, None), ("direct", as_given, HENON),
     ("tree", of_amuse, Units("1e3 Msun", "kpc", time="Gyr")),
 ])  # fmt: skip
-def test_files_and_copies_keep_the_units_and_go_on_with_the_same_bits(
-    here, amuse, kind, how, units
-):
+def test_files_and_copies_keep_units_and_go_on_with_the_same_bits(here, amuse, kind, how, units):
     cluster = made(kind, how, **{} if units is None else {"units": units})
     cluster.save("a.h5")
     cluster.evolve(how(10 * u.kyr))
@@ -60,9 +58,8 @@ def test_files_in_unusual_units_and_in_none_can_be_read(here):
         cluster = Hermite(*plummer(10, 1), units=units)
         if units is not None:  # and come out with the bits with which they went in
             given = plummer(10, 1).pos * u.lyr
-            assert np.array_equal(
-                Hermite(np.ones(10) * u.imperial.lb, given, given / u.yr).pos, given
-            )
+            made_of = Hermite(np.ones(10) * u.imperial.lb, given, given / u.yr)
+            assert np.array_equal(made_of.pos, given)
         cluster.save(name)
         other = Hermite.load(name)
         assert getattr(other, "units", None) == units

@@ -16,9 +16,8 @@ LONG = np.longdouble
 @pytest.mark.parametrize("extended", [False, True], ids=["double", "extended"])
 def test_two_bodies_have_the_force_computed_by_hand(extended):
     # r = (2, 0, 0), v = (1, 1, 0) from body 0: v / 8 - 3 * 2 * r / 32 = (-1/4, 1/8, 0)
-    sums = direct_sum(
-        [3, 5], [[1, 0, 0], [3, 0, 0]], [[0, 0, 0], [1, 1, 0]], nearest=True, extended=extended
-    )
+    bodies = [3, 5], [[1, 0, 0], [3, 0, 0]], [[0, 0, 0], [1, 1, 0]]
+    sums = direct_sum(*bodies, nearest=True, extended=extended)
     assert np.array_equal(sums.acc, [[1.25, 0, 0], [-0.75, 0, 0]])
     assert np.array_equal(sums.jerk, [[-1.25, 0.625, 0], [0.75, -0.375, 0]])
     assert np.array_equal(sums.pot, [-2.5, -1.5])
@@ -26,23 +25,16 @@ def test_two_bodies_have_the_force_computed_by_hand(extended):
     assert np.array_equal(sums.distance, [2, 2])
     assert sums.acc.dtype == (LONG if extended else np.float64)
     # r = (3, 0, 0), eps = 4, so s = 5; v = (1, 0, 2): v / 125 - 3 * 3 * r / 3125
-    sums = direct_sum(
-        [0, 10], [[0, 0, 0], [3, 0, 0]], [[0, 0, 0], [1, 0, 2]], eps2=16, extended=extended
-    )
+    bodies = [0, 10], [[0, 0, 0], [3, 0, 0]], [[0, 0, 0], [1, 0, 2]]
+    sums = direct_sum(*bodies, eps2=16, extended=extended)
     assert np.allclose(np.float64(sums.acc[0]), [0.24, 0, 0], rtol=1e-15)
     assert np.allclose(np.float64(sums.jerk[0]), [-0.0064, 0, 0.16], rtol=1e-13)
     assert np.allclose(np.float64(sums.pot[0]), -2, rtol=1e-15)
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    n=st.integers(1, 40),
-    eps2=st.sampled_from([0.0, 0.3]),
-    is_extended=st.booleans(),
-    is_foreign=st.booleans(),
-    is_tiled=st.booleans(),
-)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 40), eps2=st.sampled_from([0.0, 0.3]),
+       is_extended=st.booleans(), is_foreign=st.booleans(), is_tiled=st.booleans())  # fmt: skip
 def test_its_sums_are_those_of_the_other_oracle(seed, n, eps2, is_extended, is_foreign, is_tiled):
     """Of bodies some of which have one place or one index, in any tiles and by any threads."""
     rng, source = np.random.default_rng(seed), particles.cloud(n, seed)

@@ -322,9 +322,8 @@ def test_planets_are_where_they_are_on_their_orbits(mass):
     cluster = made(bodies, dt_max=1 / 16)
     cluster.evolve(3.0)
     for k, a in ((1, 0.01), (2, 1.0)):
-        d, w = (
-            q[k] - bodies[0][:k] @ q[:k] / bodies[0][:k].sum() for q in (cluster.pos, cluster.vel)
-        )
+        m = bodies[0][:k]
+        d, w = (q[k] - m @ q[:k] / m.sum() for q in (cluster.pos, cluster.vel))
         assert elements(1.0, d, w)[0] == pytest.approx(a, rel=1e-4)
         angle = 3.0 / np.sqrt(a**3)
         assert np.abs(d - a * np.array([np.cos(angle), np.sin(angle), 0])).max() < 0.01 * a

@@ -65,9 +65,8 @@ def test_units_have_astropys_sizes():
 def test_units_factors_and_constants_are_astropys_and_texts_and_copies_lead_back_to_them(one, two):
     (found, *of_astropy), other = one, two[0]
     for dimension, powers in DIMENSIONS.items():
-        wanted = math.prod(
-            size**power for size, power in zip(of_astropy, powers, strict=True)
-        )  # of quantities
+        quantities = (size**power for size, power in zip(of_astropy, powers, strict=True))
+        wanted = math.prod(quantities)
         size = found.in_cgs(dimension)
         assert size == pytest.approx(cgs_of(wanted, dimension), rel=1e-12)
         factor = found.factor(dimension, other)

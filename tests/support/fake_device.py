@@ -119,9 +119,8 @@ class FakeGpu:
         kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_char.from_buffer(job)))
         with _turn:
-            failed = self._library.fake_gpu_launch(
-                kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
-            )
+            given = kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
+            failed = self._library.fake_gpu_launch(*given)
         if failed:
             raise RuntimeError(f"kernel {name}: error {failed}")
 

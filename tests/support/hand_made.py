@@ -46,9 +46,7 @@ def nemo_item(order, kind, tag="", values=(), dims=()):
     return made + packed(order, "q" if kind == "l" else kind, values)
 
 
-def nemo_snapshot(
-    order="<", real="d", form="PhaseSpace", time=TIME, shift=0.0, mass=True, keys=None
-):
+def nemo_snapshot(order="<", real="d", form="PhaseSpace", time=TIME, shift=0, mass=True, keys=None):
     def item(*words, **more):
         return nemo_item(order, *words, **more)
 
@@ -291,9 +289,8 @@ def amuse(version=2, states=1, change=lambda file: None, texts=None, timestamp=T
             group = file.create_group(f"{'data' if version == 2 else 'particles'}/{k + 1:010d}")
             group.attrs["type"] = b"particles"
             group.attrs["number_of_particles"] = len(MASS)
-            group.attrs["class_of_the_particles"] = np.void(
-                b"camuse.datamodel.particles\nParticles\np0\n."
-            )
+            kind = b"camuse.datamodel.particles\nParticles\np0\n."
+            group.attrs["class_of_the_particles"] = np.void(kind)
             if timestamp:
                 group.attrs["timestamp"] = TIME + k
                 group.attrs["timestamp_unit"] = texts["time"].encode("ascii")

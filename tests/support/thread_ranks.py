@@ -80,9 +80,7 @@ class Crew:
 
     def call(self, work):
         """What work(rank) gives in each thread; the first error, after all have ended."""
-        futures = [
-            thread.submit(self._guarded, work, rank) for rank, thread in enumerate(self._threads)
-        ]
+        futures = [one.submit(self._guarded, work, rank) for rank, one in enumerate(self._threads)]
         errors = [future.exception() for future in futures]
         self._said = [None] * len(self)
         if any(errors):

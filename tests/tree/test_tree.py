@@ -247,9 +247,8 @@ def test_places_that_differences_of_doubles_do_not_tell_apart(where, method):
 
 def test_row08_a_force_that_does_not_fit(where):
     pos = np.array([[0.0, 0, 0], [1e-187, 0, 0]])
-    with pytest.raises(
-        RangeError, match=where.text("the force on target 0 of a tree does not fit")
-    ):
+    words = where.text("the force on target 0 of a tree does not fit")
+    with pytest.raises(RangeError, match=words):
         where.tree(np.ones(2), pos).forces()
 
 
