@@ -10,17 +10,11 @@
 #include "session/quick_write.h"
 #include "session/registry.h"
 
-int api_g6_calls_idle(int64_t id)
+int api_g6_calls_idle(int64_t id, int result)
 {
     int code;
     struct session *s = session_registry_take(id, &code);
-    return s ? session_registry_leave(s, 0) : code;
-}
-
-int api_g6_calls_most(int64_t id)
-{
-    const int code = api_g6_calls_idle(id);
-    return code ? code : 0x7fffffff;
+    return s ? session_registry_leave(s, result) : code;
 }
 
 /* ---- j particles ------------------------------------------------------------------ */
@@ -108,8 +102,7 @@ static int predict(struct session *s, int64_t address, double x[3], double v[3])
     return 1;
 }
 
-/* Particle k goes to x[step k] and v[step k]. */
-static int predict_many(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
+int api_g6_calls_predicted(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
 {
     int code = 0;
     if (n < 0 || s->time_bad)
@@ -124,17 +117,6 @@ static int predict_many(struct session *s, int first, int n, double3 *x, double3
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
     return code;
-}
-
-int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v)
-{
-    return ON_SESSION(id, predict_many, 0, n, x, v, 1);
-}
-
-int api_g6_calls_predicted6(int first, int n, double *x6)
-{
-    double3 *const xv = (double3 *)x6;
-    return ON_SESSION(session_registry_recent(), predict_many, first, n, xv, xv ? xv + 1 : NULL, 2);
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
@@ -172,15 +154,9 @@ int api_g6_calls_read_lists(struct session *s)
 
 /* ---- the low-level group ------------------------------------------------------------ */
 
-int api_g6_calls_set_nip(struct session *s, int nip)
+int api_g6_calls_set_count(struct session *s, int of_j, int n)
 {
-    s->pipes.nip = nip;
-    return 0;
-}
-
-int api_g6_calls_set_njp(struct session *s, int njp)
-{
-    s->pipes.njp = njp;
+    *(of_j ? &s->pipes.njp : &s->pipes.nip) = n;
     return 0;
 }
 

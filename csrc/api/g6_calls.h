@@ -6,10 +6,8 @@
 
 #include "api/arguments.h"
 
-/* Does nothing, but needs an open cluster. */
-int api_g6_calls_idle(int64_t id);
-/* The largest number of j particles. */
-int api_g6_calls_most(int64_t id);
+/* `result`, but needs an open cluster. */
+int api_g6_calls_idle(int64_t id, int result);
 
 int api_g6_calls_set_ti(struct session *s, double ti);
 int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mass,
@@ -20,8 +18,9 @@ int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const 
                             const double *tj, const double *mass, const double3 *k18,
                             const double3 *j6, const double3 *a2, const double3 *v,
                             const double3 *x);
-int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v);
-int api_g6_calls_predicted6(int first, int n, double *x6);
+/* n particles from address `first` on; particle k goes to x[step k] and v[step k]. */
+int api_g6_calls_predicted(struct session *s, int first, int n, double3 *x, double3 *v,
+                           size_t step);
 
 /* A firsthalf with a null pointer for a scalar: no call is in progress then. */
 int api_g6_calls_first_null(struct session *s);
@@ -33,8 +32,8 @@ int api_g6_calls_read_lists(struct session *s);
 int api_g6_calls_set_sort_mode(int mode);
 int api_g6_calls_sort_mode(void);
 
-int api_g6_calls_set_nip(struct session *s, int nip);
-int api_g6_calls_set_njp(struct session *s, int njp);
+/* How many j particles act, or i particles are in the pipes. */
+int api_g6_calls_set_count(struct session *s, int of_j, int n);
 int api_g6_calls_set_i(struct session *s, int address, int index, const double *x, const double *v,
                        double eps2, double h2);
 /* `etc`: nearest neighbours are requested; `nearest` must not be NULL. */

@@ -44,15 +44,15 @@ FORM(g6_set_overflow_flag_test_mode, 0, UNUSED IN(int, aflag), UNUSED IN(int, jf
 FORM(g6_changed_index, -1, UNUSED IN(int, clusterid))
 
 /* They do nothing, on an open cluster. */
-CALLS(g6_initialize_jp_buffer, api_g6_calls_idle(id), UNUSED IN(int, size))
-CALLS0(g6_flush_jp_buffer, api_g6_calls_idle(id))
-CALL(g6_flush_jp_buffer_and_multisend, api_g6_calls_idle(id), UNUSED IN(int, nclusters))
-CALL(g6_setup_njdata, api_g6_calls_idle(id), UNUSED IN(int, nj))
-CALL(g6_print_chip_status, api_g6_calls_idle(id))
-CALL(g6_set_i_particle_scales_from_real_value, api_g6_calls_idle(id), UNUSED IN(int, address),
+CALLS(g6_initialize_jp_buffer, api_g6_calls_idle(id, 0), UNUSED IN(int, size))
+CALLS0(g6_flush_jp_buffer, api_g6_calls_idle(id, 0))
+CALL(g6_flush_jp_buffer_and_multisend, api_g6_calls_idle(id, 0), UNUSED IN(int, nclusters))
+CALL(g6_setup_njdata, api_g6_calls_idle(id, 0), UNUSED IN(int, nj))
+CALL(g6_print_chip_status, api_g6_calls_idle(id, 0))
+CALL(g6_set_i_particle_scales_from_real_value, api_g6_calls_idle(id, 0), UNUSED IN(int, address),
      UNUSED double acc[3], UNUSED double jerk[3], UNUSED IN(double, phi),
      UNUSED IN(double, jfactor), UNUSED IN(double, ffactor))
-FORM(force_j_particle_send, api_g6_calls_idle(session_registry_recent()), void)
+FORM(force_j_particle_send, api_g6_calls_idle(session_registry_recent(), 0), void)
 
 /* ---- j particles; g6_set_j_particle is in each file ------------------------------------------ */
 
@@ -67,10 +67,13 @@ CALLS(g6_set_j_particle_mxonly,
       GIVEN(address && index && mass,
             api_g6_calls_set_j_at_rest(id, VALUE(address), VALUE(index), VALUE(mass), x)),
       IN(int, address), IN(int, index), IN(double, mass), double x[3])
-CALL(g6_getnjmax, api_g6_calls_most(id))
-CALL(g6_get_predicted_j_particles, GIVEN(nj, api_g6_calls_predicted(id, VALUE(nj), x, v)),
-     IN(int, nj), double3 *x, double3 *v)
-FORM(get_j_part_data, GIVEN(addr &&nj, api_g6_calls_predicted6(VALUE(addr), VALUE(nj), x6)),
+CALL(g6_getnjmax, api_g6_calls_idle(id, 0x7fffffff)) /* there is no other limit */
+CALL(g6_get_predicted_j_particles,
+     GIVEN(nj, ON_SESSION(id, api_g6_calls_predicted, 0, VALUE(nj), x, v, 1)), IN(int, nj),
+     double3 *x, double3 *v)
+FORM(get_j_part_data,
+     GIVEN(addr &&nj, ON_SESSION(session_registry_recent(), api_g6_calls_predicted, VALUE(addr),
+                                 VALUE(nj), (double3 *)x6, x6 ? (double3 *)x6 + 1 : NULL, 2)),
      IN(int, addr), IN(int, nj), double *x6)
 
 /* ---- forces ------------------------------------------------------------------------------ */
@@ -120,8 +123,8 @@ FORM(g6_get_neighbour_list_sort_mode, api_g6_calls_sort_mode(), void)
 
 /* ---- the halves in parts ----------------------------------------------------------------- */
 
-CALL(g6_set_nip, GIVEN(nip, ON_SESSION(id, api_g6_calls_set_nip, VALUE(nip))), IN(int, nip))
-CALL(g6_set_njp, GIVEN(njp, ON_SESSION(id, api_g6_calls_set_njp, VALUE(njp))), IN(int, njp))
+CALL(g6_set_nip, GIVEN(nip, ON_SESSION(id, api_g6_calls_set_count, 0, VALUE(nip))), IN(int, nip))
+CALL(g6_set_njp, GIVEN(njp, ON_SESSION(id, api_g6_calls_set_count, 1, VALUE(njp))), IN(int, njp))
 CALL(g6_set_i_particle,
      GIVEN(address && index && eps2 && h2, ON_SESSION(id, api_g6_calls_set_i, VALUE(address),
                                                       VALUE(index), x, v, VALUE(eps2), VALUE(h2))),

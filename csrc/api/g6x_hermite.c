@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "core/field_time.h"
-#include "core/hermite.h"
-#include "g6lib.h"
 #include "session/hermite.h"
 #include "session/registry.h"
 #include "session/subsystems.h"

@@ -16,12 +16,12 @@
 
 #include "python/embed.h"
 #include "core/error.h"
-#include "python/driver.h"
 #include "python/find_python.h"
 #include "python/gil.h"
 #include "core/options.h"
 #include "util/threads.h"
 
+enum { STACK = 16 << 20 }; /* of threads that call Python or the driver */
 enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +56,64 @@ static int refuse(int why, const char *words, const char *more)
     const size_t n = strlen(text);
     if (more) error_copy(more, text + n, (int)(sizeof text - n));
     return why;
+}
+
+/* ---- the driver ---- */
+
+struct driver_start {
+    void *library;     /* libcuda.so.1 */
+    int cuda;          /* the major version of CUDA that the driver supports */
+    const char *words; /* why there is no device; NULL if there is one */
+    const char *more;  /* details, or NULL */
+    int meanwhile;     /* the thread is still to be joined */
+    pthread_t thread;
+};
+
+/* Starts the driver and checks whether it sees a device. */
+static void *look(void *start)
+{
+    struct driver_start *d = start;
+    int (*init)(unsigned), (*count)(int *), (*say)(int, const char **);
+    int devices = 0;
+    *(void **)&init = dlsym(d->library, "cuInit");
+    *(void **)&count = dlsym(d->library, "cuDeviceGetCount");
+    *(void **)&say = dlsym(d->library, "cuGetErrorString");
+    if (!init || !count || !say) {
+        d->words = "libcuda.so.1 is no NVIDIA driver";
+        return NULL;
+    }
+    int error = init(0);
+    if (!error) error = count(&devices);
+    if (error) {
+        d->words = "the NVIDIA driver says: ";
+        if (say(error, &d->more) || !d->more) d->more = "failed";
+    } else if (devices <= 0) {
+        d->words = "the NVIDIA driver sees no device";
+    }
+    return NULL;
+}
+
+/* Waits for the end of the start; 0 or G6X_E_NO_DEVICE as below. */
+static int end_driver(struct driver_start *d)
+{
+    if (d->meanwhile) (void)pthread_join(d->thread, NULL);
+    d->meanwhile = 0;
+    return d->words ? G6X_E_NO_DEVICE : 0;
+}
+
+/* Starts the driver, which takes 0.2 s. If the system has device files, the start goes on in a
+ * thread, so that Python can be started meanwhile. 0, or G6X_E_NO_DEVICE with `words`. */
+static int begin_driver(struct driver_start *d)
+{
+    int (*version)(int *); /* may be called before cuInit */
+    *(void **)&version = dlsym(d->library, "cuDriverGetVersion");
+    if (version && version(&d->cuda)) d->cuda = 0;
+    d->cuda /= 1000;
+    /* Device files: of the kernel module, or of Windows (WSL). */
+    const int is_likely = !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+    d->meanwhile = is_likely && !threads_start(&d->thread, STACK, look, d);
+    if (!d->meanwhile) (void)look(d);
+    return d->meanwhile ? 0 : end_driver(d);
 }
 
 /* ---- the start ---- */
@@ -102,10 +160,10 @@ static int start_python(int cuda)
 static int try_to_start(void *library)
 {
     struct driver_start driver = {.library = library};
-    int why = python_driver_begin(&driver);
+    int why = begin_driver(&driver);
     if (!why) {
         const int of_python = start_python(driver.cuda);
-        why = python_driver_end(&driver);
+        why = end_driver(&driver);
         if (!why) return of_python;
     }
     python = NULL;
@@ -141,7 +199,7 @@ static void run(struct request *e, int apart)
     fenv_t host;
     pthread_t thread;
     (void)fegetenv(&host);
-    if (apart && !threads_start(&thread, DRIVER_STACK, perform, e))
+    if (apart && !threads_start(&thread, STACK, perform, e))
         (void)pthread_join(thread, NULL);
     else
         (void)perform(e);

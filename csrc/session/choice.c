@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "core/device.h"
-#include "session/costs.h"
+#include "cpu/direct_kernel.h"
+#include "cuda/cuda.h"
 #include "session/report.h"
+#include "util/clock.h"
 #include "util/fpenv.h"
 
 /* Assumed length of a run: one N-body time unit, which is STEPS steps per particle (a Plummer
@@ -77,6 +79,115 @@ int session_choice_open(struct session *s, struct error *err)
     return s->backend->open(&s->options, 0, &s->state, err);
 }
 
+/* ---- what force calls take, in seconds ------------------------------------------------- */
+
+/* A pair and a prediction on the CPU are timed when a process first asks, for each mode and
+ * instruction set, in some milliseconds. Other costs are typical ones of two machines with 16 cores
+ * and an H200 (benchmarks/pages/runs.md). All this is in the floating-point environment of
+ * util/fpenv.h. */
+static const double CPU_CALL = 1.5e-6, GPU_CALL = 20e-6, GPU_START = 0.2;
+/* Programs work between their calls: then threads sleep, and each has to be woken. */
+static const double WAKE = 6e-6;
+static const double THREAD_GAIN = 0.6; /* of each further thread; 1: as much as the first */
+static const double PAIRS_PER_MULTIPROCESSOR = 2.3e9, MULTIPROCESSORS = 132;
+
+/* Seconds of a pair and of a prediction by mode and instruction set; zero until timed. Threads that
+ * ask at once all time. */
+static struct timing {
+    _Atomic double pair, prediction;
+} timings[MODE_AUTO + 1][G6X_ISA_NEON + 1];
+static const double PAIR = 1e-9, PREDICTION = 5e-9; /* if it fails for lack of memory */
+
+enum { NJ = 4096, NI = 32, TAKES = 5 };
+
+/* Seconds of the shortest of some calls; 0 if one fails. If the time `moves`, they predict. */
+static double shortest(void *state, struct upload *j, const struct targets *i, int moves)
+{
+    const struct backend *const cpu = &cpu_direct_backend;
+    struct error error = {.quiet = 1};
+    double least = 0.0;
+    for (int take = 0; take < TAKES; take++) {
+        struct results results;
+        const double start = clock_seconds();
+        j->time += moves ? 0x1p-20 : 0.0;
+        if (cpu->set_j(state, j, &error) || cpu->submit(state, i, &error) ||
+            cpu->collect(state, WANT_JERK, i->ni, &results, &error))
+            return 0.0;
+        const double seconds = clock_seconds() - start;
+        if (!take || seconds < least) least = seconds;
+    }
+    return least;
+}
+
+/* Times one thread with particles on a lattice. */
+static void time_cpu(const struct options *asked, struct timing *t)
+{
+    struct options options = *asked;
+    struct error error = {.quiet = 1};
+    struct jmemory j = {0};
+    double x[NI][3], v[NI][3], eps2[NI], pair = 0.0, prediction = 0.0;
+    int32_t index[NI];
+    void *state;
+    options.threads = 1;
+    for (int k = NJ - 1; k >= 0; k--) { /* the first NI are the i particles */
+        const int i = k % NI;
+        for (int axis = 0; axis < 3; axis++)
+            x[i][axis] = 0.01 * (k >> 4 * axis & 15), v[i][axis] = !axis;
+        index[i] = k, eps2[i] = 1e-6;
+        (void)jmemory_set(&j, k, k, 0.0, 1e-4, NULL, NULL, NULL, v[i], x[i]);
+    }
+    if (j.capacity >= NJ && !cpu_direct_backend.open(&options, 0, &state, &error)) {
+        jmemory_settle(&j, NJ, 1);
+        const struct scale scale = jmemory_scale(&j);
+        const double (*at)[3] = (const double (*)[3])x, (*moving)[3] = (const double (*)[3])v;
+        const struct targets one = {.ni = 1, .index = index, .x = at, .v = moving, .eps2 = eps2};
+        struct targets some = one;
+        struct upload upload = {&j, NJ, 0.0, scale, scale, &options};
+        some.ni = NI;
+        pair = shortest(state, &upload, &some, 0) / (NI * NJ);
+        prediction = shortest(state, &upload, &one, 1) / NJ - pair;
+        cpu_direct_backend.close(state);
+    }
+    jmemory_free(&j);
+    atomic_store(&t->prediction, prediction > 0.0 ? prediction : PREDICTION);
+    atomic_store(&t->pair, pair > 0.0 ? pair : PAIR);
+}
+
+/* Work that takes one thread so many seconds, and can be divided into so many parts. */
+static double shared_out(double seconds, double parts, double threads)
+{
+    const double more = fmin(parts, threads - 1.0);
+    return fmin(seconds, seconds / (1.0 + more * THREAD_GAIN) + more * WAKE);
+}
+
+/* Of a call of ni i and nj j particles; these are predicted once in 1 / `predictions` calls. */
+static double cpu_seconds(const struct options *o, double ni, double nj, double predictions)
+{
+    struct timing *t = &timings[o->precision][o->isa];
+    const char *given = TEST_VARIABLE(CPU_PAIR);
+    if (given)
+        atomic_store(&t->prediction, PREDICTION), atomic_store(&t->pair, strtod(given, NULL));
+    if (!(atomic_load(&t->pair) > 0.0)) time_cpu(o, t);
+    const double threads = options_threads(o->threads), pairs = ni * nj,
+                 summing = pairs * atomic_load(&t->pair),
+                 predicting = nj * atomic_load(&t->prediction);
+    return CPU_CALL + shared_out(summing, pairs / DIRECT_PAIRS_PER_THREAD, threads) +
+           predictions * shared_out(predicting, nj / (DIRECT_CHUNKS_PER_THREAD * CHUNK), threads);
+}
+
+static double gpu_seconds(double ni, double nj)
+{
+    const double open = cuda_device_multiprocessors();
+    return GPU_CALL + ni * nj / (PAIRS_PER_MULTIPROCESSOR * (open > 0.0 ? open : MULTIPROCESSORS));
+}
+
+/* To open a GPU: nothing, if the process has opened one. */
+static double start_seconds(void)
+{
+    const char *given = TEST_VARIABLE(GPU_START);
+    return given ? strtod(given, NULL) : cuda_device_multiprocessors() ? 0.0 : GPU_START;
+}
+
 /* ---- the choice -------------------------------------------------------------------------- */
 
 /* A run, and the seconds that it is taken to cost. */
@@ -93,9 +204,9 @@ static struct run estimate(int64_t ni, int64_t nj, int64_t n, const struct optio
     const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0,
                  all = n > 0 ? (double)n : 1.0;
     const double calls = fmax(STEPS * all, (double)rows) / i, block = BLOCK_ROOTS * sqrt(all),
-                 start = session_costs_start();
-    const double cpu = calls * session_costs_cpu(o, i, j, fmin(i / block, 1.0)),
-                 gpu = start + calls * session_costs_gpu(i, j);
+                 start = start_seconds();
+    const double cpu = calls * cpu_seconds(o, i, j, fmin(i / block, 1.0)),
+                 gpu = start + calls * gpu_seconds(i, j);
     return (struct run){i, j, cpu, gpu, start, gpu < cpu};
 }
 

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#include "core/hermite.h"
-#include "g6lib.h"
 #include "session/force.h"
 #include "session/partial_words.h"
 #include "session/subsystems.h"
@@ -25,11 +23,6 @@ enum { LINGER = 400000 }; /* nanoseconds: while a GPU sums a block, threads stay
 static double common_of(const struct g6x_hermite *h)
 {
     return h->dtmin == h->dtmax ? h->dtmax : 0.0;
-}
-
-static struct hermite_state state_of(const struct g6x_hermite *h)
-{
-    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
 }
 
 /* Particles that are j particles here. */
@@ -82,12 +75,10 @@ static int threads_of(const struct session *s)
     return threads < THREADS_AT_HAND ? threads : THREADS_AT_HAND;
 }
 
-static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                void *stream)
+static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     const int ni = hermite_next(h->n, &state, common_of(h), threads_of(s), h->address, &e->next);
-    (void)stream;
     for (int i = 0; i < ni; i++)
         if (!(e->next > h->t[h->address[i]])) return session_hermite_stuck(s, h->address[i]);
     return ni;
@@ -117,12 +108,10 @@ static void predict_rows(void *context, int64_t k, int64_t end)
                     r->h->vi + k);
 }
 
-static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                   void *stream)
+static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     struct block_rows rows = {.h = h, .state = state, .time = e->next};
-    (void)stream;
     threads_each(threads_of(s), e->ni, PREDICTED_ROWS, predict_rows, &rows);
     const struct groups_block block = block_of(h, e);
     const long long failed = h->subsystems ? s->groups->failed : 0;
@@ -136,12 +125,11 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
 }
 
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
-               int count, void *stream)
+               int count)
 {
     const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
     const int nj = summed(h), partial = h->words != NULL;
     int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
-    (void)stream;
     if (!code && partial)
         code = session_partial_words_get(s, count, h->words + (size_t)k * G6X_PARTIAL_WORDS);
     const int nearest = e->closer > 0.0 || h->subsystems;
@@ -177,12 +165,10 @@ static void find_nearest(void *context, int64_t first, int64_t end)
     for (int64_t i = first; i < end; i++) h->nearest[i] = near[i - first].p;
 }
 
-static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 void *stream)
+static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     int found = 0;
-    (void)stream;
     if (e->closer > 0.0 && h->massless) {
         struct block_rows rows = {.h = h, .state = state, .time = e->next};
         threads_each(options_threads(s->options.threads), e->ni, NEAR_ROWS, find_nearest, &rows);
@@ -269,14 +255,13 @@ static void correct_rows(void *context, int64_t k, int64_t end)
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-               int moves, void *stream)
+               int moves)
 {
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
     struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
-    struct hermite_state state = state_of(h);
+    struct hermite_state state = session_hermite_state(h);
     const struct hermite_outside out = {h->field_acc, h->field_jerk, session_hermite_work(h)};
     struct field field;
-    (void)stream;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
     errors.field = field.roundoff;
     const int outside = e->pause || !field_is_none(&field);
@@ -320,7 +305,7 @@ static int make_groups(struct session *s, const struct g6x_hermite *h,
                        const struct g6x_evolution *e)
 {
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     const struct groups_block block = block_of(h, e);
     const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
     struct field field;
@@ -350,7 +335,7 @@ static const struct session_hermite_operations HOST = {
 
 /* Begins the next block, unless it ends after t_end. */
 static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                 const struct session_hermite_operations *ops, void *stream)
+                 const struct session_hermite_operations *ops)
 {
     int ni = h->n;
     if (lacks_groups(s, h)) {
@@ -359,14 +344,14 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
             if (groups_carries(s->groups, p)) h->address[ni++] = p;
         e->next = h->t[0];
     } else if (h->n) {
-        ni = ops->next(s, h, e, stream);
+        ni = ops->next(s, h, e);
     } else {
         e->next = INFINITY;
     }
     if (ni <= 0 || e->next > e->t_end) return ni < 0 ? ni : 0;
     e->ni = ni;
     e->row = e->pass = e->stage = 0;
-    return ops->predict(s, h, e, stream);
+    return ops->predict(s, h, e);
 }
 
 /* Stages of a block: merging comes first. */
@@ -381,7 +366,7 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
 
 /* Computes the forces on the next rows of the block. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                 const struct session_hermite_operations *ops, void *stream)
+                 const struct session_hermite_operations *ops)
 {
     const double began = clock_seconds();
     const int nj = summed(h);
@@ -396,12 +381,12 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     s->time_bad = 0;
     int code;
     if (!shared) {
-        code = ops->sum(s, h, e, e->row, count, stream);
+        code = ops->sum(s, h, e, e->row, count);
     } else if (e->stage == MERGED) { /* the caller has gathered the parts of the shares */
         e->stage = 0;
-        code = ops->merge(s, h, e, e->row, count, stream);
+        code = ops->merge(s, h, e, e->row, count);
     } else {
-        code = ops->sum_share(s, h, e, e->row, count, stream);
+        code = ops->sum_share(s, h, e, e->row, count);
         if (!code) e->stage = MERGED, code = G6X_HERMITE_MERGE;
     }
     if (!code) e->row += count;
@@ -421,7 +406,7 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
 
 /* Ends a pass, when all its forces are computed, unless the caller is to look at them before. */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                    const struct session_hermite_operations *ops, void *stream)
+                    const struct session_hermite_operations *ops)
 {
     const int moves = e->pass + 1 == e->passes;
     if (h->words && e->stage < MERGED) {
@@ -439,11 +424,11 @@ static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_e
     }
     if (moves && e->stage < WATCHED && session_hermite_watches(e)) {
         e->stage = WATCHED;
-        const int found = ops->watch(s, h, e, stream);
+        const int found = ops->watch(s, h, e);
         if (found) return found < 0 ? found : G6X_HERMITE_WATCHED;
     }
     e->stage = 0;
-    const int clamped = ops->end(s, h, e, moves, stream);
+    const int clamped = ops->end(s, h, e, moves);
     e->row = 0;
     e->pass++;
     if (clamped >= 0 && moves) session_hermite_count(e, clamped);
@@ -457,7 +442,7 @@ int session_hermite_is_over(const struct g6x_evolution *e, long long last)
 }
 
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                         const struct session_hermite_operations *ops, void *stream)
+                         const struct session_hermite_operations *ops)
 {
     int code = 0;
     const double until = e->seconds > 0.0 ? clock_seconds() + e->seconds : INFINITY;
@@ -468,13 +453,13 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
     if (s->backend->arrays) threads_linger(LINGER);
     s->call.made = 0; /* its results are overwritten */
     while (!code) {
-        code = e->ni || !ops->run ? BLOCK_BY_OPERATIONS : ops->run(s, h, e, stream, until, last);
+        code = e->ni || !ops->run ? BLOCK_BY_OPERATIONS : ops->run(s, h, e, until, last);
         if (code != BLOCK_BY_OPERATIONS) break;
         code = G6X_HERMITE_DONE;
-        if (!e->ni) code = begin(s, h, e, ops, stream);
+        if (!e->ni) code = begin(s, h, e, ops);
         if (code || !e->ni) break;
-        if (e->row < e->ni) code = go_on(s, h, e, ops, stream);
-        if (!code && e->row == e->ni) code = end_pass(s, h, e, ops, stream);
+        if (e->row < e->ni) code = go_on(s, h, e, ops);
+        if (!code && e->row == e->ni) code = end_pass(s, h, e, ops);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
     }
@@ -491,7 +476,7 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
     int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
     if (!code) code = session_subsystems_begin(s, h, &with);
     if (code) return code;
-    const struct hermite_state state = state_of(&with);
+    const struct hermite_state state = session_hermite_state(&with);
     const int endless = hermite_endless(with.n, &state, common_of(&with)); /* never in a block */
     if (endless >= 0) return session_hermite_stuck(s, endless);
     for (int i = 0, last = -1; i < e->ni; last = with.address[i++]) /* a block under way */
@@ -499,7 +484,7 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
             return error_set(&s->error, G6X_E_ADDRESS,
                              "block step: the addresses of the block are not ascending below n");
     code = e->ni ? 0 : check_indices(s, &with);
-    return code ? code : session_hermite_loop(s, &with, e, &HOST, NULL);
+    return code ? code : session_hermite_loop(s, &with, e, &HOST);
 }
 
 int session_hermite_put_subsystems(struct session *s, const struct g6x_hermite *h, int count,

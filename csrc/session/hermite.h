@@ -2,11 +2,9 @@
  * hermite_device.h shares. Sessions are locked. */
 #pragma once
 
+#include "core/hermite.h"
+#include "g6lib.h"
 #include "session/session.h"
-
-struct field;
-struct g6x_hermite;
-struct g6x_evolution;
 
 enum { LEAST_ROWS = 64 }; /* of a force call */
 
@@ -22,48 +20,60 @@ struct session_hermite_operations {
     /* Computes as many blocks as possible in a faster way; NULL if there is none. G6X_HERMITE_DONE
      * or _UNFINISHED, BLOCK_BY_OPERATIONS, or a code. */
     int (*run)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-               void *stream, double until, long long last);
+               double until, long long last);
     /* Writes the next block to h->address, its time to e->next. Returns its length, or a code. */
-    int (*next)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                void *stream);
-    int (*predict)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                   void *stream);
+    int (*next)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
+    int (*predict)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
     int (*sum)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-               int first, int count, void *stream);
+               int first, int count);
     /* The same with shares: sums a part, to be gathered by the caller; then merges the parts of
      * all. NULL: not on this side. */
     int (*sum_share)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                     int first, int count, void *stream);
+                     int first, int count);
     int (*merge)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 int first, int count, void *stream);
+                 int first, int count);
     /* Sets h->close and h->left of the block. Returns whether any is set, or a code. */
-    int (*watch)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 void *stream);
+    int (*watch)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e);
     /* Corrects the block, moves it if `moves`, and writes it as j particles. Returns how many
      * particles need a step smaller than dtmin, or a code. */
     int (*end)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-               int moves, void *stream);
+               int moves);
 };
 
 /* See g6x_hermite_evolve: an outcome of g6lib.h, or an error code. */
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                         const struct session_hermite_operations *ops, void *stream);
+                         const struct session_hermite_operations *ops);
 /* See g6x_subsystems_put. */
 int session_hermite_put_subsystems(struct session *s, const struct g6x_hermite *h, int count,
                                    const double state[]);
 /* Whether the sum on a block of ni particles is shared: h->part. */
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
 /* The particles that act: j particles 0 .. n - 1. */
-int session_hermite_acting(const struct g6x_hermite *h);
+static inline int session_hermite_acting(const struct g6x_hermite *h) { return h->n - h->massless; }
+/* The arrays of particles on the host. */
+static inline struct hermite_state session_hermite_state(const struct g6x_hermite *h)
+{
+    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
+}
+/* The work of what is from outside, per particle. */
+static inline struct hermite_work session_hermite_work(const struct g6x_hermite *h)
+{
+    return (struct hermite_work){h->work, h->power, h->rate};
+}
 /* Whether particles of a block are watched. */
-int session_hermite_watches(const struct g6x_evolution *e);
+static inline int session_hermite_watches(const struct g6x_evolution *e)
+{
+    return e->closer > 0.0 || e->farther > 0.0;
+}
 /* The softening of hard pairs whose steps are corrected twice; NaN: none is. */
-double session_hermite_pairs(const struct g6x_hermite *h, const struct g6x_evolution *e);
+static inline double session_hermite_pairs(const struct g6x_hermite *h,
+                                           const struct g6x_evolution *e)
+{
+    return e->passes > 1 || h->subsystems ? NAN : e->eps2;
+}
 /* The roundoff of force calls with the j particles as they are. */
 struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h);
-/* The work of what is from outside, per particle. */
-struct hermite_work session_hermite_work(const struct g6x_hermite *h);
 /* The field at `time`, or the error of a time outside the orbit of its frame. */
 int session_hermite_field(struct session *s, const struct g6x_hermite *h, double time,
                           struct field *f);

@@ -2,8 +2,6 @@
 #include <math.h>
 
 #include "core/field_time.h"
-#include "core/hermite.h"
-#include "g6lib.h"
 #include "session/force.h"
 #include "session/hermite.h"
 
@@ -94,27 +92,10 @@ int session_hermite_check_evolution(struct session *s, const char *call,
     return session_force_check_softening(s, 0, e->eps2);
 }
 
-int session_hermite_acting(const struct g6x_hermite *h) { return h->n - h->massless; }
-
-struct hermite_work session_hermite_work(const struct g6x_hermite *h)
-{
-    return (struct hermite_work){h->work, h->power, h->rate};
-}
-
-int session_hermite_watches(const struct g6x_evolution *e)
-{
-    return e->closer > 0.0 || e->farther > 0.0;
-}
-
 int session_hermite_field(struct session *s, const struct g6x_hermite *h, double time,
                           struct field *f)
 {
     if (!field_time_at(h->field, time, f)) return 0;
     return error_set(&s->error, G6X_E_ARGUMENT,
                      "block step: the orbit of the frame does not reach to time %g", time);
-}
-
-double session_hermite_pairs(const struct g6x_hermite *h, const struct g6x_evolution *e)
-{
-    return e->passes > 1 || h->subsystems ? NAN : e->eps2;
 }

@@ -97,20 +97,18 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
 /* After a block that arrays->fused_step cannot compute, the operations compute so many blocks. */
 enum { BY_OPERATIONS = 16 };
 
-static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                void *stream)
+static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    return session_hermite_device_next(s, h, &e->next, stream);
+    return session_hermite_device_next(s, h, &e->next, s->stream);
 }
 
-static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                   void *stream)
+static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    return session_hermite_device_predict(s, h, e->ni, e->next, stream);
+    return session_hermite_device_predict(s, h, e->ni, e->next, s->stream);
 }
 
 static struct targets targets_of(const struct session *s, const struct g6x_hermite *h,
-                                 const struct g6x_evolution *e, int k, int count, void *stream)
+                                 const struct g6x_evolution *e, int k, int count)
 {
     /* of a later pass all are fine, having been written at this time */
     const int known =
@@ -122,7 +120,7 @@ static struct targets targets_of(const struct session *s, const struct g6x_hermi
                             .v = (const double (*)[3])h->vi + k,
                             .eps2 = &e->eps2,
                             .on_device = 1,
-                            .stream = stream};
+                            .stream = s->stream};
 }
 
 static struct device_forces forces_of(const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -136,17 +134,17 @@ static struct device_forces forces_of(const struct g6x_hermite *h, const struct 
 }
 
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
-               int count, void *stream)
+               int count)
 {
-    const struct targets targets = targets_of(s, h, e, k, count, stream);
+    const struct targets targets = targets_of(s, h, e, k, count);
     const struct device_forces to = forces_of(h, e, k, count);
     return session_force_device(s, session_hermite_acting(h), &targets, &to);
 }
 
 static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e, int k,
-                     int count, void *stream)
+                     int count)
 {
-    struct targets targets = targets_of(s, h, e, k, count, stream);
+    struct targets targets = targets_of(s, h, e, k, count);
     targets.share = h->share;
     targets.shares = h->shares;
     return session_force_device_part(s, session_hermite_acting(h), &targets, e->closer > 0.0,
@@ -154,26 +152,25 @@ static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_
 }
 
 static int merge(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 int k, int count, void *stream)
+                 int k, int count)
 {
     const struct device_forces to = forces_of(h, e, k, count);
-    return session_force_device_merge(s, h->parts, h->shares, &to, stream);
+    return session_force_device_merge(s, h->parts, h->shares, &to, s->stream);
 }
 
-static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-                 void *stream)
+static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
     int found = 0;
-    const int code = s->backend->arrays->watch(s->state, h, e, stream, &found, &s->error);
+    const int code = s->backend->arrays->watch(s->state, h, e, s->stream, &found, &s->error);
     return code ? ended(s, code) : found < 0 ? session_hermite_unknown(s) : found;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
-               int moves, void *stream)
+               int moves)
 {
     const int what =
         G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0) | (e->pause ? ADD_GIVEN : 0);
-    return correct(s, h, e->ni, e->next, what, session_hermite_pairs(h, e), stream);
+    return correct(s, h, e->ni, e->next, what, session_hermite_pairs(h, e), s->stream);
 }
 
 /* Submits the sum on the block found by arrays->fused_step. BLOCK_BY_OPERATIONS: its fine rows were
@@ -201,7 +198,7 @@ static int sum_fused_step(struct session *s, const struct g6x_hermite *h,
 }
 
 static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-               void *stream, double until, long long last)
+               double until, long long last)
 {
     const struct device_arrays *arrays = s->backend->arrays;
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
@@ -212,7 +209,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     s->call.made = 0; /* its i particles and results are overwritten */
     const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
     if (bad) return bad;
-    if (!arrays->can_fuse_step(s->state, &s->j, h, stream)) return BLOCK_BY_OPERATIONS;
+    if (!arrays->can_fuse_step(s->state, &s->j, h, s->stream)) return BLOCK_BY_OPERATIONS;
     double began = 0.0; /* start of the submitted sum */
     for (int ni = 0;;) {
         struct device_fused_step step = {.ni = ni, .time = e->next, .eps2 = e->eps2};
@@ -263,5 +260,6 @@ int session_hermite_device_evolve(struct session *s, const struct g6x_hermite *h
     const int code = session_hermite_check_evolution(s, "g6x_hermite_evolve_device", h, e);
     if (code) return code;
     session_choice_want_gpu(s);
-    return session_hermite_loop(s, h, e, &DEVICE, stream);
+    s->stream = stream;
+    return session_hermite_loop(s, h, e, &DEVICE);
 }

@@ -4,9 +4,6 @@
 
 #include "session/session.h"
 
-struct g6x_hermite;
-struct g6x_evolution;
-
 int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
                                 void *stream);
 int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,

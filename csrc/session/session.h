@@ -146,6 +146,7 @@ struct session {
     double time;
     int time_bad;
     struct force_call call;
+    void *stream;                    /* the caller's, of an integration on a device */
     const unsigned char *block_fine; /* of a block on a device, or NULL; block_rows of them */
     int block_rows;
     double block_time;

@@ -3,19 +3,14 @@
 
 #include <string.h>
 
-#include "g6lib.h"
+#include "session/hermite.h"
 #include "steps/groups.h"
 #include "util/fpenv.h"
-
-static struct hermite_state state_of(const struct g6x_hermite *h)
-{
-    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
-}
 
 /* The groups that the arrays were made with, or NULL. */
 static struct groups *groups_in(const struct session *s, const struct g6x_hermite *h)
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     if (!s->groups || s->groups->n != h->n || !groups_fit(s->groups, &state)) return NULL;
     s->groups->field = h->field;
     return s->groups;
@@ -36,14 +31,14 @@ int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
     s->groups->own = h->mass;
     s->groups->threads = options_threads(s->options.threads);
     s->groups->field = h->field;
-    s->groups->work = (struct hermite_work){h->work, h->power, h->rate};
+    s->groups->work = session_hermite_work(h);
     with->mass = s->groups->mass;
     return 0;
 }
 
 int session_subsystems_pull(struct session *s, const struct g6x_hermite *h, int ni, double time)
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     const struct groups_block block = {ni,    h->address, h->nearest, time,  h->xi,
                                        h->vi, h->acc,     h->jerk,    h->pot};
     FPENV_HERE;
@@ -59,7 +54,7 @@ int session_subsystems_pull(struct session *s, const struct g6x_hermite *h, int 
 int session_subsystems_unfold(struct session *s, const struct g6x_hermite *h, double time,
                               double (*x)[3], double (*v)[3], double (*acc)[3], double (*jerk)[3])
 {
-    const struct hermite_state state = state_of(h);
+    const struct hermite_state state = session_hermite_state(h);
     FPENV_HERE;
     if (!groups_in(s, h)) return 0;
     groups_look(s->groups, 1);
@@ -109,7 +104,7 @@ int session_subsystems_put(struct session *s, const struct g6x_hermite *h, int c
     if (!count) return 0;
     FPENV_HERE;
     struct groups *g = groups_new(h->n, h->mass);
-    const struct hermite_state arrays = state_of(h);
+    const struct hermite_state arrays = session_hermite_state(h);
     int code = g ? groups_restore(g, count, state) : G6X_E_MEMORY;
     if (!code && !groups_fit(g, &arrays)) code = G6X_E_ARGUMENT;
     if (!code) {

@@ -3,8 +3,6 @@
 
 #include "session/session.h"
 
-struct g6x_hermite;
-
 /* Whether *h has subsystems; then *with is *h with masses of centres of mass. 0, or an error. */
 int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
                              struct g6x_hermite *with);
