@@ -227,15 +227,13 @@ def _action(name: str, value: Action, known: Sequence[str]) -> Action:
 
 def described(given: Sequence[AnyEvent]) -> str:
     """What is watched for, in words that are equal where that is, on any rank."""
-    return repr([(type(event).__name__, _settings(event)) for event in given])
-
-
-def _settings(event: AnyEvent) -> list[tuple[str, object]]:
-    found = []
-    for name, value in sorted(getattr(event, "__dict__", {}).items()):
-        shown = value.tolist() if type(value) is np.ndarray else value
-        found.append((name, "a function" if callable(shown) else shown))
-    return found
+    found: list[object] = []
+    for event in given:
+        found.append(type(event).__name__)
+        for name, value in sorted(getattr(event, "__dict__", {}).items()):
+            shown = value.tolist() if type(value) is np.ndarray else value
+            found.append((name, "a function" if callable(shown) else shown))
+    return repr(found)
 
 
 class Events:

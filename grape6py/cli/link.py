@@ -5,13 +5,13 @@ and left as they are; with ``--force`` they are put aside, and come back with ``
 """
 
 import argparse
+import mmap
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from grape6py import paths
-from grape6py.cli import needed
 from grape6py.cli.numbers import Commands
 from grape6py.cli.prefix import Files, Prefix
 from grape6py.errors import Grape6Error
@@ -100,7 +100,7 @@ def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
         raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
     library, users = f"lib/{LIBRARY}", list[Path]()
     if library in names and not options.force:
-        users = needed.programs(prefix.folder, LIBRARY)
+        users = _users(prefix.folder, LIBRARY)
         names = [name for name in names if name != library or not users]
     left = prefix.remove(names)
     print(f"removed from {prefix.folder}:")
@@ -139,3 +139,25 @@ def _target(folder: Path, library: Path) -> str:
     """The library of this package; by a relative path in its own folder, which may be moved."""
     inside = library.is_relative_to(folder)
     return os.path.relpath(library, folder / "lib") if inside else str(library)
+
+
+def _users(folder: Path, library: str) -> list[Path]:
+    """Programs and libraries below `folder`, but for this package, that name `library`.
+
+    Also those that find it elsewhere: none is taken for one that does not need it.
+    """
+    files = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sorted(path for path in files if _names(path, library))
+
+
+def _names(path: Path, library: str) -> bool:
+    if path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(paths.PREFIX):
+        return False
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return False
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+                return whole.find(b"\0%s\0" % library.encode()) >= 0
+    except OSError:
+        return False

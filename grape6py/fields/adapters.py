@@ -25,6 +25,10 @@ class _ByDifferences:
 
     acceleration: Callable[[float, Floats], Floats]
     potential: Callable[[float, Floats], Floats]
+    _name: str
+
+    def __repr__(self) -> str:
+        return self._name
 
     def __call__(self, t: float, pos: Untyped, vel: Untyped) -> FieldValues:
         if hasattr(pos, "get") and not isinstance(pos, np.ndarray):  # CuPy's
@@ -62,9 +66,6 @@ class _OfFunctions(_ByDifferences):
     def __init__(self, acceleration: Untyped, potential: Untyped, name: str) -> None:
         self.acceleration, self._potential, self._name = acceleration, potential, name
 
-    def __repr__(self) -> str:
-        return self._name
-
     def potential(self, t: float, pos: Floats) -> Floats:
         return np.zeros(len(pos)) if self._potential is None else self._potential(t, pos)
 
@@ -72,10 +73,8 @@ class _OfFunctions(_ByDifferences):
 class _OfGalpy(_ByDifferences):
     def __init__(self, potential: Untyped, radius: float, speed: float) -> None:
         self._potential, self._radius, self._speed = potential, radius, speed
+        self._name = f"galpy potential with radius {radius:g} and speed {speed:g}"
         self._module()
-
-    def __repr__(self) -> str:
-        return f"galpy potential with radius {self._radius:g} and speed {self._speed:g}"
 
     @staticmethod
     def _module() -> Untyped:
@@ -108,6 +107,8 @@ class _OfGala(_ByDifferences):
     """gala's units cost milliseconds a call. The functions below them take and give bare arrays,
     but are private: they are called where they give the same numbers."""
 
+    _name = "gala potential"
+
     def __init__(self, potential: Untyped) -> None:
         self._potential, self._is_bare = potential, False
         probe = np.array([[1.0, 0.5, 0.25], [-2.0, 1.0, 0.75]])  # not as many as dimensions
@@ -118,9 +119,6 @@ class _OfGala(_ByDifferences):
             if all(map(np.array_equal, found, wanted)):
                 return
         self._is_bare = False
-
-    def __repr__(self) -> str:
-        return "gala potential"
 
     def _given(self, t: float, pos: Floats) -> tuple[Untyped, Untyped]:
         units = self._potential.units
@@ -146,11 +144,10 @@ class _OfGala(_ByDifferences):
 
 
 class _OfAgama(_ByDifferences):
+    _name = "Agama potential"
+
     def __init__(self, potential: Untyped) -> None:
         self._potential = potential
-
-    def __repr__(self) -> str:
-        return "Agama potential"
 
     def acceleration(self, t: float, pos: Floats) -> Floats:
         return np.asarray(self._potential.force(pos, t=t))

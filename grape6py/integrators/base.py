@@ -24,7 +24,7 @@ from grape6py.in_units import converter_of
 from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
-from grape6py.integrators.state import EXTRA, enter, extra_of
+from grape6py.integrators.state import EXTRA, extra_of
 from grape6py.progress import bar, multiples
 
 if TYPE_CHECKING:
@@ -77,9 +77,6 @@ class Integration(Changes):
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
     _restore: Callable[..., None]
-
-    def __init_subclass__(cls) -> None:
-        enter(cls)
 
     @classmethod
     def of(cls, bodies: Snapshot, **options: Untyped) -> Self:

@@ -1,9 +1,6 @@
 """What a state of an integration has besides its arrays by body, and the integrators by name."""
 
-from __future__ import annotations
-
 import importlib
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,23 +8,13 @@ from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Untyped
 
-if TYPE_CHECKING:
-    from grape6py.integrators.base import Integration
-
-# By the names that files have, which are those of modules here: each class enters itself.
-_INTEGRATORS: dict[str, type[Integration]] = {}
-KINDS = "hermite", "leapfrog"
-
-
-def enter(kind: type[Integration]) -> None:
-    """Let files name a class."""
-    _INTEGRATORS[kind.__name__.lower()] = kind
+KINDS = "hermite", "leapfrog"  # as files name them: modules here, and their classes
 
 
 def integrator(name: str) -> Untyped:
     """The class of integrations that is called so in files. Hermite need not know Leapfrog."""
-    importlib.import_module(f"grape6py.integrators.{KINDS[KINDS.index(name)]}")
-    return _INTEGRATORS[name]
+    module = importlib.import_module(f"grape6py.integrators.{KINDS[KINDS.index(name)]}")
+    return getattr(module, name.capitalize())
 
 
 # Of a state, besides the arrays by body: shapes of what may be there.

@@ -103,45 +103,45 @@ class ByMPI:
         self._locked: dict[str, AnyArray] = {}  # page-locked memory of the host, kept
 
     def __call__(self, rows: DeviceArray, cuts: Int64s, found: DeviceArray, begin: Int64s) -> None:
-        xp = module_of(rows)
-        if xp is np:
-            self._move(rows, cuts, found, begin)
-            return
-        stream = xp.cuda.get_current_stream()
-        if self.between_devices:
-            stream.synchronize()  # of which MPI knows nothing
-            self._move(rows, cuts, found, begin)
-            return
-        staged, came = self._stage("sent", rows), self._stage("came", found)
-        rows.get(out=staged)
-        self._move(staged, cuts, came, begin)
-        found.set(came)
-        stream.synchronize()  # before the memory is written again
+        width = int(np.prod(rows.shape[1:], dtype=np.int64))
+        kind = self._ranks.MPI._typedict[rows.dtype.char].Create_contiguous(max(width, 1)).Commit()
+
+        def move(sent: AnyArray, came: AnyArray) -> None:
+            sent_rows = [sent, np.diff(cuts), cuts[:-1], kind]
+            self._ranks.comm.Alltoallv(sent_rows, [came, np.diff(begin), begin[:-1], kind])
+
+        try:
+            self._carry(move, rows, found)
+        finally:
+            kind.Free()
 
     def gather(self, part: DeviceArray, parts: DeviceArray, check: Callable[[], None]) -> None:
         """Bytes of all ranks, as many of each, after a `check` that none has failed."""
-        stream = module_of(part).cuda.get_current_stream()
-        stream.synchronize()
-        if self.between_devices:
-            check()
-            self._ranks.comm.Allgather(part, parts)
-            return
-        staged, came = self._stage("sent", part), self._stage("came", parts)
-        part.get(out=staged)
-        check()
-        self._ranks.comm.Allgather(staged, came)
-        parts.set(came)
-        stream.synchronize()  # before the memory is written again
 
-    def _move(self, rows: DeviceArray, cuts: Int64s, found: DeviceArray, begin: Int64s) -> None:
-        width = int(np.prod(rows.shape[1:], dtype=np.int64))
-        kind = self._ranks.MPI._typedict[rows.dtype.char].Create_contiguous(max(width, 1)).Commit()
-        try:
-            self._ranks.comm.Alltoallv(
-                [rows, np.diff(cuts), cuts[:-1], kind], [found, np.diff(begin), begin[:-1], kind]
-            )
-        finally:
-            kind.Free()
+        def move(sent: AnyArray, came: AnyArray) -> None:
+            check()
+            self._ranks.comm.Allgather(sent, came)
+
+        self._carry(move, part, parts)
+
+    def _carry(
+        self, move: Callable[[AnyArray, AnyArray], None], rows: DeviceArray, found: DeviceArray
+    ) -> None:
+        """Let MPI move rows to where they are found, or what stands for both on the host."""
+        xp = module_of(rows)
+        if xp is np:
+            move(rows, found)
+            return
+        stream = xp.cuda.get_current_stream()
+        stream.synchronize()  # of which MPI knows nothing
+        if self.between_devices:
+            move(rows, found)
+            return
+        staged, came = self._stage("sent", rows), self._stage("came", found)
+        rows.get(out=staged)
+        move(staged, came)
+        found.set(came)
+        stream.synchronize()  # before the memory is written again
 
     def _stage(self, which: str, like: DeviceArray) -> AnyArray:
         """Memory of the host for an array of a device."""
