@@ -10,7 +10,6 @@
 #include "util/fpenv.h"
 #include "session/grape5.h"
 #include "util/memory.h"
-#include "session/registry.h"
 #include "cpu/grape5_sum.h"
 
 /* Special values of a squared softening. */

@@ -1,7 +1,7 @@
 /* g6x_device.c - the g6x_ calls that take arrays in the memory of the cluster's device. */
 #include "session/force_device.h"
 #include "g6lib.h"
-#include "session/hermite_device.h"
+#include "session/hermite.h"
 #include "session/registry.h"
 
 int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],

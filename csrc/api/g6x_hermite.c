@@ -5,7 +5,6 @@
 #include "core/field_time.h"
 #include "session/hermite.h"
 #include "session/registry.h"
-#include "session/subsystems.h"
 #include "util/fpenv.h"
 #include "util/numbers.h"
 

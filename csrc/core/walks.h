@@ -51,6 +51,9 @@ struct walk_engine {
     int (*finish)(void *state, int number, struct walks *w, struct error *f);
 };
 
+/* cpu/walks.c: on the CPU's threads. */
+int cpu_walks_sum(struct walks *w, struct error *err);
+
 /* Records a walk in one of the error fields of struct walks. */
 void walks_note(_Atomic int64_t *lowest, int64_t walk);
 /* Centre of the box of a tile's targets, and half its diagonal. Ignores targets with NaN or Inf. */

@@ -1,5 +1,5 @@
-/* walks.c - see walks.h: threads take tiles of targets in turn. */
-#include "cpu/walks.h"
+/* walks.c - see core/walks.h: threads take tiles of targets in turn. */
+#include "core/walks.h"
 
 #include "util/memory.h"
 #include "core/options.h"

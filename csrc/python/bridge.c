@@ -142,7 +142,7 @@ static int start_python(int cuda)
     const int failed = load(loaded, &starter);
     if (failed) return failed;
     error_copy(found.package, site, PLACE);
-    python_site_packages_up(site, 1);
+    python_find_python_up(site, 1);
     const char *name = strrchr(site, '/');
     const int shared = name && strstr(name, "-packages");
     struct embed how = {.build = EMBED_BUILD,

@@ -22,15 +22,5 @@ int python_find_python(struct interpreter *found, const char *requested, const c
                        int cuda);
 /* Finds only the bridge, for a Python of this version that already runs in this process. */
 int python_find_python_bridge(struct interpreter *found, const char *version);
-
-/* python/site_packages.c: is `file` in a folder that this Python imports from? `base` is the
- * installation with its standard library, `prefix` the environment. */
-int python_site_packages_have(const char *prefix, const char *base, const char *version,
-                              const char *beside, const char *file);
-/* Builds a path as printf does; whether it exists. */
-int python_site_packages_exists(char *path, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Value of a line `name = value` of a file, of PLACE characters at most. */
-int python_site_packages_setting(const char *file, const char *name, char *value);
 /* Removes the last n components of a path. */
-void python_site_packages_up(char *path, int n);
+void python_find_python_up(char *path, int n);

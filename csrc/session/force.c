@@ -7,7 +7,6 @@
 #include "session/call_rows.h"
 #include "session/choice.h"
 #include "util/fpenv.h"
-#include "session/output.h"
 #include "util/memory.h"
 
 void session_force_free(struct session *s)

@@ -7,7 +7,6 @@
 
 #include "session/force.h"
 #include "session/partial_words.h"
-#include "session/subsystems.h"
 #include "steps/groups.h"
 #include "util/clock.h"
 #include "util/fpenv.h"

@@ -1,5 +1,6 @@
-/* hermite.h - Hermite integration with block steps: for particles on the host, and the loop that
- * hermite_device.h shares. Sessions are locked. */
+/* hermite.h - Hermite integration with block steps, and its loop: for particles on the host, or in
+ * the memory of the session's device. Sessions are locked; functions return an error code, or what
+ * g6lib.h says. */
 #pragma once
 
 #include "core/hermite.h"
@@ -95,3 +96,30 @@ int session_hermite_unfit(struct session *s, int row);
 int session_hermite_unknown(struct session *s);
 /* The error of a particle whose step has no length. */
 int session_hermite_stuck(struct session *s, int particle);
+
+/* ---- hermite_device.c: the same in the memory of the device */
+int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
+                                void *stream);
+int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, void *stream);
+int session_hermite_device_evolve(struct session *s, const struct g6x_hermite *h,
+                                  struct g6x_evolution *e, void *stream);
+int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, int what, void *stream);
+
+/* ---- subsystems.c: those of an integration on the host (steps/groups.h), in its session */
+
+/* Whether *h has subsystems; then *with is *h with masses of centres of mass. 0, or an error. */
+int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
+                             struct g6x_hermite *with);
+/* See g6x_hermite_pull and g6x_hermite_unfold. */
+int session_subsystems_pull(struct session *s, const struct g6x_hermite *h, int ni, double time);
+int session_subsystems_unfold(struct session *s, const struct g6x_hermite *h, double time,
+                              double (*x)[3], double (*v)[3], double (*acc)[3], double (*jerk)[3]);
+/* See g6x_subsystems, and those of its name. */
+int session_subsystems_list(struct session *s, const struct g6x_hermite *h, int carrier[],
+                            double (*elements)[6]);
+int session_subsystems_get(struct session *s, const struct g6x_hermite *h, int most,
+                           double state[]);
+int session_subsystems_put(struct session *s, const struct g6x_hermite *h, int count,
+                           const double state[]);

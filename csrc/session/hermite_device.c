@@ -1,6 +1,4 @@
-/* hermite_device.c - see hermite_device.h. */
-#include "session/hermite_device.h"
-
+/* hermite_device.c - see hermite.h. */
 #include <math.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 
 #include "core/device.h"
 #include "session/choice.h"
-#include "session/closed_ids.h"
 #include "session/force.h"
 #include "session/grape5.h"
 #include "util/memory.h"
@@ -30,6 +29,59 @@ static struct session *chains[CHAINS], *unused;
 static _Atomic int explicitly_open;
 static int64_t sessions_open; /* opened by an open call or by first use */
 static struct error process_error;
+
+/* ---- the cluster ids closed since the last open ---------------------------------------------- */
+
+/* Calls on them are errors and do not open them again: a hash table with linear probing, at most
+ * half full, of 16 bytes per id, under the registry's lock. No id is INT64_MIN, so no key is 0; 0
+ * marks an empty place. */
+static uint64_t *table;
+static int64_t places, closed;
+
+static uint64_t key_of(int64_t id) { return (uint64_t)id ^ (uint64_t)1 << 63; }
+
+/* Where a key is, or would be. */
+static uint64_t *place_of(uint64_t key)
+{
+    int64_t at = (int64_t)(key * 0x9e3779b97f4a7c15u >> 20) & (places - 1);
+    while (table[at] && table[at] != key) at = (at + 1) & (places - 1);
+    return &table[at];
+}
+
+/* Reserves capacity for `ids` closed ones, so that adding them cannot fail. 0 or G6X_E_MEMORY. */
+static int reserve_closed(int64_t ids)
+{
+    uint64_t *const old = table;
+    const int64_t old_places = places;
+    int64_t requested = 64;
+    while (requested < 2 * ids) requested *= 2;
+    if (requested <= places) return 0;
+    uint64_t *more = memory_zeroed((size_t)requested * sizeof *more);
+    if (!more) return G6X_E_MEMORY;
+    table = more;
+    places = requested;
+    for (int64_t k = 0; k < old_places; k++)
+        if (old[k]) *place_of(old[k]) = old[k];
+    memory_free(old);
+    return 0;
+}
+
+static void add_closed(int64_t id)
+{
+    uint64_t *place = place_of(key_of(id));
+    closed += !*place;
+    *place = key_of(id);
+}
+
+static int is_closed(int64_t id) { return places && *place_of(key_of(id)) != 0; }
+
+static void clear_closed(void)
+{
+    if (closed) memset(table, 0, (size_t)places * sizeof *table);
+    closed = 0;
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
 
 static void lock(struct session *s)
 {
@@ -138,7 +190,7 @@ void session_registry_warn(const char *format, ...)
 static int open_new(int64_t id, int how, int backend, int device, struct session **out)
 {
     struct session *s = unused ? unused : memory_zeroed(sizeof *s);
-    if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
+    if (!s || reserve_closed(sessions_open + 1 + closed)) {
         if (s != unused) memory_free(s);
         return error_set(&process_error, G6X_E_MEMORY, "out of memory at open");
     }
@@ -185,7 +237,7 @@ int session_registry_open(int64_t id, int backend, int device)
         explicitly_open++;
     }
     if (!code) {
-        session_closed_ids_clear();
+        clear_closed();
         atomic_store(&session_used_last, s);
     }
     (void)pthread_mutex_unlock(&registry);
@@ -199,7 +251,7 @@ static void detach(struct session *s, struct session **list)
     while (*at != s) at = &(*at)->next;
     *at = s->next;
     atomic_store(&s->closing, 1);
-    session_closed_ids_add(s->id);
+    add_closed(s->id);
     sessions_open--;
     s->next = *list;
     *list = s;
@@ -280,7 +332,7 @@ static struct session *find_or_open(int64_t id, int *code)
     else if (!explicitly_open)
         *code =
             error_set(&process_error, G6X_E_NOT_OPEN, "no cluster is open; call %s first", call);
-    else if (session_closed_ids_has(id))
+    else if (is_closed(id))
         *code = error_set(&process_error, G6X_E_NOT_OPEN, "%s was closed; call %s again",
                           session_name(id, name), call);
     else if (!s)

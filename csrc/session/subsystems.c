@@ -1,6 +1,4 @@
-/* subsystems.c - see subsystems.h. */
-#include "session/subsystems.h"
-
+/* subsystems.c - see hermite.h. */
 #include <string.h>
 
 #include "session/hermite.h"

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "cpu/walks.h"
 #include "session/choice.h"
 #include "session/force.h"
 #include "util/fpenv.h"

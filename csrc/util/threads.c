@@ -3,7 +3,6 @@
  * for workers that sleep, nor again for those that another program has kept from running. */
 #include "util/threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -31,8 +31,8 @@ LIBPYTHON = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("I
 TRAPS = "-ffpe-trap=zero,overflow,invalid"
 COUNTS = BUILD / "counted/bridge"  # where support/covered.py looks for them
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
-SOURCES = """python/bridge python/gil python/find_python python/site_packages
-    core/error core/options core/config core/environment simd/dispatch
+SOURCES = """python/bridge python/gil python/find_python
+    core/error core/options core/config simd/dispatch
     util/clock util/memory util/threads""".split()
 
 # A driver, whose INIT, COUNT and VERSION are what it says.
