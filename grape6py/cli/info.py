@@ -1,13 +1,18 @@
 """``grape6 info``: what is installed, and what a program linked with it will use; or of a file."""
 
 import argparse
+import ctypes
+import importlib.util
 import json
+import os
 import sys
 import warnings
+from pathlib import Path
 
 from grape6py import paths, snapshot
 from grape6py._arrays.kinds import Attributes, CData
 from grape6py.cli.numbers import Commands
+from grape6py.cuda import errors as cuda_errors
 from grape6py.errors import Grape6Warning, printable
 from grape6py.files import formats
 from grape6py.files.runs import index as run_index
@@ -85,7 +90,7 @@ def _collect() -> Attributes:
     # Here and not on top: these open the library, and the other commands must be
     # able to say that it is missing.
     from grape6py._lib.library import lib
-    from grape6py.cli import gpu, machine
+    from grape6py.cli import machine
     from grape6py.forces.grape6 import Grape6
 
     about = machine.describe() | {"path": str(paths.LIBRARY)}
@@ -96,7 +101,7 @@ def _collect() -> Attributes:
     about["auto"] = _choices(lib) if about["backend"].startswith("auto") else None
     about["npipes"] = lib.g6_npipes()
     about["isas"] = [isa for isa, here in machine.isas().items() if here]
-    about |= gpu.describe()
+    about |= _gpu()
     about["environment"] = machine.settings()
     return about
 
@@ -113,6 +118,72 @@ def _choices(lib: CData) -> dict[str, int]:
     sizes = [2**k for k in range(6, 23)]
     most = {ni: max((n for n in sizes if takes_cpu(ni, n)), default=0) for ni in (1, 48, 2**22)}
     return {"1" if ni == 1 else "48" if ni == 48 else "all": n for ni, n in most.items()}
+
+
+def _gpu() -> Attributes:
+    """Which GPU would be used, or why none, and what to install. Nothing is started.
+
+    For JSON: `gpu` and `mps`, lines to read, and `devices`, names of those used; `mps` is only
+    there with a GPU.
+    """
+    names, cuda, why = _names()
+    why = why or _missing(cuda)
+    line = ", ".join(names)
+    if why:
+        line = f"{line}: not used, {why}" if line else f"none: {why}"
+    return {"gpu": line} | ({"mps": _mps()} if names else {}) | {"devices": names}
+
+
+def _mps() -> str:
+    """Whether NVIDIA's multi-process service runs, with which processes share a GPU at once."""
+    folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps")
+    try:
+        daemon = int((folder / "nvidia-cuda-mps-control.pid").read_text())
+        os.kill(daemon, 0)
+    except PermissionError:  # of another user
+        return f"runs ({folder})"
+    except (OSError, ValueError):
+        return "does not run: processes that share a GPU take turns (docs/parallel.md)"
+    return f"runs ({folder})"
+
+
+def _names() -> tuple[list[str], int, str | None]:
+    """Names of the devices of GRAPE6_DEVICES, major version of CUDA, and why there are none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return [], 0, "no NVIDIA driver (libcuda.so.1) on this machine"
+    count, version, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(256)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        return [], 0, "the NVIDIA driver sees no device"
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    names = []
+    for number in range(count.value):
+        driver.cuDeviceGetName(name, 256, number)
+        names.append(name.value.decode("utf-8", "replace"))
+    words = os.environ.get("GRAPE6_DEVICES", "")
+    if words in ("", "all"):
+        words = ",".join(map(str, range(count.value)))
+    try:
+        usable = [names[int(word)] for word in words.split(",") if int(word) >= 0]
+    except (ValueError, IndexError):
+        return [], 0, f"GRAPE6_DEVICES={words}, but the devices are 0 to {count.value - 1}"
+    return usable, version.value // 1000, None
+
+
+def _missing(cuda: int) -> str | None:
+    if not list(paths.PREFIX.glob("_bridge*.so")):
+        return "grape6py was built without cffi or Python.h (python3-dev): build it again with them"
+    if importlib.util.find_spec("cupy") is None:
+        return f"CuPy is missing: pip install 'grape6py[cuda{13 if cuda >= 13 else 12}]'"
+    try:
+        from cupy_backends.cuda.libs import nvrtc
+
+        nvrtc.getVersion()  # loads the compiler
+    except Exception as error:  # whatever CuPy raises
+        known = cuda_errors.explain(error, cuda)
+        return known[1] if known else f"CuPy cannot be used: {error}"
+    return None
 
 
 def _line(value: object) -> object:

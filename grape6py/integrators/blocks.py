@@ -190,7 +190,7 @@ class Blocks:
         e.stop = ffi.NULL if stop is None else stop
         e.pause = self.external is not None and self.external.function is not None
         if self.external is not None:
-            self.external.epoch = self.epoch
+            self.external.set_epoch(self.epoch)
         e.closer, e.farther, e.centre = self.watch.closer, self.watch.farther, self.watch.centre
         goes_on, began = 0, _clock.seconds()
         try:
@@ -230,7 +230,7 @@ class Blocks:
         self.force_seconds += _clock.seconds() - began
         if external is not None:
             external.reach(self.epoch + time)
-            external.epoch = self.epoch
+            external.set_epoch(self.epoch)
             if external.function is not None:
                 self._call_function(self.epoch + time, ni)
             self.bodies.add_field(ni, time)

@@ -52,7 +52,6 @@ class External:
             self.function = field
         self.is_calling = False  # the function
         self.orbit_frame: OrbitFrame | None = None
-        self._epoch = 0.0
         if origin is not None:
             from grape6py.integrators.orbit_frame import OrbitFrame
 
@@ -64,14 +63,8 @@ class External:
         """The field in coordinates at rest."""
         return External(self._field, self._G, None)
 
-    @property
-    def epoch(self) -> float:
-        """Time from which the library counts."""
-        return self._epoch
-
-    @epoch.setter
-    def epoch(self, time: float) -> None:
-        self._epoch = time
+    def set_epoch(self, time: float) -> None:
+        """Let the library count from a time."""
         if self.c != ffi.NULL:
             self.c.epoch = time
 
@@ -119,11 +112,11 @@ class External:
     def _add_on_host(self, time: float, pos: Floats, vel: Floats, *sums: Floats | None) -> None:
         """Add a field of the library: see analytic.add_on_host."""
         self.reach(time)
-        self.c.epoch = 0.0
+        epoch, self.c.epoch = self.c.epoch, 0.0
         try:
             analytic.add_on_host(self.c, time, pos, vel, *sums)
         finally:
-            self.c.epoch = self._epoch
+            self.c.epoch = epoch
 
     def _called(
         self, time: float, pos: DeviceArray, vel: DeviceArray, xp: ArrayModule

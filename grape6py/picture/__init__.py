@@ -1,7 +1,7 @@
 """The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
 
-curves.py draws the curves, bodies.py the bodies, scale.py knows the units, and groups.py says what
-bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
+curves.py draws the curves, bodies.py the bodies and what these are distinguished by, scale.py knows
+the units. ``movie.py`` draws bodies with the same modules.
 """
 
 import io

@@ -15,7 +15,7 @@ import pytest
 import capi
 import tools
 from grape6py import Grape6, paths, read_snapshot
-from grape6py.cli import gpu, machine, main, selftest
+from grape6py.cli import machine, main, selftest
 
 
 def output(capsys, *arguments):
@@ -110,7 +110,7 @@ def info(capsys, monkeypatch):
 
         driver = SimpleNamespace(cuInit=lambda _: 0, cuDeviceGetCount=put(count),
                                  cuDriverGetVersion=put(12040), cuDeviceGetName=name)  # fmt: skip
-        monkeypatch.setattr(gpu, "ctypes", Mock(wraps=ctypes, CDLL=lambda _: driver))
+        monkeypatch.setattr("grape6py.cli.info.ctypes", Mock(wraps=ctypes, CDLL=lambda _: driver))
         cupy = version and Mock(__spec__=True, nvrtc=Mock(getVersion=version))
         for module in ("cupy", "cupy_backends.cuda.libs"):
             monkeypatch.setitem(sys.modules, module, cupy)

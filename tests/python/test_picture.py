@@ -14,7 +14,7 @@ from matplotlib.text import Annotation, Text
 from grape6py import galaxy, galaxy_merger, king, merger, movie, picture, plummer
 from grape6py.files.runs import moments
 from grape6py.picture import Moment, bodies, figure_of
-from grape6py.picture.groups import SKY, groups
+from grape6py.picture.bodies import SKY, groups
 from runs import run
 
 
