@@ -53,6 +53,12 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 /* After a device error: moves the session to the CPU if the library chose the device. The j memory
  * is kept. 0 if the call can be repeated. */
 int session_force_fall_back(struct session *s, int code);
+/* The code of a call that is not repeated; after a device error the session falls back. */
+static inline int session_force_ended(struct session *s, int code)
+{
+    (void)session_force_fall_back(s, code);
+    return code;
+}
 /* Warns of zero-distance pairs, if there are any. */
 void session_force_warn(struct session *s, int64_t zero_distances);
 

@@ -152,7 +152,7 @@ static int shared(struct session *s, int nj, const struct targets *t,
     if (code) (void)error_set(&s->error, code, "g6x_forces_device: out of memory");
     if (!code) code = fetch_targets(s, t);
     if (code) {
-        (void)session_force_fall_back(s, code);
+        (void)session_force_ended(s, code);
         session_force_new(s, nj, t->ni);
         s->call.made = 0;
         s->call.code = code;
@@ -171,7 +171,7 @@ static int shared(struct session *s, int nj, const struct targets *t,
         return error_set(&s->error, G6X_E_DEVICE_LOST,
                          "g6x_forces_device: the device has failed, which was to have the forces");
     const int there = put_forces(s, to);
-    if (there) (void)session_force_fall_back(s, there);
+    (void)session_force_ended(s, there);
     return code ? code : there;
 }
 
@@ -194,7 +194,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
         code = compute(s, nj, targets, to, &found);
     }
     if (code && arrays) arrays->fill_nan(s->state, to, targets->stream);
-    if (code) (void)session_force_fall_back(s, code);
+    (void)session_force_ended(s, code);
     s->calls++;
     s->rows_asked += targets->ni;
     s->full_calls += targets->ni == options_process()->npipes;
@@ -243,7 +243,7 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
     t.want = (s->call.jerk ? WANT_JERK : 0) | (nearest ? WANT_NEAREST : 0);
     FPENV_HERE;
     if (t.ni) code = sum_share(s, nj, &t, part);
-    if (code) (void)session_force_fall_back(s, code);
+    (void)session_force_ended(s, code);
     s->calls++;
     s->rows += t.ni;
     s->call.part = code ? 0 : nearest ? 2 : 1;
@@ -277,8 +277,7 @@ int session_force_device_merge(struct session *s, void *parts, int shares,
     int code = arrays->merge_parts(s->state, parts, shares, stream, &s->error);
     if (!code) code = write(s, to, 0, &found);
     if (code) arrays->fill_nan(s->state, to, stream);
-    if (code) (void)session_force_fall_back(s, code);
-    return code ? code : verdict(s, &found);
+    return code ? session_force_ended(s, code) : verdict(s, &found);
 }
 
 /* ---- j particles ------------------------------------------------------------------------ */
@@ -296,9 +295,7 @@ int session_force_device_receive(struct session *s, const struct device_particle
     session_force_before_write(s);
     if (!from->n) return 0;
     FPENV_HERE;
-    const int code = arrays->receive(s->state, &s->j, from, &s->error);
-    if (code) (void)session_force_fall_back(s, code);
-    return code;
+    return session_force_ended(s, arrays->receive(s->state, &s->j, from, &s->error));
 }
 
 int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
@@ -318,6 +315,5 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
     session_force_freeze(s, nj);
     int code = session_force_upload(s, nj);
     if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->error);
-    if (code) (void)session_force_fall_back(s, code);
-    return code;
+    return session_force_ended(s, code);
 }

@@ -25,13 +25,6 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
-/* The code of a call on the device; after an error the session falls back to the CPU. */
-static int ended(struct session *s, int code)
-{
-    if (code) (void)session_force_fall_back(s, code);
-    return code;
-}
-
 int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
                                 void *stream)
 {
@@ -42,7 +35,7 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
     *time = INFINITY;
     if (!h->n) return 0;
     FPENV_HERE;
-    code = ended(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error));
+    code = session_force_ended(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error));
     if (code) return code;
     *time = found.time;
     return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
@@ -57,8 +50,8 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     const struct hermite_noise noise = session_hermite_noise(s, h);
     s->block_rows = ni;
     s->block_time = time;
-    return ended(s, s->backend->arrays->predict(s->state, h, &noise, ni, time, stream,
-                                                &s->block_fine, &s->error));
+    return session_force_ended(s, s->backend->arrays->predict(s->state, h, &noise, ni, time, stream,
+                                                              &s->block_fine, &s->error));
 }
 
 /* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
@@ -75,7 +68,7 @@ static int correct(struct session *s, const struct g6x_hermite *h, int ni, doubl
     if (code || !ni) return code;
     const struct hermite_noise noise = session_hermite_noise(s, h);
     FPENV_HERE;
-    code = ended(
+    code = session_force_ended(
         s, s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field, ni,
                                        time, what & G6X_HERMITE_MOVE, pairs, stream,
                                        what & G6X_HERMITE_WRITE ? &rows : NULL, &found, &s->error));
@@ -160,7 +153,7 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
 {
     int found = 0;
     const int code = s->backend->arrays->watch(s->state, h, e, s->stream, &found, &s->error);
-    return code ? ended(s, code) : found < 0 ? session_hermite_unknown(s) : found;
+    return code ? session_force_ended(s, code) : found < 0 ? session_hermite_unknown(s) : found;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -220,7 +213,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         e->ni = ni;
         if (ni) e->force_seconds += clock_seconds() - began;
         if (!code && step.invalid >= 0) return session_hermite_unfit(s, step.invalid);
-        if (code) return ended(s, code);
+        if (code) return session_force_ended(s, code);
         if (!step.incomplete && ni) session_hermite_count(e, step.clamped);
         e->ni = 0;
         if (step.incomplete || !step.next_ni) { /* close pairs, or another unusual case */
@@ -235,7 +228,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         const int failed = sum_fused_step(s, h, e, &step);
         e->ni = 0;
         if (failed == BLOCK_BY_OPERATIONS) return failed;
-        if (failed) return ended(s, failed);
+        if (failed) return session_force_ended(s, failed);
     }
 }
 

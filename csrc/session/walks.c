@@ -186,9 +186,8 @@ static int retrieve(struct session *s, struct pending_walks *f, struct walks *w)
                          "the device that had the walks of tag %d has failed", f->tag);
     prepare(s, w);
     if (f->on_device) {
-        int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->error);
-        if (code) (void)session_force_fall_back(s, code);
-        return code ? code : verdict(w, &s->error);
+        const int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->error);
+        return code ? session_force_ended(s, code) : verdict(w, &s->error);
     }
     w->bad_target = f->bad_target;
     w->bad_entry = f->bad_entry;

@@ -85,8 +85,8 @@ HOST_DEVICE vmask vmask_index(const int32_t *p, int32_t j)
 }
 
 /* 1/sqrt: on x86 an 11-bit seed that is refined; otherwise correctly rounded operations. */
-#if defined(__SSE2__)
 #define RSQRT_SEED_BITS 11
+#if defined(__SSE2__)
 HOST_DEVICE vec v_rsqrt_seed(vec x)
 {
 #if REAL_BITS == 32
@@ -97,7 +97,6 @@ HOST_DEVICE vec v_rsqrt_seed(vec x)
 }
 #define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x)) /* of rsqrt.h */
 #else
-#define RSQRT_SEED_BITS 11
 HOST_DEVICE vec v_rsqrt_exact(vec x)
 {
     for (int l = 0; l < VL; l++) x[l] = (real)(1.0 / sqrt((double)x[l]));

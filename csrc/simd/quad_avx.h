@@ -59,8 +59,6 @@ typedef __m256d quad;
 #define q_mul _mm256_mul_pd
 #if REAL_BITS == 32
 HOST_DEVICE void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
-#endif
-#if REAL_BITS == 32
 /* Stores x y z x, y z x y, z x y z as rows of x, y and z, 16 apart. */
 HOST_DEVICE void q_store_points(float *row, const __m128 part[3])
 {
