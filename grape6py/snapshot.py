@@ -17,7 +17,8 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files import formats
-from grape6py.files.formats import Snapshot, Source, hdf5, numbered, parts, shares
+from grape6py.files.formats import Snapshot, Source, hdf5, numbered, parts
+from grape6py.files.formats.bodies import joined_ids, shares
 from grape6py.files.formats.source import NOTHING, Given
 from grape6py.files.runs import reader as run_reader
 from grape6py.files.storage import atomic_files
@@ -114,9 +115,9 @@ def read_snapshot(
             return found
         name, heads, run = ranks.broadcast((name, heads, run))
         if heads:
-            return shares.rows_of(ranks, name, heads, given)
+            return _rows_of(ranks, name, heads, given)
         if not run:
-            return shares.dealt(ranks, found)
+            return _dealt(ranks, found)
         with ranks.agreement("a run"):
             return of_a_run(run, -1 if which is None else which, ranks)
 
@@ -193,6 +194,41 @@ def of_a_run(path: str, which: int, ranks: Ranks = ONE) -> Snapshot:
     found.check(path)
     found.format, found.is_of_a_run = "gadget-hdf5", True
     return found
+
+
+def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> Snapshot:
+    """What this rank reads of files of a format: its own rows alone."""
+    with ranks.agreement("own rows"):
+        layout = formats.FORMATS[name].layout
+        assert layout is not None
+        ends = shares(parts.total(heads), ranks.size)
+        found = layout.between(heads, ends[ranks.rank], ends[ranks.rank + 1], given=given)
+    if found.ids is not None:  # on all ranks alike
+        extremes = np.array([found.ids.min(initial=0), found.ids.max(initial=0)], found.ids.dtype)
+        with ranks.agreement("ids"):
+            of_all = joined_ids(ranks.from_each(extremes), heads[0].wrong)
+        found.ids = found.ids.astype(of_all.dtype, copy=False)
+    found.format = name
+    return found
+
+
+def _dealt(ranks: Ranks, found: Snapshot | None) -> Snapshot:
+    """What this rank gets of a snapshot that the first one has, which deals the bodies out."""
+    about = None
+    if found is not None:
+        kind = None if found.ids is None else found.ids.dtype
+        about = len(found.mass), found.time, found.units, kind, found.format, found.is_of_a_run
+    n, time, units, kind, name, is_of_a_run = ranks.broadcast(about)
+    if found is None:
+        ids = None if kind is None else np.zeros(0, kind)
+        found = Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), ids=ids)
+    ends = shares(n, ranks.size) if ranks.rank == 0 else [0] * (ranks.size + 1)
+    cuts = np.array(ends, np.int64)
+    columns = [ranks.exchanged(array, cuts)[0] for array in found]
+    own_ids = None if found.ids is None else ranks.exchanged(found.ids, cuts)[0]
+    mine = Snapshot(*columns, time=time, ids=own_ids, units=units)
+    mine.format, mine.is_of_a_run = name, is_of_a_run
+    return mine
 
 
 def write_snapshot(

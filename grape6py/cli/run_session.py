@@ -19,8 +19,8 @@ import tqdm
 
 from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
-from grape6py._arrays.kinds import Attributes, PathLike, Untyped
-from grape6py.cli import convert, launched, run_fields, run_file, run_models
+from grape6py._arrays.kinds import Attributes, Int8s, PathLike, Untyped
+from grape6py.cli import convert, launched, run_fields, run_models
 from grape6py.errors import ArgumentError, Grape6Error, meant, printable
 from grape6py.files import formats
 from grape6py.files.runs import moments, reader
@@ -172,7 +172,7 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, component = run_file.read(o.start, owners, **_given(o, convert.LACKING))
+            found, component = _read(o.start, owners, **_given(o, convert.LACKING))
             if o.renumber:
                 found = found.with_ids(None)
             _, n = owners.numbered(len(found.mass))
@@ -412,6 +412,25 @@ class _Integration:
         if not self._options.json:
             tqdm.tqdm.write(printable(line))  # above the bar
             sys.stdout.flush()
+
+
+def _read(
+    path: PathLike, owners: Ranks, **given: Untyped
+) -> tuple[snapshot.Snapshot, Int8s | None]:
+    """Bodies of a file, or of the last output of a run, and what they belong to; each rank of MPI
+    may read a share of them."""
+    found = snapshot.read_snapshot(path, comm=owners.comm, **given)
+    if found.expansion is not None:
+        raise ArgumentError(
+            f"{path} is of a cosmological run, and space does not expand here: grape6 convert "
+            f"{path} still.hdf5 --units 'Msun kpc km/s' makes bodies that can be run, in "
+            "physical units and without the expansion"
+        )
+    component = None
+    if found.is_of_a_run:
+        with owners.agreement("the components"):
+            component = reader.read_labelled(path, owners=owners)[1]
+    return found, component
 
 
 def _begun(

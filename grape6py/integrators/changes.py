@@ -110,7 +110,7 @@ class Changes(Quantities):
         """
         with self._lock, self._ranks.agreement("remove()"):
             which = self._numbers(ids)
-            kept = np.setdiff1d(np.arange(self._n_own), which).astype(np.int32)
+            kept = np.setdiff1d(np.arange(len(self._blocks.mass)), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
             present = self._own_ids()
             self._change(mass, pos, vel, present[kept], kept, np.zeros(len(kept), bool))
@@ -152,7 +152,7 @@ class Changes(Quantities):
                 array[heaviest] = [math.fsum(share * column) for column in array[which].T]
             mass[heaviest] = whole
             gone = which[which != heaviest]
-            kept = np.setdiff1d(np.arange(self._n_own), gone).astype(np.int32)
+            kept = np.setdiff1d(np.arange(len(self._blocks.mass)), gone).astype(np.int32)
             present = self._own_ids()
             mass, pos, vel = (array[kept] for array in (mass, pos, vel))
             self._change(mass, pos, vel, present[kept], kept, kept == heaviest)
@@ -214,13 +214,9 @@ class Changes(Quantities):
                 raise ArgumentError("bodies without mass have no centre of mass")
             for array in (pos, vel):
                 array -= [self._owners.total(mass * column) / whole for column in array.T]
-            self._change_some(mass, pos, vel, np.arange(self._n_own))
+            self._change_some(mass, pos, vel, np.arange(len(self._blocks.mass)))
 
     # ---- what they share ---------------------------------------------------------------------
-
-    @property
-    def _n_own(self) -> int:
-        return len(self._blocks.mass)
 
     def _bodies(self) -> tuple[Floats, Floats, Floats]:
         """Copies of masses, positions and velocities at the present time."""
@@ -242,7 +238,7 @@ class Changes(Quantities):
         return rows
 
     def _change_some(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> None:
-        rows = np.arange(self._n_own, dtype=np.int32)
+        rows = np.arange(len(self._blocks.mass), dtype=np.int32)
         self._change(mass, pos, vel, self._own_ids(), rows, np.isin(rows, which))
 
     def _change(
@@ -255,7 +251,7 @@ class Changes(Quantities):
                 validate.check_finite(name, array)
             if not self.SHARES_BODIES:
                 agreement.same_contents("the bodies", mass, pos, vel, ids, rows, changed)
-        gone = np.setdiff1d(np.arange(self._n_own), rows[~changed])  # or changed
+        gone = np.setdiff1d(np.arange(len(self._blocks.mass)), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         with self._ranks.agreement("a change of bodies"):  # on all ranks, or on none
