@@ -5,7 +5,7 @@
 #include "shared/package.h"
 #include "session/partial_words.h"
 #include "session/force.h"
-#include "session/force_device.h"
+#include "core/backend_device.h"
 #include "session/choice.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
@@ -119,7 +119,8 @@ static int get_int(struct session *s, int key, int *value)
 {
     const int code = options_get_int(&s->options, key, value);
     if (code) (void)error_set(&s->error, code, "g6x_get_int: no integer option %d", key);
-    if (key == G6X_DEVICE) *value = session_force_device_number(s);
+    if (key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
+        *value = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
     return code;
 }
 

@@ -9,7 +9,6 @@
 #include "core/device.h"
 #include "cpu/direct_kernel.h"
 #include "cuda/cuda.h"
-#include "session/report.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
 

@@ -10,11 +10,6 @@
 #include "util/fpenv.h"
 #include "util/memory.h"
 
-int session_force_device_number(const struct session *s)
-{
-    return s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
-}
-
 int session_force_device_missing(struct session *s, const char *call)
 {
     return error_set(&s->error, G6X_E_NO_DEVICE,

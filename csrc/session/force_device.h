@@ -5,8 +5,6 @@
 #include "core/backend_device.h"
 #include "session/session.h"
 
-/* The session's device as CUDA numbers it, -1 for the CPU. */
-int session_force_device_number(const struct session *s);
 /* The error of a call for which the session has no device. */
 int session_force_device_missing(struct session *s, const char *call);
 /* A whole force call on device arrays (targets->on_device). If h2 is given, lists can be read and

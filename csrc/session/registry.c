@@ -16,7 +16,6 @@
 #include "util/memory.h"
 #include "core/options.h"
 #include "session/quick_write.h"
-#include "session/report.h"
 #include "util/threads.h"
 #include "session/walks.h"
 #include "steps/groups.h"

@@ -1,5 +1,5 @@
-/* report.c - see report.h. */
-#include "session/report.h"
+/* report.c - see session.h. */
+#include "session/session.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/session.h"
 #include "simd/dispatch.h"
 
 void session_report_start(const struct session *s)

@@ -176,3 +176,10 @@ int session_grow_pipes(struct pipes *p, int capacity);
 void session_free_pipes(struct pipes *p);
 /* The session that was used last: a guess that saves the registry's lock. */
 extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
+
+/* report.c: what GRAPE6_LOG=info prints of a session: its settings, how full its calls were. */
+
+/* At open; a line equal to the last one is not printed. The registry and the session are locked. */
+void session_report_start(const struct session *s);
+/* At close or at the exit of the process that opened it: once, if there were calls. */
+void session_report_calls(struct session *s);
