@@ -277,7 +277,7 @@ enum {
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2, G6X_AUTO_MODE = 3 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3, G6X_ISA_NEON = 4 };
-enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1, G6X_TREE_MOMENTUM = 16 };
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1, G6X_TREE_MOMENTUM = 16, G6X_TREE_SPLINE = 32 };
 enum { G6X_AUTO = -2147483647 };
 /* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */
 int g6x_set_int(int clusterid, int key, int value);
@@ -625,30 +625,34 @@ int g6x_tree_close(int tree);
 int g6x_tree_set_int(int tree, int key, int value);
 /* x, mass: the particles as they were given, double[n][3] and double[n]. Returns n, or a code. */
 int g6x_tree_particles(int tree, double (*x)[3], double mass[]);
+/* Gives each particle of a tree its own softening length, >= 0: once, before any sum. A pair then
+ * has eps^2 = eps_i^2 + eps_j^2 or, with G6X_TREE_SPLINE, the larger one. Not with particles of
+ * other ranks. 0, or a code. */
+int g6x_tree_soften(int tree, const double eps[]);
 /* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk
  * comes back as quiet NaN if the tree has no velocities. May be NULL: x, v, self, last_acc, jerk.
  *   x, v      double[ni][3]; v NULL: at rest. x NULL: the tree's own particles in the order they
  *             were given, and ni their number; v and self are not read then
  *   self      int[ni]: the number of the particle that is target i, and is left out, or -1; NULL:
  *             no target is a particle. Their positions may differ
- *   eps2      softening length squared, >= 0
+ *   eps2      softening length squared, >= 0; of a target that is a particle with its own, not read
  *   method    G6X_TREE_FMM: far cells act on whole groups of targets, as expansions about a centre
  *             (Dehnen 2002; Warren and Salmon 1995), of `order` 2 to 6. G6X_TREE_BARNES_HUT: with
  *             quadrupoles on each target (Barnes and Hut 1986; Bedorf, Gaburov and Portegies Zwart
  *             2012); order is not read. Plus G6X_TREE_MOMENTUM: the sums of m acc and of m jerk are
  *             zero, but for rounding in double precision, so that momentum is conserved where all
  *             particles are moved at once; x has to be NULL. Every row is changed by the same small
- *             share of its length, |sum m acc| over sum |m acc|
- *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
- *             than theta times its distance. Towards 0 the forces become those of the direct sum.
- *             Or 0: bound is then the relative error of acc that is wanted, 1e-6 to 0.1: of half of
- *             the targets; 99 % are below four times that; pairs of up to 4096 particles, or 2^24
- *             pairs in all, are summed one by one
- *   last_acc  double[ni], or NULL if bound or theta is 0: the approximate magnitude of each
- *             target's acceleration, for example from the previous call
- *   bound     0, or the largest estimated error of a cell's force as a fraction of last_acc
- * The bits depend on the particles and on all targets of the call, which share traversals; not on
- * threads. 0, or a code; a NaN in a target affects its own row only. */
+ *             share of its length, |sum m acc| over sum |m acc|. Plus G6X_TREE_SPLINE: a pair
+ * nearer than h = 2.8 eps acts as the compact spline of Gadget (Springel, Yoshida and White 2001),
+ * with the potential -m/eps at its centre, others without softening theta     opening angle, above
+ * 0 and at most 1.5: a cell acts as a whole if its size is less than theta times its distance.
+ * Towards 0 the forces become those of the direct sum. Or 0: bound is then the relative error of
+ * acc that is wanted, 1e-6 to 0.1: of half of the targets; 99 % are below four times that; pairs of
+ * up to 4096 particles, or 2^24 pairs in all, are summed one by one last_acc  double[ni], or NULL
+ * if bound or theta is 0: the approximate magnitude of each target's acceleration, for example from
+ * the previous call bound     0, or the largest estimated error of a cell's force as a fraction of
+ * last_acc The bits depend on the particles and on all targets of the call, which share traversals;
+ * not on threads. 0, or a code; a NaN in a target affects its own row only. */
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
@@ -690,6 +694,15 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
                          const double (*x)[3], const double (*v)[3], const int self[], double eps2,
                          int method, int order, double theta, const double last_acc[], double bound,
                          double (*acc)[3], double (*jerk)[3], double pot[], long long done[3]);
+/* acc, jerk, pot of nj particles on ni targets, pair by pair in double precision, each with a
+ * softening length: with eps^2 = eps_i^2 + eps_j^2 or, if `spline` is 1, the larger eps as in
+ * G6X_TREE_SPLINE. self: as above; threads: as G6X_THREADS. *left_out: how many pairs had neither
+ * distance nor softening: they add nothing. 0, or a code. May be NULL: v, self, vj, epsj, jerk,
+ * left_out; without v or vj, these are at rest. */
+int g6x_softened_forces(int spline, int threads, int ni, const double (*x)[3], const double (*v)[3],
+                        const double eps[], const int self[], int nj, const double (*xj)[3],
+                        const double (*vj)[3], const double mass[], const double epsj[],
+                        double (*acc)[3], double (*jerk)[3], double pot[], long long *left_out);
 /* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above. The
  * tree's own particles are left out of their own lists. h2 negative or NaN: none; infinite: all.
  * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to

@@ -96,6 +96,7 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
     if (n) memcpy(p->mass, mass, (size_t)n * sizeof *mass);
+    p->of_ranks = whole != NULL;
     p->n = n, p->moving = whole ? whole->fastest >= 0.0 : v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
@@ -156,6 +157,28 @@ int g6x_tree_set_int(int tree, int key, int value)
     if (options_set_int(&o, key, value, &err))
         return session_registry_refuse(err.code, "%s", err.text);
     *(key == G6X_THREADS ? &p->threads : &p->isa) = value;
+    return 0;
+}
+
+int g6x_tree_soften(int tree, const double eps[])
+{
+    int code;
+    TREE_HERE(p, tree, &code);
+    if (!p) return code;
+    if (p->n && !eps) return session_registry_refuse(G6X_E_NULL, "g6x_tree_soften: null pointer");
+    if (p->of_ranks || p->tree.own.eps)
+        return session_registry_refuse(G6X_E_ARGUMENT, p->of_ranks
+                                                           ? "softening of each particle: a tree "
+                                                             "of several ranks has one for all"
+                                                           : "the particles of tree have their "
+                                                             "softening: make a new one");
+    for (int i = 0; i < p->n; i++)
+        if (!(eps[i] >= 0.0 && eps[i] < INFINITY))
+            return session_registry_refuse(G6X_E_ARGUMENT, "eps[%d] = %g is negative, NaN or Inf",
+                                           i, eps[i]);
+    if (tree_softening_set(&p->tree, p->n, eps))
+        return session_registry_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles",
+                                       p->n);
     return 0;
 }
 
@@ -259,7 +282,10 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
     r->eps2 = memory_zeroed((size_t)w->ni * sizeof *r->eps2);
     if (!r->eps2) return G6X_E_MEMORY;
     r->in = (struct tree_targets){w->ni, w->x, w->v, w->self, r->eps2, last_acc};
-    for (int i = 0; i < w->ni; i++) r->eps2[i] = w->eps2;
+    for (int i = 0; i < w->ni; i++) {
+        const int own = !p->tree.own.eps ? -1 : !w->x ? i : w->self ? w->self[i] : -1;
+        r->eps2[i] = own < 0 ? w->eps2 : p->tree.own.eps[own] * p->tree.own.eps[own];
+    }
     if (!w->x) return 0;
     if (jerk && !w->v) {
         r->v = memory_zeroed((size_t)w->ni * sizeof *r->v);
@@ -358,8 +384,8 @@ static struct tree_setting setting_for(const struct tree_setting *s, int isa, in
 {
     struct tree_setting found = *s;
     if (s->accuracy > 0.0 && tree_few(n, ni, 0))
-        found =
-            (struct tree_setting){.method = TREE_BARNES_HUT, .theta = TREE_PAIR_BY_PAIR, .lone = 1};
+        found = (struct tree_setting){
+            .method = TREE_BARNES_HUT, .theta = TREE_PAIR_BY_PAIR, .spline = s->spline, .lone = 1};
     found.isa = isa;
     return found;
 }
@@ -416,8 +442,10 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
 static struct tree_setting setting_of(struct request *w, int method, int order, double theta,
                                       double bound)
 {
-    w->momentum = method >= 0 && method & G6X_TREE_MOMENTUM;
-    return (struct tree_setting){.method = w->momentum ? method - G6X_TREE_MOMENTUM : method,
+    const int more = method < 0 ? 0 : method & (G6X_TREE_MOMENTUM | G6X_TREE_SPLINE);
+    w->momentum = more & G6X_TREE_MOMENTUM;
+    return (struct tree_setting){.method = method - more,
+                                 .spline = (more & G6X_TREE_SPLINE) != 0,
                                  .order = order,
                                  .theta = theta,
                                  .bound = bound,
@@ -445,12 +473,15 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
     if (done) done[0] = done[1] = done[2] = 0;
     int code = 0;
-    if (parts < 0 || (parts && !part) || w.momentum || theta == 0.0)
+    if (parts < 0 || (parts && !part) || w.momentum || s.spline || theta == 0.0)
         code = session_registry_refuse(
             G6X_E_ARGUMENT,
             "parts of %d trees, with %s: forces of several ranks add up to zero, and "
             "have an accuracy, by all of them",
-            parts, w.momentum ? "G6X_TREE_MOMENTUM" : "theta = 0");
+            parts,
+            w.momentum ? "G6X_TREE_MOMENTUM"
+            : s.spline ? "G6X_TREE_SPLINE"
+                       : "theta = 0");
     for (int k = 0; k < parts && !code; k++)
         if (!part[k]) code = session_registry_refuse(G6X_E_NULL, "part %d is a null pointer", k);
     if (code) {

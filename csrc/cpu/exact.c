@@ -1,7 +1,7 @@
 /* exact.c - see exact.h. */
 #include "cpu/exact.h"
 
-#include "simd/long_double.h"
+#include "simd/scalar.h"
 #include "shared/pair.h"
 #include "shared/neighbour.h"
 
@@ -92,4 +92,18 @@ double cpu_exact_distance(const struct direct_job *job, int i, int64_t address)
         r2 += d * d;
     }
     return (double)sqrtl(r2);
+}
+
+void cpu_exact_softened(int term, const double x[3], const double v[3], const double eps2[2],
+                        double m, long double sum[NSUM])
+{
+    const struct pair_i i = {
+        .x = x[0], .y = x[1], .z = x[2], .vx = v[0], .vy = v[1], .vz = v[2], .eps2 = eps2[0]};
+    const struct pair_j j = {.eps2 = eps2[1]};
+    const struct pair_sep r = {x[0], x[1], x[2]};
+    struct pair_sum s = {0};
+    const vec y = v_rsqrt(pair_softened2(term, &r, pair_softening(term, &i, &j)));
+    pair_add(term, &i, &j, m, y, &r, &s);
+    const long double added[NSUM] = {s.ax, s.ay, s.az, s.jx, s.jy, s.jz, s.pot};
+    for (int k = 0; k < NSUM; k++) sum[k] += added[k];
 }

@@ -17,3 +17,7 @@ double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
  * magnitudes of the terms of acc, jerk and pot. Uses only the job's memory, nj, time, snap, index,
  * x, v, eps2 and zero_distances. */
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
+/* Adds to `sum` a pair of which x_i - x_j, v_i - v_j and both eps^2 are given; `term` is of pair.h.
+ */
+void cpu_exact_softened(int term, const double r[3], const double v[3], const double eps2[2],
+                        double m, long double sum[NSUM]);

@@ -1,17 +1,15 @@
 /* symmetric.h - GRAPE-5 sums with a softening that both particles have (Saitoh & Makino 2012, New
- * Astronomy 17, 76): r^2 + eps_i^2 + eps_j^2, of the calls that end in 0. Few programs make them,
- * so that they are summed in double, on the CPU, by one loop. */
+ * Astronomy 17, 76): r^2 + eps_i^2 + eps_j^2, of the calls that end in 0: see cpu/softened.h. */
 #pragma once
 
 #include <stdint.h>
 
 #include "cpu/grape5_sum.h"
-
-enum { SYMMETRIC_X = 0, SYMMETRIC_M = 3, SYMMETRIC_EPS2 = 4, SYMMETRIC_NUMBERS = 5 };
+#include "cpu/softened.h"
 
 /* J particles. Addresses never written have no mass, bad ones a NaN. */
 struct symmetric {
-    double *of[SYMMETRIC_NUMBERS];
+    struct softened all;
     int64_t capacity;
     int64_t lost, lost_end; /* sent, but there was no memory for them; none if equal */
 };

@@ -40,6 +40,7 @@ struct tree_multipole {
     vec xx, xy, xz, yy, yz;                /* Q */
     vec xxx, xxy, xxz, xyy, xyz, yyy, yyz; /* O */
     vec tx, ty, tz;                        /* a fifth of the traces of the third moments */
+    vec eps2;                              /* of the particles, in the mean, if it is used */
 };
 
 /* The most z of a term of degree n. */

@@ -30,7 +30,9 @@ struct tree_distance {
  * harmonic functions, and if the targets' eps differ, the group's eps is used for all. */
 HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
 {
-    return o->least_distance2 * ((o->soft ? 0.0f : g->eps2) + 100.0f * g->eps2_spread);
+    const float share = o->bound > 0.0f ? fminf(1e-3f, o->bound) : 1e-3f; /* of a cell's pull */
+    const float by = o->own ? 1.5f / share : 100.0f * o->least_distance2;
+    return o->least_distance2 * (o->soft ? 0.0f : g->eps2) + by * g->eps2_spread;
 }
 
 /* What the squares of distances are softened by, where soft terms converge as at a distance s. */
@@ -56,22 +58,27 @@ HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_opening *o,
 }
 
 /* Least squared distance from the group's box at which a cell of this size may act on a point
- * (M2P). Includes the error of single precision positions relative to the group's centre. */
-HOST_DEVICE vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
+ * (M2P). Includes the error of single precision positions relative to the group's centre. `apart`:
+ * what no particle of the cell is nearer than, if particles have their own softening. */
+HOST_DEVICE vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size,
+                                 vec apart)
 {
     const vec guard = v_set1(o->guard + 0x1p-6f * g->radius);
-    const vec r = v_fma(size, v_set1(o->by_theta_point), guard);
+    vec r = v_fma(size, v_set1(o->by_theta_point), guard);
+    if (o->own) r = v_max(r, v_add(v_add(size, guard), apart));
     return v_mul(r, r);
 }
 
 /* Least squared distance between centres for an expansion of the cell about the group's centre
  * (M2L). The two never overlap. */
 HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
-                                 const struct tree_group *g, vec size)
+                                 const struct tree_group *g, vec size, vec apart)
 {
     const vec radius = v_set1(g->radius), both = v_fma(size, v_set1(o->size_weight), radius);
     const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
-    const vec least = v_max(v_max(r, v_add(size, radius)), v_mul(v_set1(o->least_radii), radius));
+    vec sum = v_add(size, radius);
+    if (o->own) sum = v_add(sum, apart);
+    const vec least = v_max(v_max(r, sum), v_mul(v_set1(o->least_radii), radius));
     return v_mul(least, least);
 }
 
@@ -202,7 +209,8 @@ HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct t
                                     const struct tree_weight *c, vec distance2)
 {
     if (!(o->bound > 0.0f)) {
-        const vec reach = v_mul(tree_reach_point(o, g, v_mul(c->size, v_set1(g->unit))), v_set1(4));
+        const vec size = v_mul(c->size, v_set1(g->unit));
+        const vec reach = v_mul(tree_reach_point(o, g, size, v_set1(0)), v_set1(4));
         return v_lt(v_select(tree_is_heavy(o, c), reach, v_set1(0)), distance2);
     }
     const float eps2 = o->soft ? 0.0f : g->eps2; /* terms on points are softened in any case */

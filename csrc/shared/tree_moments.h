@@ -43,7 +43,7 @@ struct tree_cell_multipole {
     float xx, xy, xz, yy;
     float yz, xxx, xxy, xxz;
     float xyy, xyz, yyy, yyz;
-    float tx, ty, tz, unused;
+    float tx, ty, tz, eps2; /* eps2: the mean of the particles' own, if they have any */
 };
 
 /* Position and size of a cell for the MAC. The size of a mixed cell is infinite. */
@@ -184,7 +184,7 @@ HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_cell_mult
     f->xxx = (float)(o[0] - 3.0 * tx), f->xxy = (float)(o[1] - ty), f->xxz = (float)(o[2] - tz);
     f->xyy = (float)(o[3] - tx), f->xyz = (float)o[4];
     f->yyy = (float)(o[6] - 3.0 * ty), f->yyz = (float)(o[7] - tz);
-    f->tx = (float)tx, f->ty = (float)ty, f->tz = (float)tz, f->unused = 0.0f;
+    f->tx = (float)tx, f->ty = (float)ty, f->tz = (float)tz, f->eps2 = 0.0f;
     p->x = f->x, p->y = f->y, p->z = f->z;
     p->size = tree_is_mixed(c) ? (float)INFINITY : tree_above(c->radius);
 }

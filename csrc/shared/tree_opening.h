@@ -11,7 +11,8 @@
 struct tree_group {
     float x, y, z, radius;
     float half_x, half_y, half_z, least_acc;
-    float eps2, eps2_spread;
+    float eps2, eps2_spread; /* of terms of cells */
+    float reach;             /* of the targets' splines, within which no cell acts */
     /* length unit of expansions about the centre: a power of two near the radius, since terms scale
      * with its powers */
     float unit;
@@ -36,6 +37,7 @@ struct tree_opening {
     float by_theta_local[3]; /* of cell-cell terms: level-2, level-1 and plain groups */
     float bound;             /* error of a term over the least last acceleration; or 0 */
     int order;               /* of expansions; 0: Barnes-Hut */
+    int own;  /* particles have their own softening, or splines (shared/tree_softening.h) */
     int soft; /* terms are those of softened distances, which the MAC then compares */
     float soft_share, most_eps2; /* of eps^2, by an angle alone; in units of the box */
     float usual_mass;  /* of bodies; a cell whose bodies have more than twice as much is heavy */
@@ -71,6 +73,7 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int sof
         o.by_theta_local[level] = (float)((level < 2 ? 1.15 : 1.0) / theta);
     o.bound = (float)bound;
     o.order = order;
+    o.own = 0;
     o.soft = soft;
     o.soft_share = exp2f(-10.0f / (float)(barnes_hut ? 3 : order));
     o.most_eps2 = (float)box->spread2;

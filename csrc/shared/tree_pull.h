@@ -3,6 +3,7 @@
 #ifndef GRAPE6_TREE_PULL_H
 #define GRAPE6_TREE_PULL_H
 
+#include "shared/pair_terms.h"
 #include "shared/tree_opening.h"
 
 /* Distance over the sizes of cell and group, from which on a cell acts as a whole. */
@@ -32,6 +33,12 @@ HOST_DEVICE vmask tree_pull_is_far(const struct tree_group *g, const vec place[4
     return v_lt(v_mul(reach, reach), v_fma(z, z, v_fma(y, y, v_mul(x, x))));
 }
 
+/* The largest eps^2 of a group's targets. */
+HOST_DEVICE float tree_pull_eps2(const struct tree_group *g)
+{
+    return g->eps2 + g->eps2_spread + g->reach * g->reach * (float)(1.0 / PAIR_SPLINE_H2);
+}
+
 /* Adds cells. Near ones are softened by both sizes; the sum of absolute values is that at the
  * farthest target. */
 HOST_DEVICE void tree_pull_add(struct tree_pull *sum, const struct tree_group *g,
@@ -41,7 +48,7 @@ HOST_DEVICE void tree_pull_add(struct tree_pull *sum, const struct tree_group *g
     const vec z = v_sub(place[2], v_set1(g->z)), radius = v_set1(g->radius);
     const vec d2 = v_fma(z, z, v_fma(y, y, v_mul(x, x))), both = v_add(place[3], radius);
     const vec near = v_select(tree_pull_is_far(g, place), v_set1(0), v_mul(both, both));
-    const vec soft = v_add(v_set1(g->eps2 + g->eps2_spread + 1e-30f), near);
+    const vec soft = v_add(v_set1(tree_pull_eps2(g) + 1e-30f), near);
     const vec i = v_rsqrt(v_add(d2, soft)), i3 = v_mul(mass, v_mul(i, v_mul(i, i)));
     const vec d = v_mul(d2, v_rsqrt(v_add(d2, v_set1(1e-30f)))), most = v_add(d, both);
     const vec j = v_rsqrt(v_fma(most, most, soft)), whole = v_abs(v_mul(i3, d));

@@ -62,7 +62,7 @@ HOST_DEVICE void tree_region_group(const struct tree_box *box, const struct tree
     g->least_acc = r->least_acc > 0.0
                        ? (float)tree_scaled(r->least_acc, 2 * box->length - box->mass)
                        : INFINITY;
-    g->eps2 = eps2, g->eps2_spread = 0.0f;
+    g->eps2 = eps2, g->eps2_spread = g->reach = 0.0f;
     g->first = g->count = 0;
     g->self_first = 0x7fffffff, g->self_end = 0;
 }

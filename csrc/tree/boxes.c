@@ -12,6 +12,7 @@
 void tree_boxes_free(struct tree *t)
 {
     tree_pieces_free(t->pieces);
+    tree_softening_free(&t->own);
     tree_build_free(t);
 }
 
@@ -58,7 +59,10 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
             "eps = %g is more than 1e18 times the size of a tree's particles: sum them "
             "directly",
             sqrt(targets->eps2[soft]));
-    if ((t->pieces ? tree_pieces_sum : tree_sum_one)(t, s, targets, out, counts))
+    const int own = tree_pair_term(t, s) != PAIR_FORCE;
+    if ((!t->pieces ? tree_sum_one
+         : own      ? tree_softening_sum
+                    : tree_pieces_sum)(t, s, targets, out, counts))
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets",
                          (long long)targets->n);

@@ -8,6 +8,7 @@
 struct tree_handle {
     int handle, users, closed;
     int n, moving; /* moving: velocities were given */
+    int of_ranks;  /* in a box of all ranks' particles */
     _Atomic int threads, isa;
     struct tree tree;
     double (*x)[3], *mass; /* as the caller gave them */

@@ -2,6 +2,7 @@
  * cpu/direct_kernel.c. Walks look at as many cells at once as a vector holds; expansions are made
  * from as many cells; what acts on targets is in tree/kernel_eval.h. */
 #include "tree/kernel.h"
+#include "cpu/softened.h"
 #include "simd/dispatch.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@
 #include "shared/tree_hilbert.h"
 #include "shared/tree_mac.h"
 #include "shared/tree_pull.h"
+#define PAIR_LEAST_H2 1e-30
 #include "shared/pair.h"
 #include "shared/pair_double.h"
 
@@ -110,6 +112,7 @@ static void find_group(const struct tree_job *job, const struct tree_opening *o,
         if (job->last_acc && job->last_acc[k] < g->least_acc) g->least_acc = job->last_acc[k];
     }
     g->eps2_spread = most - g->eps2;
+    if (o->own) tree_own_group(g, job->term);
     g->unit = tree_unit(o, g);
     g->self_first = first, g->self_end = first + count;
     if (!job->self) return;
@@ -139,9 +142,15 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     const struct tree_distance d = tree_distance_of(o, g, place[0], place[1], place[2]);
     const vec size = place[3];
     struct allowed may;
-    const vec reach = tree_reach_point(o, g, size);
+    vec least = v_set1(g->reach);
+    if (o->own) {
+        real apart[VL];
+        for (int l = 0; l < VL; l++) apart[l] = job->reach[cell[l]];
+        least = v_add(least, v_load(apart));
+    }
+    const vec reach = tree_reach_point(o, g, size, least);
     may.point = vmask_bits(v_lt(reach, d.box));
-    may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
+    may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size, least), d.centre)) &
                 vmask_bits(v_lt(reach, d.centre)) & vmask_bits(v_lt(v_set1(0), d.box)) &
                 vmask_bits(v_lt(v_set1(tree_reach_soft(o, g)), d.centre));
     if (!job->order) may.local = 0;
@@ -315,6 +324,7 @@ HOST_DEVICE void take_cells(const struct tree_cell_multipole *far, const int32_t
     c->y = v_mul(u, v_sub(v_sub(v_set1(g->y), v[1]), v[5]));
     c->z = v_mul(u, v_sub(v_sub(v_set1(g->z), v[2]), v[6]));
     c->m = v[3];
+    c->eps2 = v_mul(v_mul(u, u), v[23]);
     take_moments(g, v + 7, c);
 }
 
@@ -364,7 +374,8 @@ HOST_DEVICE void expand_order(const int order, const int soft, const int jerk,
                               const struct tree_job *job, const struct tree_group *g,
                               struct tree_work *w, float (*local)[TREE_LEVEL1], int at)
 {
-    const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
+    const vec of_group = v_set1(g->eps2 / g->unit / g->unit);
+    const vec is_own = v_set1(job->term & PAIR_OWN ? 1 : 0);
     const int terms = TREE_COUNT(soft, order);
     vec sum[TREE_TERMS], rate[TREE_TERMS];
     for (int k = 0; k < terms; k++) sum[k] = rate[k] = v_set1(0);
@@ -372,6 +383,7 @@ HOST_DEVICE void expand_order(const int order, const int soft, const int jerk,
     for (int32_t k = 0; k < w->local.count; k += VL) {
         struct tree_multipole c;
         take_cells(job->tree->far, w->local.cell + k, g, &c);
+        const vec eps2 = v_fma(is_own, c.eps2, of_group);
         if (!jerk) {
             tree_cell_to_local(order, soft, c.x, c.y, c.z, eps2, &c, sum);
         } else {

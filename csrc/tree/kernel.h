@@ -21,10 +21,11 @@ enum { TREE_RATE = 84, TREE_ROWS = 144 };
 struct tree_work {
     struct tree_list from[3],
         front[2]; /* cells left to level-2, level-1 and plain groups; and on the way */
-    struct tree_list local, point, leaf; /* what acts on a group: as an expansion about its centre,
-                                            on each target, particle by particle */
-    float source[4][TREE_SOURCES + 64];  /* x, y, z relative to the group, m */
-    float motion[3][TREE_SOURCES + 64];  /* their velocities, for jerks */
+    struct tree_list local, point, leaf;  /* what acts on a group: as an expansion about its centre,
+                                             on each target, particle by particle */
+    float source[4][TREE_SOURCES + 64];   /* x, y, z relative to the group, m */
+    float motion[3][TREE_SOURCES + 64];   /* their velocities, for jerks */
+    float source_eps2[TREE_SOURCES + 64]; /* their own, if they have any */
     int32_t source_at[TREE_SOURCES + 64];
     float level2[TREE_ROWS][TREE_LEVEL1], level1[TREE_ROWS][TREE_LEVEL1],
         group[TREE_ROWS][TREE_LEVEL1];
@@ -42,6 +43,10 @@ struct tree_job {
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
     int soft;                     /* tree_is_soft */
     int jerk;                     /* whether it is wanted */
+    int term;                     /* of pairs: shared/pair_terms.h */
+    const float *own_eps2;        /* of the tree's points; or NULL */
+    const double *given_eps2;     /* of targets, in the caller's order and units */
+    const float *reach;           /* of cells: tree_softening_reaches */
     float speed;                  /* the tree's unit of velocity in the targets' */
 };
 

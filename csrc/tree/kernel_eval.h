@@ -10,8 +10,9 @@
 
 /* A vector of targets, relative to their group, and their sums. */
 struct bodies {
-    vec x, y, z, eps2, phi, acc[3];
-    vec v[3], jerk[3]; /* where that is wanted */
+    vec x, y, z, phi, acc[3];
+    vec eps2, far_eps2; /* of pairs, of terms of cells */
+    vec v[3], jerk[3];  /* where that is wanted */
 };
 
 HOST_DEVICE void local_on(const int order, const int soft, const int jerk,
@@ -70,9 +71,10 @@ HOST_DEVICE void points_on(const int octupole, const int soft, const int jerk,
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
+        const vec own = v_set1(job->term & PAIR_OWN ? f->eps2 : 0.0f);
         for (int v = 0; v < vectors; v++) {
             tree_cell_to_point(octupole, soft, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
-                               b[v].eps2, &c, &b[v].phi, b[v].acc);
+                               v_add(b[v].far_eps2, own), &c, &b[v].phi, b[v].acc);
         }
         if (!jerk) continue;
         const struct tree_motion *r = &job->tree->motion[list->cell[k]];
@@ -81,20 +83,22 @@ HOST_DEVICE void points_on(const int octupole, const int soft, const int jerk,
         const struct tree_multipole change = one_cell(0.0f, s, &r->spread);
         for (int v = 0; v < vectors; v++) {
             const vec dx = v_sub(b[v].x, x), dy = v_sub(b[v].y, y), dz = v_sub(b[v].z, z);
+            const vec eps2 = v_add(b[v].far_eps2, own);
             vec unused = v_set1(0);
             tree_cell_to_jerk(octupole, soft, dx, dy, dz, v_sub(b[v].v[0], vx),
-                              v_sub(b[v].v[1], vy), v_sub(b[v].v[2], vz), b[v].eps2, &c, b[v].jerk);
-            tree_cell_to_point(octupole, soft, dx, dy, dz, b[v].eps2, &change, &unused, b[v].jerk);
+                              v_sub(b[v].v[1], vy), v_sub(b[v].v[2], vz), eps2, &c, b[v].jerk);
+            tree_cell_to_point(octupole, soft, dx, dy, dz, eps2, &change, &unused, b[v].jerk);
         }
     }
 }
 
 /* Pairs of `n` sources with two vectors of targets; near: the least r^2 of each. `own`: some of
  * them are targets themselves, number self after the first. */
-HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
+HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int term, int32_t first,
                           int n, const struct bodies b[2], const vec self[2], vec near[2],
                           struct pair_sum sum[2])
 {
+    const int jerk = term & PAIR_JERK, both = term & (PAIR_OWN | PAIR_SPLINE);
     near[0] = near[1] = v_set1(8); /* farther than the box is wide */
     for (int k = 0; k < n; k++) {
         const vec at = v_set1(own ? w->source_at[k] - first : 0);
@@ -107,19 +111,23 @@ HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int je
             j.vy = v_set1(w->motion[1][k]);
             j.vz = v_set1(w->motion[2][k]);
         }
+        if (both) j.eps2 = v_set1(w->source_eps2[k]);
         TREE_UNROLL
         for (int v = 0; v < 2; v++) {
-            const struct pair_i i = {b[v].x,          b[v].y,          b[v].z,
-                                     .vx = b[v].v[0], .vy = b[v].v[1], .vz = b[v].v[2]};
+            const struct pair_i i = {b[v].x,           b[v].y,          b[v].z,
+                                     .vx = b[v].v[0],  .vy = b[v].v[1], .vz = b[v].v[2],
+                                     .eps2 = b[v].eps2};
             const struct pair_sep r = pair_separation(0, &i, &j);
-            vec s2 = pair_distance2(&r, b[v].eps2), m = j.m;
+            vec s2 = pair_softened2(term, &r, pair_softening(term, &i, &j)), m = j.m;
+            vec r2 = pair_distance2(&r, v_set1(0)); /* not computed unless used */
             if (own) {
                 const vmask same = v_lt(v_abs(v_sub(at, self[v])), v_set1(0.5));
                 s2 = v_select(same, v_set1(1), s2);
+                r2 = v_select(same, v_set1(1), r2);
                 m = v_select(same, v_set1(0), m);
             }
-            near[v] = v_min(near[v], v_sub(s2, b[v].eps2));
-            pair_add(jerk, &i, &j, m, v_rsqrt(s2), &r, &sum[v]);
+            near[v] = v_min(near[v], both ? r2 : v_sub(s2, b[v].eps2));
+            pair_add(term, &i, &j, m, v_rsqrt(s2), &r, &sum[v]);
         }
     }
 }
@@ -154,6 +162,46 @@ static void careful_pairs(const struct tree_job *job, const struct tree_group *g
             const double along = 3.0 * (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) * y * y;
             for (int c = 0; c < 3; c++) sums->jerk[c][i] -= m * y * y * y * (v[c] - along * r[c]);
         }
+    }
+}
+
+/* The same where particles have their own softening. */
+static void careful_softened(const struct tree_job *job, const struct tree_group *g,
+                             struct tree_work *w, uint32_t which, int n, struct tree_sums *sums)
+{
+    const struct tree_points *from = &job->tree->points, *to = job->targets;
+    double source[SOFTENED_NUMBERS][TREE_SOURCES + 64];
+    struct softened set = {.n = n, .term = job->term};
+    const int length = job->tree->box.length;
+    for (int c = 0; c < SOFTENED_NUMBERS; c++) set.of[c] = source[c];
+    for (int k = 0; k < n; k++) {
+        const int32_t at = w->source_at[k];
+        source[SOFTENED_X][k] = (double)from->x[at] + from->xl[at];
+        source[SOFTENED_X + 1][k] = (double)from->y[at] + from->yl[at];
+        source[SOFTENED_X + 2][k] = (double)from->z[at] + from->zl[at];
+        source[SOFTENED_M][k] = (double)from->m[at];
+        const double eps =
+            job->own_eps2 ? ldexp(job->tree->own.eps[from->order[at]], -length) : 0.0;
+        source[SOFTENED_EPS2][k] = eps * eps;
+        for (int c = 0; c < 3 && job->jerk; c++)
+            source[SOFTENED_V + c][k] = (double)w->motion[c][k];
+    }
+    for (int32_t i = 0; i < g->count; i++) {
+        if (!(which >> i & 1)) continue;
+        const int32_t t = g->first + i, own = job->self ? job->self[t] : t;
+        struct softened_target at = {.x = {(double)to->x[t] + to->xl[t],
+                                           (double)to->y[t] + to->yl[t],
+                                           (double)to->z[t] + to->zl[t]},
+                                     .eps2 = ldexp(job->given_eps2[to->order[t]], -2 * length),
+                                     .self = -1};
+        double sum[NSUM];
+        if (job->jerk) at.v[0] = to->vx[t], at.v[1] = to->vy[t], at.v[2] = to->vz[t];
+        for (int k = 0; k < n; k++)
+            if (w->source_at[k] == own) at.self = k;
+        w->counts.zero_distances += cpu_softened_sum(&set, &at, sum);
+        sums->phi[i] += sum[SUM_POT];
+        for (int c = 0; c < 3; c++) sums->acc[c][i] += sum[SUM_AX + c];
+        for (int c = 0; c < 3 && job->jerk; c++) sums->jerk[c][i] += sum[SUM_JX + c];
     }
 }
 
@@ -213,20 +261,25 @@ static void flush(const struct tree_job *job, const struct tree_group *g, struct
         struct pair_sum sum[2] = {none, none};
         vec self[2] = {zero, zero}, near[2];
         if (own) number_selves(job, g, v, self);
-        if (own && jerk)
-            pairs_on(w, 1, 1, g->self_first, n, b + v, self, near, sum);
-        else if (own)
-            pairs_on(w, 1, 0, g->self_first, n, b + v, self, near, sum);
-        else if (jerk)
-            pairs_on(w, 0, 1, 0, n, b + v, self, near, sum);
-        else
-            pairs_on(w, 0, 0, 0, n, b + v, self, near, sum);
+#define PAIRS(own, term) pairs_on(w, own, term, g->self_first, n, b + v, self, near, sum)
+#define EITHER(term) own ? PAIRS(1, term) : PAIRS(0, term)
+        switch (job->term) {
+        case PAIR_FORCE: EITHER(PAIR_FORCE); break;
+        case PAIR_JERK: EITHER(PAIR_JERK); break;
+        case PAIR_OWN: EITHER(PAIR_OWN); break;
+        case PAIR_OWN | PAIR_JERK: EITHER(PAIR_OWN | PAIR_JERK); break;
+        case PAIR_SPLINE: EITHER(PAIR_SPLINE); break;
+        default: EITHER(PAIR_SPLINE | PAIR_JERK); break;
+        }
+#undef EITHER
+#undef PAIRS
         for (int k = 0; k < 2; k++) {
             careful |= (uint32_t)vmask_bits(v_lt(near[k], close)) << (v + k) * VL;
             add_pairs(&sum[k], v + k, jerk, &found);
         }
     }
-    if (careful) careful_pairs(job, g, w, careful, n, sums);
+    if (careful)
+        (job->term > PAIR_JERK ? careful_softened : careful_pairs)(job, g, w, careful, n, sums);
     for (int i = 0; i < TREE_GROUP; i++) {
         if (careful >> i & 1) continue;
         sums->phi[i] += found.phi[i];
@@ -259,6 +312,8 @@ static void leaves_on(const struct tree_job *job, const struct tree_group *g, st
                 v_store(w->motion[1] + n, v_mul(speed, v_load(p->vy + j)));
                 v_store(w->motion[2] + n, v_mul(speed, v_load(p->vz + j)));
             }
+            if (job->term > PAIR_JERK)
+                v_store(w->source_eps2 + n, job->own_eps2 ? v_load(job->own_eps2 + j) : v_set1(0));
             for (int l = 0; l < VL; l++) w->source_at[n + l] = j + l;
             n += left;
         }
@@ -276,6 +331,7 @@ HOST_DEVICE void take_bodies(const int jerk, const struct tree_job *job, const s
     b->y = v_add(v_sub(v_load(p->y + t), v_set1(g->y)), v_load(p->yl + t));
     b->z = v_add(v_sub(v_load(p->z + t), v_set1(g->z)), v_load(p->zl + t));
     b->eps2 = v_load(job->eps2 + t);
+    b->far_eps2 = job->term & PAIR_SPLINE ? zero : b->eps2;
     b->phi = zero;
     for (int c = 0; c < 3; c++) b->acc[c] = b->v[c] = b->jerk[c] = zero;
     if (jerk) b->v[0] = v_load(p->vx + t), b->v[1] = v_load(p->vy + t), b->v[2] = v_load(p->vz + t);

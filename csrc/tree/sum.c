@@ -158,6 +158,8 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
     s->job.targets = points;
     s->job.self = p->self;
     s->job.eps2 = p->eps2;
+    s->job.own_eps2 = t->own.eps2;
+    s->job.given_eps2 = targets->eps2;
     s->job.last_acc = p->last_acc;
     return 0;
 }
@@ -183,11 +185,13 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     const int order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
     const double theta = by_accuracy ? TREE_WIDEST_BY_BOUND : setting->theta;
     const double bound = by_accuracy ? tree_bound_of(order, setting->accuracy) : setting->bound;
-    const int soft = is_soft(t, targets, bound > 0.0);
+    const int term = tree_pair_term(t, setting);
+    const int soft = !term && is_soft(t, targets, bound > 0.0);
     struct tree_sum s = {.job = {.tree = t,
                                  .place = t->place,
                                  .jerk = out->jerk != NULL,
                                  .order = order,
+                                 .term = term | (out->jerk ? PAIR_JERK : 0),
                                  .soft = soft},
                          .opening = tree_opening_of(theta, order, soft, bound, &t->box),
                          .kernel = tree_walk_kernel(setting->isa),
@@ -195,7 +199,10 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
                          .out = out};
     struct prepared p = {0};
     struct tree_cell_centre *place = NULL;
-    int code = 0;
+    float *reach = term ? tree_softening_reaches(t, term, bound) : NULL;
+    int code = term && !reach ? G6X_E_MEMORY : 0;
+    s.opening.own = term;
+    s.job.reach = reach;
     tree_halves(s.phi_unit, t->box.mass - t->box.length);
     tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);
     if (!order && !(bound > 0.0)) { /* a bound goes by radii, as in all estimates */
@@ -217,5 +224,6 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     memory_free(p.eps2);
     memory_free(p.last_acc);
     memory_free(place);
+    memory_free(reach);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "shared/tree_moments.h"
 #include "shared/tree_numbers.h"
 #include "shared/tree_share.h"
+#include "shared/tree_softening.h"
 
 /* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
 struct tree_points {
@@ -22,6 +23,14 @@ struct tree_points {
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
     float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
+};
+
+/* Particles' own softening: eps in the caller's units and order; by place and of cells, in units of
+ * the box. */
+struct tree_softening {
+    double *eps;
+    float *eps2;
+    struct tree_cell_eps2 *cell;
 };
 
 struct tree {
@@ -38,6 +47,7 @@ struct tree {
     struct tree_cell_centre *place;
     struct tree_motion *motion; /* of cells; NULL: velocities are not known */
     int threads;
+    struct tree_softening own; /* all NULL: one eps is given with each sum */
     struct tree_pieces
         *pieces; /* of particles that one box does not resolve (tree/pieces.h), or NULL */
 };
@@ -59,7 +69,8 @@ struct tree_targets {
     int64_t n;
     const double (*x)[3], (*v)[3];
     const int32_t *self; /* the number of the particle that each is, or -1; NULL: none is one */
-    const double *eps2, *last_acc; /* of each; last_acc may be NULL */
+    const double *eps2, *last_acc; /* of each; last_acc may be NULL. If particles have their own
+                                      softening, such a target's is that */
 };
 
 enum tree_method { TREE_FMM, TREE_BARNES_HUT };
@@ -69,7 +80,8 @@ struct tree_setting {
     double bound;    /* of a term's error as a share of the last acceleration, or 0 */
     double accuracy; /* wanted relative error, in place of theta and bound, or 0 */
     int isa;
-    int lone; /* targets share no walks: their groups are shared out one by one */
+    int spline; /* softening is compact */
+    int lone;   /* targets share no walks: their groups are shared out one by one */
 };
 
 /* What was done, all targets together. */
@@ -82,6 +94,25 @@ struct tree_forces {
     double (*acc)[3], *pot, (*jerk)[3]; /* jerk may be NULL; else all velocities are wanted. Its
                                            relative error is near ten times that of acc. */
 };
+
+/* Gives a tree's n particles their own softening. 0 or G6X_E_MEMORY. */
+int tree_softening_set(struct tree *t, int64_t n, const double eps[]);
+void tree_softening_free(struct tree_softening *own);
+/* How far each cell is to be away (shared/tree_softening.h), or NULL: there is no memory. */
+float *tree_softening_reaches(const struct tree *t, int term, double bound);
+/* The term (shared/pair_terms.h) of a setting's sums. */
+static inline int tree_pair_term(const struct tree *t, const struct tree_setting *s)
+{
+    return s->spline ? PAIR_SPLINE : t->own.eps ? PAIR_OWN : PAIR_FORCE;
+}
+/* Direct sums in double; eps: of the sources, or NULL. 0 or G6X_E_MEMORY. */
+int tree_softening_direct(const struct tree_input *sources, const double eps[], int term,
+                          const struct tree_targets *targets, const struct tree_forces *out,
+                          int threads, struct tree_counts *counts);
+/* The same for a tree whose particles no one box resolves. */
+int tree_softening_sum(const struct tree *t, const struct tree_setting *s,
+                       const struct tree_targets *targets, const struct tree_forces *out,
+                       struct tree_counts *counts);
 
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.

@@ -198,6 +198,17 @@ def softening(eps: object) -> tuple[float, float]:
     return real, number("eps^2", real * real)
 
 
+def lengths_of(place: Untyped, eps: Untyped, n: int) -> Untyped:
+    """Each of n particles' own softening, in an array of a place."""
+    if not shape(getattr(eps, "number", eps)):
+        raise ArgumentError(f"eps = {eps}: give an array of {n}, or one eps for all of a sum")
+    found = place.floats("eps", eps, (n,)) + 0.0  # a copy
+    if n and not (float(found.min()) >= 0 and float(found.max()) < math.inf):
+        place.check()
+        raise ArgumentError(f"eps[{int(found.argmin())}] = {float(found.min())} is negative")
+    return found
+
+
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     real = number(name, value)

@@ -46,8 +46,10 @@ if not paths.HEADER.exists():
     )
 ffi = cffi.FFI()
 ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
-_tree_numbers = (paths.SHARED / "tree_numbers.h").read_text(encoding="ascii")
-ffi.cdef(structures(_tree_numbers))
+_tree_numbers, _terms = (
+    (paths.SHARED / name).read_text(encoding="ascii") for name in ("tree_numbers.h", "pair_terms.h")
+)
+ffi.cdef(structures(_tree_numbers + _terms))
 ffi.cdef(without_comments((paths.SHARED / "package.h").read_text(encoding="ascii")))
 constants = ffi.dlopen(None)
 

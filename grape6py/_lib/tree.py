@@ -113,10 +113,12 @@ class HostTree(OwnTree):
         mass: Floats,
         vel: Floats | None,
         whole: Floats | None = None,
+        eps: Floats | None = None,
     ) -> None:
         """Make the tree. Arrays here and below are contiguous and checked.
 
-        `whole` describes the particles of all ranks, of which these are some: see g6lib.h.
+        `whole` describes the particles of all ranks, of which these are some: see g6lib.h; `eps`
+        is each particle's own softening.
         """
         self._vel = None if vel is None else vel.copy()  # the library keeps the others
         self._n = n = len(pos)
@@ -128,6 +130,8 @@ class HostTree(OwnTree):
         self._closing = weakref.finalize(self, lib.g6x_tree_close, self.handle)
         for key, value in self._options.items():
             check(lib.g6x_tree_set_int(self.handle, key, value))
+        if eps is not None:
+            check(lib.g6x_tree_soften(self.handle, *pointers(eps)))
 
     @property
     def is_open(self) -> bool:
@@ -241,9 +245,16 @@ class Replica:
     """A tree of the library, of particles that may lie on a device: arguments of its calls come to
     the host, and results go back."""
 
-    def __init__(self, xp: ArrayModule, options: dict[int, int], *particles: DeviceArray) -> None:
+    def __init__(
+        self,
+        xp: ArrayModule,
+        options: dict[int, int],
+        *particles: DeviceArray,
+        eps: DeviceArray = None,
+    ) -> None:
         self._xp, self._tree = xp, HostTree(options)
-        self._tree.build(None, *mapped(on_host, particles))
+        pos, mass, vel, own = mapped(on_host, (*particles, eps))
+        self._tree.build(None, pos, mass, vel, eps=own)
 
     def close(self) -> None:
         self._tree.close()

@@ -11,6 +11,7 @@ from grape6py.errors import ArgumentError
 WIDEST, WIDEST_BY_BOUND = DEFINED["TREE_WIDEST"], DEFINED["TREE_WIDEST_BY_BOUND"]  # theta
 LEAST_ERROR, _LARGEST_ERROR = DEFINED["TREE_LEAST_ERROR"], DEFINED["TREE_LARGEST_ERROR"]
 _METHODS = {"fmm": "fmm", "bh": "bh"}
+SOFTENINGS = {"plummer": False, "spline": True}  # whether it is compact
 _ORDERS = constants.TREE_LEAST_ORDER, constants.TREE_LARGEST_ORDER
 
 
@@ -24,6 +25,7 @@ class Setting:
     bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
     accuracy: float = 0.0
     momentum: bool = False  # forces on the particles themselves add up to zero
+    spline: bool = False  # softening is compact
 
     @classmethod
     def of(cls, walk: Attributes, **more: Untyped) -> Self:
@@ -36,7 +38,8 @@ class Setting:
     def method(self) -> int:
         """The method of g6lib.h."""
         kind = constants.G6X_TREE_FMM if self.order else constants.G6X_TREE_BARNES_HUT
-        return int(kind + (constants.G6X_TREE_MOMENTUM if self.momentum else 0))
+        more = {constants.G6X_TREE_MOMENTUM: self.momentum, constants.G6X_TREE_SPLINE: self.spline}
+        return int(kind + sum(flag for flag, is_set in more.items() if is_set))
 
     def replaced(self, **other: Untyped) -> Self:
         """The same with some other values."""

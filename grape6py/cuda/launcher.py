@@ -26,7 +26,7 @@ class TreeLauncher:
         self._kernels: dict[str, CuPy] = {}
         self._prepared: set[tuple[str, ...]] = set()
         # Of trees' lists, by setting and size.
-        self.capacities: dict[tuple[float, int, bool, bool, int], Capacities] = {}
+        self.capacities: dict[tuple[float, int, bool, bool, bool, int], Capacities] = {}
 
     def prepare(self, names: tuple[str, ...]) -> None:
         """Have kernels ready, compiled side by side if they have never been."""

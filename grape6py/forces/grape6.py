@@ -21,8 +21,10 @@ from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py._lib.library import lib
+from grape6py._lib.tree_setting import SOFTENINGS
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.forces.partial import Scale
+from grape6py.forces.softened import SoftenedSums
 from grape6py.in_units import takes_quantities
 from grape6py.ranks.addresses import Addresses
 from grape6py.ranks.one_rank import ranks_of
@@ -66,6 +68,9 @@ class Grape6(Closed):
         Fraction of the rows to recompute and compare, 0 to 1.
     theta : float
         Opening angle of a tree, 0 to 1; 0: the direct sum.
+    softening : {"plummer", "spline"}
+        The law of force, as in :class:`Tree`. Splines, and particles with their own `eps`, are
+        summed in double, without `precision`; not with `comm` or by a tree, which :class:`Tree` is.
     comm : Intracomm of mpi4py, optional
         All of its ranks make the same calls. The particles that they give are those of one session,
         one rank's behind the other's, of which each rank sums a share. Each rank gets the forces on
@@ -99,9 +104,11 @@ class Grape6(Closed):
         neighbour_self: bool | None = None,
         verify: float | None = None,
         theta: float | None = None,
+        softening: str = "plummer",
         comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
+        self._softened = SoftenedSums(spline=validate.choice("softening", softening, SOFTENINGS))
         ranks = ranks_of(comm)
         with ranks.agreement("Grape6()"):
             number = validate.choice("backend", backend, BACKENDS) or None  # of the environment
@@ -119,6 +126,8 @@ class Grape6(Closed):
             self._board = Board(options, number)
             if comm is not None and "tree" in self._board.name:
                 raise ArgumentError("comm= has direct sums: a tree of all ranks is Tree(comm=...)")
+            if self._softened.are_needed:
+                self._check_own_softening(ranks.comm)
             self._has_jerk = bool(self._board.option("JERK"))
         self._lock = threading.RLock()
         self._table = AddressTable()  # of this rank's particles
@@ -199,6 +208,7 @@ class Grape6(Closed):
         snap: Numbers | None = None,
         time: Numbers = 0.0,
         *,
+        eps: Numbers | None = None,
         index: Numbers | None = None,
         address: Numbers | None = None,
     ) -> None:
@@ -213,6 +223,9 @@ class Grape6(Closed):
             if left out, also in an update.
         time : float or array_like, shape (n,)
             Time at which these hold.
+        eps : array_like, shape (n,), optional
+            Each particle's own softening length; a pair has sqrt(eps_i^2 + eps_j^2), or the larger
+            one of "spline". In an update, zero if left out.
         index : array_like of int, shape (n,), optional
             Labels; a target and a particle of equal index do not interact. By default
             the address, or in an update what the address had.
@@ -237,7 +250,9 @@ class Grape6(Closed):
             (a MemoryError); the old particles are intact.
         """
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
-        given |= {"time": time, "index": index, "address": address}
+        given |= {"time": time, "index": index, "address": address, "eps": eps}
+        if eps is not None:
+            self._check_own_softening(self._ranks.comm)
         ranks = self._ranks
         with self._lock, ranks.agreement("set_particles()"), self._place(given) as place:
             with ranks.agreement("the particles") as agreement:
@@ -261,6 +276,12 @@ class Grape6(Closed):
                 a2 = None if acc is None else place.floats("acc", acc, (n, 3), index) / 2
                 j6 = None if jerk is None else place.floats("jerk", jerk, (n, 3), index) / 6
                 k18 = None if snap is None else place.floats("snap", snap, (n, 3), index) / 18
+                own_mass = own_eps = None
+                if eps is not None:
+                    host = memory_space.HostPlace(None)
+                    own_eps = validate.lengths_of(host, place.on_host("eps", eps), n)
+                if eps is not None or self._softened.are_needed:
+                    own_mass = place.on_host("mass", mass)
                 columns: Untyped = index, time, mass, k18, j6, a2, vel, x
                 latest = agreement.maximum(columns[1].max() if n else -math.inf)
             if n >= LARGE and ranks.size == 1:
@@ -277,6 +298,7 @@ class Grape6(Closed):
                 self._board.empty()
             self._sums.has_scale = False
             place.write(at, label, *columns)
+            self._softened.set(at, n, own_mass, own_eps)
             self._device, self._library = place.device, libraries.library_of(given.values())
             if at is None:
                 self._table.replace(label)
@@ -308,7 +330,7 @@ class Grape6(Closed):
             Labels of the targets. Without, targets given by `pos` are foreign to all
             particles, and feel also one at their own place.
         eps : float
-            Softening length.
+            Softening length. If particles have their own, that of targets which are none.
         time : float, optional
             Time to which the particles are predicted; by default the last such time or
             the latest time of particles set since, whichever is later.
@@ -365,6 +387,8 @@ class Grape6(Closed):
                     raise ArgumentError("same=True: give the targets that all ranks have")
             self._time = self._time if time is None else time
             self._board.set_time(self._time)
+            if itself and eps and self._softened.has_own:
+                raise ArgumentError("the particles have their own eps: give none for all of them")
             if itself:
                 with ranks.agreement("own particles"):
                     own = place.particles(self._table)
@@ -381,8 +405,15 @@ class Grape6(Closed):
             else:
                 if ni >= LARGE:
                     _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
-                result = place.forces(nj, label, at, motion, eps2, h2, nn, h is not None)
-                if not self._warned and (message := self._board.last_warning()):
+                of_board = nj, label, at, motion, eps2, h2, nn, h is not None
+                if self._softened.are_needed:
+                    result, message = self._softened.forces(
+                        place, self._board, self._table, of_board
+                    )
+                else:
+                    result = place.forces(*of_board)
+                    message = self._board.last_warning()
+                if message and not self._warned:
                     self._warned = True
                     _warn(message)
             found = result if self._has_jerk else result._replace(jerk=None)
@@ -452,8 +483,14 @@ class Grape6(Closed):
         for name, number in zip(names, numbers, strict=True):
             self._board.set_option(name, number)
 
+    def _check_own_softening(self, comm: Untyped) -> None:
+        if comm is not None or "tree" in self._board.name:
+            raise ArgumentError("splines and own eps are of direct sums of one rank, and of Tree()")
+
     def _check_alone(self, what: str) -> None:
         self._board.check_open()
+        if self._softened.are_needed:
+            raise ArgumentError(f"{what} has one Plummer softening for all")
         if self._ranks.size > 1:
             raise ArgumentError(f"{what} is of a session of its own: make it without comm=")
 

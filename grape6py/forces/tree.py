@@ -17,7 +17,14 @@ from grape6py._arrays.kinds import Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._lib.memory_space import first_on_device
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree, are_few, bound_of
-from grape6py._lib.tree_setting import LEAST_ERROR, WIDEST_BY_BOUND, Setting, Targets, checked
+from grape6py._lib.tree_setting import (
+    LEAST_ERROR,
+    SOFTENINGS,
+    WIDEST_BY_BOUND,
+    Setting,
+    Targets,
+    checked,
+)
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.forces import tree_backends
 from grape6py.in_units import takes_quantities
@@ -84,6 +91,12 @@ class Tree(Closed):
         In any units with G = 1. `mass` and `pos` may also come in the other order.
     vel : array_like, shape (n, 3), optional
         Without, there is no jerk.
+    eps : array_like, shape (n,), optional
+        Each particle's own softening length; a pair has the larger one of "spline", and of
+        "plummer" the root of the sum of both squares. Without, all pairs of a sum have one.
+    softening : {"plummer", "spline"}
+        The law of force: the potential 1/sqrt(r^2 + eps^2); or the compact spline of Gadget [1]_,
+        GIZMO and others, Newtonian from r = h = 2.8 eps on, with the potential 1/eps at its centre.
     units : Units, optional
         Units of the numbers: then, or if mass and pos are quantities (of astropy or AMUSE), all
         that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
@@ -115,6 +128,10 @@ class Tree(Closed):
     BackendError
         (a RuntimeError) if the CUDA device does not work, or if there is none for `backend` "cuda".
 
+    References
+    ----------
+    .. [1] Springel, Yoshida & White 2001, New Astronomy 6, 79.
+
     Examples
     --------
     >>> from grape6py import Tree, plummer
@@ -135,6 +152,8 @@ class Tree(Closed):
         pos: Numbers,
         vel: Numbers | None = None,
         *,
+        eps: Numbers | None = None,
+        softening: str = "plummer",
         units: Units | None = None,
         backend: str = "auto",
         threads: int | None = None,
@@ -144,11 +163,14 @@ class Tree(Closed):
     ) -> None:
         del units  # of takes_quantities
         mass, pos = self._in_order({"mass": mass, "pos": pos}).values()
-        given = {"pos": pos, "mass": mass, "vel": vel}
-        self._description, self._warned = (backend, threads, isa), False
+        given = {"pos": pos, "mass": mass, "vel": vel, "eps": eps}
+        self._description, self._warned = (softening, backend, threads, isa), False
+        self._is_spline = validate.choice("softening", softening, SOFTENINGS)
         with contextlib.ExitStack() as stack:
             ranks = ranks_of(comm)
             stack.enter_context(ranks.agreement("Tree()"))
+            if ranks.comm is not None and (self._is_spline or eps is not None):
+                raise ArgumentError("a tree of several ranks has one Plummer softening for all")
             self._library = libraries.library_of(given.values())
             options = tree_backends.options_of(threads, isa)
             self._tree: HostTree | DeviceTree | SharedTree = (
@@ -167,9 +189,11 @@ class Tree(Closed):
             self._n = n = len(pos)
             mass = place.floats("mass", mass, (n,))
             vel = None if vel is None else place.floats("vel", vel, (n, 3))
+            self._eps = None if eps is None else validate.lengths_of(place, eps, n)
+            own = {} if eps is None else {"eps": self._eps}
             if work is not None:
                 self._shared_tree().work_before(place.floats("work", work, (n,)))
-            self._tree.build(place, pos, mass, vel)
+            self._tree.build(place, pos, mass, vel, **own)
 
     @staticmethod
     def _in_order(given: Attributes) -> Attributes:
@@ -251,7 +275,7 @@ class Tree(Closed):
             Positions, and velocities for the jerk (zero by default). Without `targets`: the
             particles themselves, none of which acts on itself.
         eps : float
-            Softening length.
+            Softening length. If particles have their own, that of targets which are none.
         accuracy : float, optional
             Wanted relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
             of the system and its heaviest body; 1e-3 by default, if neither `theta` nor `bound` is
@@ -323,8 +347,10 @@ class Tree(Closed):
         given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
         with self._call(given) as place:
             _, eps2 = validate.softening(eps)
+            if eps2 and self._eps is not None and targets is None:
+                raise ArgumentError("the particles have their own eps: give none for all of them")
             setting = _setting(method, theta, accuracy, order, bound)
-            setting = setting.replaced(eps2=eps2, momentum=bool(momentum))
+            setting = setting.replaced(eps2=eps2, momentum=bool(momentum), spline=self._is_spline)
             ni, on = self._targets(place, targets, self_index)
             if vel is not None and targets is None:
                 raise ArgumentError("vel describes targets: give their positions too")
@@ -523,7 +549,7 @@ class Tree(Closed):
         self._check_open()
         if self._tree.ranks is not None:
             raise ArgumentError("a tree of several ranks has no copies: make a new one")
-        return _rebuilt, (*self._tree.particles(), *self._description)
+        return _rebuilt, (*self._tree.particles(), self._eps, *self._description)
 
     @contextlib.contextmanager
     def _call(self, given: Mapping[str, object]) -> Iterator[Place]:
@@ -555,11 +581,14 @@ def _rebuilt(
     pos: Numbers,
     mass: Numbers,
     vel: Numbers | None,
+    eps: Numbers | None,
+    softening: str,
     backend: str,
     threads: int | None,
     isa: str | None,
 ) -> Tree:
-    return Tree(mass, pos, vel, backend=backend, threads=threads, isa=isa)
+    more: Attributes = {"backend": backend, "threads": threads, "isa": isa}
+    return Tree(mass, pos, vel, eps=eps, softening=softening, **more)
 
 
 def _setting(

@@ -134,13 +134,15 @@ def is_tree(backend: str) -> bool:
 class Sources(NamedTuple):
     """Bodies of this rank, the first of which is number `first` among those of all.
 
-    A tree that is to have some accuracy goes by `last`, their last accelerations, if known.
+    A tree that is to have some accuracy goes by `last`, their last accelerations, if known. `eps`:
+    each body's own softening.
     """
 
     mass: DeviceArray
     pos: DeviceArray
     first: int = 0
     last: DeviceArray = None
+    eps: DeviceArray = None
 
 
 class _Gravity:
@@ -181,7 +183,7 @@ class DirectGravity(_Gravity):
 
     def forces(self, of: Sources, rows: DeviceArray = None) -> tuple[Floats, Floats]:
         self._check_open()
-        mass, pos, first, _ = of
+        mass, pos, first, *_ = of
         heavy = mass != 0
         with self.ranks.agreement("a sum") as agreement:
             some_are_light = agreement.maximum(not heavy.all())
@@ -214,7 +216,7 @@ class Trees(_Gravity):
         self, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
     ) -> None:
         self.device, self._walk, self._eps, self._warned = device, walk, eps, False
-        self._setting = Setting.of(walk, eps2=eps**2)
+        self._setting = Setting.of(walk, eps2=eps**2, spline=walk.get("softening") == "spline")
         self.arrays: HostArrays | DeviceArrays
         if device is None:
             with Grape6(backend="cpu-tree") as session:
@@ -244,12 +246,12 @@ class Trees(_Gravity):
                 of_tree, on = setting.pair_by_pair(order=0), targets._replace(last_acc=None)
             tree = DeviceTree(*self.device, of_host=True)
             with contextlib.suppress(Unresolved), device_tree.lock:
-                tree.build(None, of.pos, of.mass, None)
+                tree.build(None, of.pos, of.mass, None, eps=of.eps)
                 return self._warned_of(tree.sum(of_tree, on))
         if _are_few(self._walk, n):
             setting = setting.replaced(theta=0.0, accuracy=_ANY_ACCURACY)
-        given = of.pos, of.mass, None
-        with contextlib.closing(Replica(self.arrays.xp, self._options, *given)) as replica:
+        given = self._options, of.pos, of.mass, None
+        with contextlib.closing(Replica(self.arrays.xp, *given, eps=of.eps)) as replica:
             return self._warned_of(replica.ask("forces", setting, targets))
 
     def _warned_of(self, found: Found) -> tuple[DeviceArray, DeviceArray]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Numbers, State, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
-from grape6py._lib.tree_setting import checked
+from grape6py._lib.tree_setting import SOFTENINGS, checked
 from grape6py.errors import ArgumentError
 from grape6py.forces.grape6 import Grape6
 from grape6py.forces.tree import Tree
@@ -24,7 +26,7 @@ from grape6py.units import Units
 # What a tree goes by, and of how many bodies, if neither theta nor accuracy is given: angles for a
 # median error of 5e-4 to 1e-3 on spheres.
 _USUAL: dict[str, Attributes] = {"fmm": {"theta": 0.75}, "bh": {"theta": 0.85}}
-_WALK = ("theta", "accuracy", "method", "order", "few_bodies")
+_WALK = ("theta", "accuracy", "method", "order", "few_bodies", "softening")
 
 
 @takes_quantities
@@ -53,8 +55,12 @@ class Leapfrog(Integration):
         Constant step shared by all bodies. Give it or `dt_max`.
     dt_max : float, optional
         Largest of block steps, rounded down to a power of two.
-    eps : float
-        Softening length; above 0 for block steps, which go by it.
+    eps : float or array_like, shape (n,)
+        Softening length, or each body's own; above 0 for block steps, which go by it. A pair has
+        sqrt(eps_i^2 + eps_j^2) if these are arrays, or the larger one of "spline". Bodies with
+        their own stay the same, but for those beyond the `boundary`.
+    softening : {"plummer", "spline"}
+        As in :class:`Tree`, which alone has splines and an array of `eps`, on one rank.
     eta : float, optional
         Accuracy parameter of block steps, which are at most sqrt(2 eta eps / |a|) [2]_; by default
         0.025.
@@ -126,7 +132,8 @@ class Leapfrog(Integration):
         G: float = 1.0,
         dt: float | None = None,
         dt_max: float | None = None,
-        eps: float = 0.0,
+        eps: Numbers = 0.0,
+        softening: str = "plummer",
         eta: float | None = None,
         backend: str = "tree",
         theta: float | None = None,
@@ -148,7 +155,11 @@ class Leapfrog(Integration):
                 self._library = libraries.library_of((mass, pos, vel))
                 if dt is not None:
                     no_others(eta=eta)
-                self._settings = _steps(dt, dt_max, eps, 0.025 if eta is None else eta)
+                each: Untyped = eps if validate.shape(getattr(eps, "number", eps)) else None
+                values = each if hasattr(each, "max") else np.array([] if each is None else each)
+                largest: Untyped = eps if each is None else values.max() if len(values) else 0.0
+                self._settings = _steps(dt, dt_max, largest, 0.025 if eta is None else eta)
+                self._settings |= _softening(softening, each is not None, backend, comm)
                 walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
                 self._settings |= _walk(backend, walk, precision)
                 if boundary is not None:
@@ -164,8 +175,11 @@ class Leapfrog(Integration):
                 pos, vel = (place.floats(name, given[name], (n, 3)) for name in ("pos", "vel"))
                 place.check()
                 mass, pos, vel = (array.copy() for array in (mass, pos, vel))
+                own_eps = None if each is None else validate.lengths_of(place, each, n)
+                if own_eps is not None and dt is None and n and not float(own_eps.min()):
+                    raise ArgumentError("block steps go by the softening: an eps is 0")
             own_ids = None if ids is None else self._checked_ids(ids, n)
-            self._blocks.start(mass, pos, vel, own_ids)
+            self._blocks.start(mass, pos, vel, own_ids, own_eps)
 
     def _restore(
         self,
@@ -193,6 +207,7 @@ class Leapfrog(Integration):
         """Settings among the attributes of a file."""
         a = attributes
         settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
+        settings |= {k: str(a[k]) for k in ("softening", "eps_of") if k in a}
         if "theta" in a or "accuracy" in a:
             opening = a.get("theta"), a.get("accuracy")
             settings |= checked(str(a["method"]), *opening, int(a["order"]))
@@ -214,11 +229,14 @@ class Leapfrog(Integration):
         s = self._settings
         walk = {k: s[k] for k in _WALK if k in s} if self._has_tree else None
         requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = gravity.find(given, n, s["eps"], walk, ranks=self._ranks, **requested)
+        eps, own = s["eps"], "eps_of" in s
+        one = 0.0 if own else eps
+        self._forces = gravity.find(given, n, one, walk, ranks=self._ranks, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
         self._options["comm"] = self._ranks.comm
         rule = (s.get("eta", 0.0), *limits(s))
-        self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"), self.G, outside)
+        scale = 1.0 if own else eps  # else of each body's
+        self._blocks = Leaps(self._forces, rule, scale, s.get("boundary"), self.G, outside)
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
@@ -266,10 +284,13 @@ class Leapfrog(Integration):
             if self._has_tree:
                 walk = {k: self._settings[k] for k in _WALK if k in self._settings}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
-                with Tree(mass, pos, vel, backend=kind, comm=self._ranks.comm) as tree:
+                walk.pop("softening", None)
+                law: Attributes = {"softening": self._settings.get("softening", "plummer")}
+                law |= {"backend": kind, "eps": seen.eps, "comm": self._ranks.comm}
+                with Tree(mass, pos, vel, **law) as tree:
                     if walk.pop("few_bodies", None) and are_few(len(tree)):
                         del walk["theta"]
-                    found = tree.forces(eps=eps, **walk)
+                    found = tree.forces(eps=0.0 if seen.eps is not None else eps, **walk)
             else:
                 with Grape6(precision=self.precision, **self._options) as grape:
                     grape.set_particles(mass, pos, vel)
@@ -282,6 +303,23 @@ class Leapfrog(Integration):
                 return self._shown(arrays.fetch(jerk))
             given: Floats = libraries.given_to(self._library, jerk)
             return given
+
+    def _extra(self) -> State:
+        own = self._blocks.eps
+        return super()._extra() | ({} if own is None else {"eps": own})
+
+    def binaries(self) -> Untyped:
+        """As :meth:`Hermite.binaries`, of bodies with one Plummer softening."""
+        if "softening" in self._settings or "eps_of" in self._settings:
+            raise ArgumentError("binaries() knows pairs with one Plummer softening for all alone")
+        return super().binaries()
+
+    def _energy_of(self, *given: Untyped) -> float:
+        if "softening" in self._settings:
+            raise ArgumentError(
+                "bodies with spline softening stay as they are: make a new Leapfrog"
+            )
+        return super()._energy_of(*given)
 
     def _look(self, pot: bool = False) -> Untyped:
         with self._lock:
@@ -309,6 +347,22 @@ def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> At
     if not eps:
         raise ArgumentError("block steps go by the softening: eps = 0 needs dt, one step for all")
     return settings | {"eta": eta, "dt_max": power_of_two(validate.positive("dt_max", dt_max))}
+
+
+def _softening(kind: str, has_own: bool, backend: str, comm: Untyped) -> Attributes:
+    """Settings of the law of force, checked; none for one Plummer softening."""
+    is_spline = validate.choice("softening", kind, SOFTENINGS)
+    found = ({"softening": kind} if is_spline else {}) | (
+        {"eps_of": "each body"} if has_own else {}
+    )
+    if found and not gravity.is_tree(backend):
+        raise ArgumentError(
+            f"splines, and an eps of each body, are a tree's, which sums few bodies pair by pair, "
+            f"but backend = {backend!r} is none"
+        )
+    if found and comm is not None:
+        raise ArgumentError("bodies of several ranks have one Plummer softening")
+    return found
 
 
 def _walk(backend: str, given: Attributes, precision: str | None) -> Attributes:

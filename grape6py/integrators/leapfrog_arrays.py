@@ -16,7 +16,8 @@ STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
 
 
 class Rule(NamedTuple):
-    """What steps may be: at most sqrt(scale / |a|), with scale = 2 eta eps, and limits."""
+    """What steps may be: at most sqrt(scale / |a|), with scale = 2 eta eps, and limits; of bodies
+    with their own eps, sqrt(scale eps / |a|), with scale = 2 eta."""
 
     scale: float
     smallest: float
@@ -40,6 +41,7 @@ class Bodies(NamedTuple):
     t: DeviceArray = None  # own times; None with shared steps, as
     dt: DeviceArray = None
     ids: DeviceArray = None  # uint64, for NumPy
+    eps: DeviceArray = None  # if each has its own
     are_together: bool = True  # whether the own times of all, on all ranks, are `time`
 
 
@@ -82,9 +84,9 @@ class HostArrays:
         vel: Floats = bodies.vel + self._span(bodies, to) / 2 * (bodies.acc + acc)
         return vel
 
-    def first_steps(self, acc: Floats, rule: Rule) -> Floats:
+    def first_steps(self, acc: Floats, rule: Rule, eps: Floats | None) -> Floats:
         """The first steps of bodies with these accelerations."""
-        return _halved(np.full(len(acc), rule.largest), _criterion_step(acc, rule), rule)
+        return _halved(np.full(len(acc), rule.largest), _criterion_step(acc, rule, eps), rule)
 
     def end_step(
         self, bodies: Bodies, time: float, rows: Int32s, at: Floats, acc: Floats, rule: Rule
@@ -95,7 +97,8 @@ class HostArrays:
         multiple of the doubled step.
         """
         t, dt, pos, vel, a = (getattr(bodies, name).copy() for name in STATE)
-        step, criterion = bodies.dt[rows], _criterion_step(acc, rule)
+        eps = None if bodies.eps is None else bodies.eps[rows]
+        step, criterion = bodies.dt[rows], _criterion_step(acc, rule, eps)
         t[rows], pos[rows], a[rows] = time, at[rows], acc
         vel[rows] += step[:, None] / 2 * (bodies.acc[rows] + acc)
         twice = 2 * step
@@ -108,10 +111,11 @@ class HostArrays:
         return np.flatnonzero(which).astype(np.int32)
 
 
-def _criterion_step(acc: Floats, rule: Rule) -> Floats:
+def _criterion_step(acc: Floats, rule: Rule, eps: Floats | None) -> Floats:
     """Steps that bodies want (Springel 2005, MNRAS 364, 1105, equation 34)."""
     with np.errstate(divide="ignore"):
-        steps: Floats = np.sqrt(rule.scale / np.sqrt((acc * acc).sum(axis=1)))
+        scale = rule.scale * (1.0 if eps is None else eps)
+        steps: Floats = np.sqrt(scale / np.sqrt((acc * acc).sum(axis=1)))
         return steps
 
 

@@ -58,9 +58,10 @@ class DeviceArrays:
         state = {"x": bodies.pos, "v": bodies.vel, "a": bodies.acc, "t": bodies.t}
         self._start(name, len(bodies.mass), n=len(bodies.mass), **where, **state, **arrays)
 
-    def first_steps(self, acc: DeviceArray, rule: Rule) -> DeviceArray:
+    def first_steps(self, acc: DeviceArray, rule: Rule, eps: DeviceArray) -> DeviceArray:
         dt = self.xp.empty(len(acc))
-        self._start("leapfrog_begin", len(acc), n=len(acc), acc=acc, dt=dt, **rule._asdict())
+        given = {"acc": acc, "dt": dt, "eps": eps} | rule._asdict()
+        self._start("leapfrog_begin", len(acc), n=len(acc), **given)
         return dt
 
     def end_step(
@@ -76,6 +77,7 @@ class DeviceArrays:
         new = {name: getattr(bodies, name).copy() for name in names}
         arrays = {names[name]: array for name, array in new.items()}
         arrays |= {"v": bodies.vel, "a": bodies.acc, "at": at, "acc": acc, "rows": rows}
+        arrays["eps"] = bodies.eps
         count = len(rows)
         self._start("leapfrog_end_step", count, count=count, time=time, **arrays, **rule._asdict())
         return bodies._replace(time=time, **new)

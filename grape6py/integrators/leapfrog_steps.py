@@ -15,6 +15,7 @@ import numpy as np
 
 from grape6py import _clock
 from grape6py._arrays.kinds import Attributes, Bools, DeviceArray, Floats, Int32s, State, UInt64s
+from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.external import External
 from grape6py.integrators.gravity import Gravity, Sources
@@ -63,10 +64,15 @@ class Leaps:
         self._seen: tuple[float, Bodies, Bodies] | None = None
 
     def start(
-        self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray, ids: UInt64s | None
+        self,
+        mass: DeviceArray,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        ids: UInt64s | None,
+        eps: DeviceArray = None,
     ) -> None:
         """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
-        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=ids))
+        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=ids, eps=eps))
         self._escape()
         with self._arrays.using():
             self._start()
@@ -83,7 +89,7 @@ class Leaps:
         acc, pot = self._force(bodies, bodies.pos, bodies.vel)
         own: Attributes = {"pot": pot}
         if not self._shared:
-            dt = self._arrays.first_steps(acc, self._rule)
+            dt = self._arrays.first_steps(acc, self._rule, bodies.eps)
             own |= {"pot": None, "t": self._arrays.xp.zeros(len(bodies.mass)), "dt": dt}
         self._bodies = bodies._replace(acc=acc, **own)
 
@@ -95,6 +101,7 @@ class Leaps:
             given = mass, *(state[name] for name in STATE)
             mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
         own: Attributes = {} if self._shared else {"t": t, "dt": dt}
+        own["eps"] = self._arrays.put(state["eps"]) if "eps" in state else None
         own["are_together"] = self._shared or latest.value <= earliest.value
         self._take(Bodies(latest.value, 0, 0, mass, pos, vel, acc, **own))
 
@@ -118,6 +125,8 @@ class Leaps:
     ) -> Self:
         """The integration of other bodies from a time on, which becomes the epoch."""
         bodies = self._bodies
+        if bodies.eps is not None:
+            raise ArgumentError("bodies with their own eps stay as they are: make a new Leapfrog")
         new = type(self)(
             self._gravity, self.rule, self._eps, self._boundary, self._G, self.external
         )
@@ -140,6 +149,12 @@ class Leaps:
         if self._masses is None or self._masses[0] is not self._bodies.mass:
             self._masses = self._bodies.mass, self._arrays.fetch(self._bodies.mass)
         return self._masses[1]
+
+    @property
+    def eps(self) -> Floats | None:
+        """Each body's own softening, for NumPy; None: all have one."""
+        own = self._bodies.eps
+        return None if own is None else self._arrays.fetch(own)
 
     @property
     def ids(self) -> UInt64s:
@@ -294,7 +309,7 @@ class Leaps:
         mass = bodies.mass if self._G == 1 else bodies.mass * self._G
         began = _clock.seconds()
         with self._arrays.using():
-            of = Sources(mass, at, self.first, bodies.acc)
+            of = Sources(mass, at, self.first, bodies.acc, bodies.eps)
             acc, pot = self._gravity.forces(of, rows)
             if self.external is not None:
                 with self._ranks.agreement("the field"):
@@ -315,7 +330,7 @@ class Leaps:
             inside = (bodies.pos * bodies.pos).sum(axis=1) <= self._boundary**2
             if not inside.all():
                 who = arrays.numbers(inside)
-                kept = {name: getattr(bodies, name) for name in ("mass", *STATE)}
+                kept = {name: getattr(bodies, name) for name in ("mass", "eps", *STATE)}
                 kept = {name: array[who] for name, array in kept.items() if array is not None}
                 bodies = bodies._replace(ids=bodies.ids[arrays.fetch(who)], **kept)
         self._take(bodies)

@@ -26,6 +26,7 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "watched_until": (None,),  # pairs that are close, and who has left: Watch.as_arrays
     "watched_ids": (None, 2),  # uint64
     "escape": (4,),  # radius and centre of the sphere that bodies escape from
+    "eps": (None,),  # of a Leapfrog whose bodies have their own
     "frame": (14,),  # a node of the orbit of the frame: OrbitFrame.node_at
     "work": (None,),  # of the field in that frame: hermite_arrays.WORK
     "power": (None,),

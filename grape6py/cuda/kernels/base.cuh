@@ -59,9 +59,11 @@ enum { BINS = CUDA_BINS_DOUBLE, LIMBS = 3 };
 #else
 #define REAL_BITS 32
 typedef float real;
+#define PAIR_LEAST_H2 1e-30
 enum { BINS = CUDA_BINS, LIMBS = 2 };
 #endif
 typedef real vec;
+typedef bool vmask;
 
 /* The operations of pair.h in both precisions: close.cuh always uses double. */
 DEVICE_FN float op_add(float a, float b) { return __fadd_rn(a, b); }
@@ -78,6 +80,8 @@ DEVICE_FN double op_fma(double a, double b, double c) { return __fma_rn(a, b, c)
 #define v_mul(a, b) op_mul(a, b)
 #define v_fma(a, b, c) op_fma(a, b, c)
 #define v_fnma(a, b, c) op_fma(-(a), b, c)
+#define v_select(m, a, b) ((m) ? (a) : (b))
+#define v_lt(a, b) ((a) < (b))
 
 /* Mean fraction by which the hardware's estimate, in single precision the result, is too small in
  * forces (measured: pot on Plummer spheres against double precision). */

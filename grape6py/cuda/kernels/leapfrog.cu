@@ -11,8 +11,9 @@ struct leapfrog_job {
     const int *rows;        /* the particle of each row */
     double (*at)[3];        /* positions at the new time */
     double (*new_x)[3], (*new_v)[3], (*new_a)[3], *new_t, *dt;
-    double time, step;        /* the new time */
-    double scale;             /* 2 eta eps: a particle's step is at most sqrt(scale / |a|) */
+    double time, step; /* the new time */
+    double scale;      /* 2 eta eps: a particle's step is at most sqrt(scale / |a|); or 2 eta: */
+    const double *eps; /* of each particle; or NULL */
     double smallest, largest; /* bounds of the steps */
     int n, count;             /* particles, rows */
 };
@@ -40,9 +41,10 @@ KERNEL(leapfrog_kick, struct leapfrog_job, 256, 1)
 }
 
 /* The step by the criterion of Springel 2005, MNRAS 364, 1105, equation 34. */
-DEVICE_FN double leapfrog_criterion_step(const struct leapfrog_job &job, const double a[3])
+DEVICE_FN double leapfrog_criterion_step(const struct leapfrog_job &job, int p, const double a[3])
 {
-    return sqrt(job.scale / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
+    const double scale = job.scale * (job.eps ? job.eps[p] : 1.0);
+    return sqrt(scale / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
 }
 
 /* Halves `step` until it is at most `requested`, or job.smallest. */
@@ -57,7 +59,7 @@ KERNEL(leapfrog_begin, struct leapfrog_job, 256, 1)
 {
     const int p = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (p < job.n)
-        job.dt[p] = leapfrog_halved(job, job.largest, leapfrog_criterion_step(job, job.acc[p]));
+        job.dt[p] = leapfrog_halved(job, job.largest, leapfrog_criterion_step(job, p, job.acc[p]));
 }
 
 /* Particles at the end of their steps. The caller has copied the old state to the new arrays. */
@@ -73,7 +75,7 @@ KERNEL(leapfrog_end_step, struct leapfrog_job, 256, 1)
         job.new_a[p][k] = acc[k];
     }
     job.new_t[p] = job.time;
-    const double requested = leapfrog_criterion_step(job, acc), twice = 2.0 * step;
+    const double requested = leapfrog_criterion_step(job, p, acc), twice = 2.0 * step;
     const bool longer = twice <= requested && twice <= job.largest && fmod(job.time, twice) == 0.0;
     job.dt[p] = longer ? twice : leapfrog_halved(job, step, requested);
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ffi, numbers = declared(
     *(
         f"shared/tree_{name}.h"
-        for name in ("numbers", "box", "hilbert", "moments", "opening", "share")
+        for name in ("numbers", "box", "hilbert", "moments", "opening", "share", "softening")
     ),
     *(
         f"tree/{name}"

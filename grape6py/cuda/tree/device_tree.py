@@ -77,21 +77,23 @@ class DeviceTree(OwnTree):
         mass: DeviceArray,
         vel: DeviceArray,
         whole: Floats | None = None,
+        eps: DeviceArray = None,
     ) -> None:
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is.
 
-        `whole`: as in Octree; arrays are then kept as they are. Raises RangeError if that box does
-        not resolve the particles.
+        `whole` and `eps`: as in Octree; arrays are then kept as they are. Raises RangeError if that
+        box does not resolve the particles.
         """
         self._n, self._of_ranks = len(pos), whole is not None
         is_own = self.of_host or self._of_ranks
         self._copies = [
             array if array is None or is_own else array.copy() for array in (pos, mass, vel)
         ]
+        self._eps = eps
         try:
             if self._n or self._of_ranks:
                 pos, mass, vel = self._copies
-                self._tree = Octree(gpu_of(self._number), pos, mass, vel, whole)
+                self._tree = Octree(gpu_of(self._number), pos, mass, vel, whole, eps)
         except NotFiniteError:
             if place is not None:
                 place.check()  # which has the same words for all arrays
@@ -153,7 +155,8 @@ class DeviceTree(OwnTree):
 
     def sum(self, setting: Setting, targets: Targets, parts: Sequence[AnyArray] = ()) -> Found:
         """Forces by an opening angle or a bound. Raises Unresolved."""
-        if self._tree is None:
+        own = setting.spline or self._eps is not None
+        if self._tree is None or (own and self._tree.crowds):
             raise Unresolved
         acc, pot, jerk, counts = self._summed().forces(setting, targets, parts)
         if counts.too_large is not None:
@@ -192,7 +195,7 @@ class DeviceTree(OwnTree):
         """What a tree of the library gives, which divides particles that no one box resolves, and
         knows what no particles are."""
         if self._replica is None:
-            self._replica = Replica(self._cupy, {}, *self._copies)
+            self._replica = Replica(self._cupy, {}, *self._copies, eps=self._eps)
         return self._replica.ask(call, *arguments)
 
 

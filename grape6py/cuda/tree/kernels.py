@@ -34,10 +34,11 @@ def of_sums(
     none, the terms on targets, and, if they are wanted, those of jerks."""
     names = (TARGETS if targets else []) + (ESTIMATE if bound else [])
     large, sizes = ("level2", "level1"), ("groups", "blocks")
-    names = [*names, "tree_groups_of_kind", *(f"tree_traverse_{size}" for size in sizes)]
+    walk = f"tree_traverse{'_own' if near.endswith('_own') else ''}"
+    names = [*names, "tree_groups_of_kind", *(f"{walk}_{size}" for size in sizes)]
     names += [f"tree_near{near}_{size}" for size in ("blocks", *dict.fromkeys(SIZES))]
     if order:
-        names += ["tree_groups", *(f"tree_traverse_{level}" for level in large)]
+        names += ["tree_groups", *(f"{walk}_{level}" for level in large)]
         names += [f"tree_expand_{size}_{order}" for size in (*large, *sizes)]
     if jerk is not None:
         names += [f"tree_jerk{jerk}_{size}" for size in dict.fromkeys(SIZES)]

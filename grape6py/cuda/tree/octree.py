@@ -18,6 +18,7 @@ from grape6py.cuda.job import pieces
 from grape6py.cuda.tree import kernels, share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import Capacities, Counts, is_soft, longer, width_of
+from grape6py.cuda.tree.softened import LEAST_EXTENT, MOST_EXTENT, softened_rows, term_of
 
 if TYPE_CHECKING:
     from grape6py._lib.tree_setting import Setting
@@ -47,7 +48,7 @@ class Octree(TreeCells):
 
     `whole`, the 13 numbers of a struct tree_whole (csrc/shared/tree_share.h), describes the
     particles of all ranks: the trees of all have one box then, can have `parts` of each other's in
-    a sum, and n may be 0.
+    a sum, and n may be 0. `eps`: each particle's own softening.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Octree(TreeCells):
         mass: DeviceArray,
         vel: DeviceArray = None,
         whole: Floats | None = None,
+        eps: DeviceArray = None,
     ) -> None:
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
         super().__init__(gpu, pos, mass, vel, lists + OTHER_BYTES * n, whole)
         self.fields.close_room = AGAIN_ROOM
+        self.set(own_eps=eps)
 
     def forces(
         self, setting: Setting, targets: Targets = OWN, imports: Sequence[AnyArray] = ()
@@ -96,7 +99,11 @@ class Octree(TreeCells):
         if self.unresolved or (self.n > 1 and setting.eps2 > MOST_EPS2 * self._least_eps2):
             raise Unresolved
         self._follow(setting)
-        job.soft = setting.eps2 > 0 and is_soft(setting, self.smallest_side)
+        if setting.spline or job.own_eps:
+            job.term = term_of(setting)
+        if job.term and (self.distant or not LEAST_EXTENT < self._extent < MOST_EXTENT):
+            raise Unresolved  # the host's tree sums what a double holds, too
+        job.soft = not job.term and setting.eps2 > 0 and is_soft(setting, self.smallest_side)
         job.target_count = ni = self.near if targets.pos is None else len(targets.pos)
         job.rows = rows = self.n if targets.pos is None else ni
         self.set(acc=self._new((rows, 3), np.float64), pot=self._new(rows, np.float64))
@@ -119,8 +126,9 @@ class Octree(TreeCells):
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         by_bound = bool(setting.bound and setting.order)
-        which = width_of(setting), setting.order, by_bound, self._few, ni.bit_length()
-        self._capacities = self.gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
+        kind = self._few, bool(job.term)
+        which = width_of(setting), setting.order, by_bound, *kind, ni.bit_length()
+        self._capacities = self.gpu.capacities.setdefault(which, Capacities.of(setting, *kind))
         with share.joined(self, others, "place" if setting.order else "barnes_hut"):
             status = None
             while status is None:
@@ -134,8 +142,11 @@ class Octree(TreeCells):
                 self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
             )
             if status.close:
-                self.launch("tree_close_rows", 256 * status.close, 256)
-                if job.jerk:
+                if job.term:
+                    softened_rows(self, status.close)
+                else:
+                    self.launch("tree_close_rows", 256 * status.close, 256)
+                if job.jerk and not job.term:
                     self.launch("tree_close_jerks", 256 * status.close, 256)
                 status = self._read_status()
                 self._check_resolved(status)
@@ -146,6 +157,8 @@ class Octree(TreeCells):
         done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
+        if job.term:
+            self.drop("target_eps2 source_eps2 cell_eps2 reach")
         self.arrays["singles"] = None
         if done[3] != ni:
             raise codes.from_code(
@@ -184,7 +197,7 @@ class Octree(TreeCells):
     def _follow(self, setting: Setting) -> None:
         job = self.fields
         job.theta, job.order_of_expansion = setting.theta, setting.order
-        job.eps2_given, job.bound, job.soft = setting.eps2, setting.bound, False
+        job.eps2_given, job.bound, job.soft, job.term = setting.eps2, setting.bound, False, 0
 
     def _add_distant(self, on_distant: Sequence[DeviceArray] | None) -> None:
         """What distant particles do to all targets; `on_distant`: results of the closer of them as
@@ -237,6 +250,8 @@ class Octree(TreeCells):
             self.launch("tree_gather_targets", ni, 256)
             self.drop("key")
         self._take_places()
+        if job.term:
+            self._take_softening()
         if job.last_acc:
             self._find_pulls()
         if job.jerk:
@@ -264,6 +279,21 @@ class Octree(TreeCells):
         elif not job.order_of_expansion:
             self.set(barnes_hut=self.structures("tree_cell_centre", self.cells))
             self.launch("tree_barnes_hut", self.cells)
+
+    def _take_softening(self) -> None:
+        """That of targets and particles, and how far cells are to be away for it."""
+        job = self.fields
+        self.launch("tree_begin", 1, 32)  # which makes the box's units of what is given
+        self.set(target_eps2=self._new(job.target_count, np.float32))
+        self.launch("tree_target_eps2", job.target_count, 256)
+        self.set(source_eps2=self._new(self.n, np.float32) if job.own_eps else None)
+        if job.own_eps:
+            self.launch("tree_source_eps2", self.n, 256)
+        self.set(cell_eps2=self.structures("tree_cell_eps2", self.cells))
+        self.set(reach=self._new(self.cells, np.float32))
+        ends = [*self._level_first[1 : numbers.CELL_LEVELS], self.cells]
+        for job.cell_level in reversed(range(numbers.CELL_LEVELS)):
+            self.launch("tree_cell_eps2", ends[job.cell_level] - self._level_first[job.cell_level])
 
     def _take_velocities(self) -> None:
         """The targets' velocities, in a unit that holds all."""
@@ -365,7 +395,7 @@ class Octree(TreeCells):
         """Traversal and M2L terms of the level-2 and level-1 groups that the job names."""
         job, order = self.fields, self._order
         for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
-            self.launch(f"tree_traverse_{name}", 32 * count)
+            self.launch(f"{self._walk}_{name}", 32 * count)
             self.launch(f"tree_expand_{name}_{order}", 128 * count)
             if job.jerk:
                 self.launch(f"tree_rate_{name}_{order}", 128 * count)
@@ -374,16 +404,25 @@ class Octree(TreeCells):
     def _order(self) -> str:
         """Of the names of kernels that make expansions; empty: there are none."""
         job = self.fields
-        return f"{job.order_of_expansion or ''}" + ("_soft" if job.soft else "")
+        kind = "_soft" if job.soft else "_own" if job.term else ""
+        return f"{job.order_of_expansion or ''}{kind}"
+
+    @property
+    def _walk(self) -> str:
+        return "tree_traverse_own" if self.fields.term else "tree_traverse"
 
     @property
     def _near(self) -> str:
-        return self._terms + ("" if self.fields.eps2_given > self._least_eps2 else "_bare")
+        is_apart = self.fields.term or self.fields.eps2_given > self._least_eps2
+        return self._terms + ("" if is_apart else "_bare")
 
     @property
     def _terms(self) -> str:
         """Of the names of those of cells on targets."""
-        return "_bh" if not self.fields.order_of_expansion else "_soft" if self.fields.soft else ""
+        own = "_own" if self.fields.term else ""
+        if not self.fields.order_of_expansion:
+            return f"_bh{own}"
+        return "_soft" if self.fields.soft else own
 
     def _small_groups(self, count: int) -> None:
         """Walk, far and near terms of the groups that the job names."""
@@ -391,7 +430,7 @@ class Octree(TreeCells):
         parts, size = job.kind >= numbers.EIGHTS, kernels.SIZES[job.kind]
         by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
-        self.launch(f"tree_traverse_{which}", threads)
+        self.launch(f"{self._walk}_{which}", threads)
         if job.order_of_expansion:
             self.launch(f"tree_expand_{which}_{self._order}", threads)
         if parts:

@@ -58,16 +58,21 @@ class Capacities:
     longest: list[int]  # of a group, or a part of one, that is not taken in smaller parts
 
     @classmethod
-    def of(cls, setting: Setting, few: bool = False) -> Self:
-        """For a setting, from the lists of Plummer spheres. Those of few groups may all be long."""
+    def of(cls, setting: Setting, few: bool = False, own: bool = False) -> Self:
+        """For a setting, from the lists of Plummer spheres. Those of few groups may all be long;
+        where particles have their own softening, fewer cells act on groups."""
         width = width_of(setting)
         theta = max(width, 0.2)
         leaves = int(64 / max(width, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if setting.bound:
             near = [int(BY_BOUND * capacity) for capacity in near]
-        if not setting.order:
-            near = [0, int(1200 / theta**2), leaves]
+        if not setting.order or own:
+            near = [
+                near[0] if setting.order else 0,
+                int(1200 / theta**2),
+                leaves * (8 if own else 1),
+            ]
         wide = int(800 / theta**2) + 64
         longest = [int(by * capacity) for by, capacity in zip(LONGEST, near, strict=True)]
         return cls([wide, 0, wide // 4 + 64], [*longest] if few else near, longest)

@@ -41,7 +41,8 @@ DEVICE_FN void expand_cells(const struct tree_device_job &job, const struct tree
     for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = 0.0f;
     for (int k = first; k < count; k += step) {
         const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
-        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &c, local);
+        const float own = TREE_OWN && job.term & PAIR_OWN ? eps2 + c.eps2 : eps2;
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, own, &c, local);
     }
     sum_up<TREE_COUNT(TREE_SOFT, ORDER)>(local, shared);
 }
@@ -157,6 +158,8 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
 
 #if TREE_SOFT
 #define ORDER_NAME(name, order) name##_##order##_soft
+#elif TREE_OWN
+#define ORDER_NAME(name, order) name##_##order##_own
 #else
 #define ORDER_NAME(name, order) name##_##order
 #endif

@@ -2,15 +2,16 @@
  * tree/near.cu. See shared/tree_expansion.h. */
 
 /* Of a cell and of how it changes, in pieces of 16 bytes. */
-#define JERK_PARTS(terms) ((terms) == SOFT_OCTUPOLES ? 11 : 9)
+#define JERK_FAR(terms, pairs) ((terms) == SOFT_OCTUPOLES || (pairs) == OWN_EPS ? 6 : 5)
+#define JERK_PARTS(terms, pairs) (JERK_FAR(terms, pairs) + ((terms) == SOFT_OCTUPOLES ? 5 : 4))
 
 /* Cells on a target: 32 at once come to shared memory. */
-template <int TERMS, int LANES>
+template <int TERMS, int PAIRS, int LANES>
 DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tree_group *g,
                               const int32_t *list, int count, float4 *shared,
                               const struct jerk_body *b, float jerk[3])
 {
-    constexpr int FAR = TERMS == SOFT_OCTUPOLES ? 6 : 5, ALL = JERK_PARTS(TERMS);
+    constexpr int ALL = JERK_PARTS(TERMS, PAIRS), FAR = JERK_FAR(TERMS, PAIRS);
     const int lane = (int)threadIdx.x % 32;
     for (int first = 0; first < count; first += 32) {
         const int n = min(32, count - first);
@@ -33,9 +34,11 @@ DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tr
             const struct tree_multipole change =
                 change_of((const struct tree_motion *)&shared[ALL * k + FAR], 1.0f, v);
             const float x = b->at.x + c.x, y = b->at.y + c.y, z = b->at.z + c.z;
+            const float own = PAIRS == OWN_EPS && job.term & PAIR_OWN ? c.eps2 : 0.0f;
+            const float eps2 = PAIRS == OWN_EPS ? b->far_eps2 + own : g->eps2;
             tree_cell_to_jerk(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, b->at.vx - s * v[0],
-                              b->at.vy - s * v[1], b->at.vz - s * v[2], g->eps2, &c, jerk);
-            tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, g->eps2, &change, &unused,
+                              b->at.vy - s * v[1], b->at.vz - s * v[2], eps2, &c, jerk);
+            tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, x, y, z, eps2, &change, &unused,
                                change_jerk);
             TREE_UNROLL
             for (int a = 0; a < 3; a++) jerk[a] = v_fma(s, change_jerk[a], jerk[a]);
@@ -45,14 +48,14 @@ DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tr
 
 /* Particles of leaves on a target: as many as there are lanes come to shared memory. A target's own
  * pair is none, nor is one that single precision could not sum. */
-template <int LANES>
+template <int PAIRS, int LANES>
 DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tree_group *g,
                               const int32_t *list, int count, int direction, float4 *shared,
                               const struct jerk_body *b, int target, float jerk[3])
 {
     const int lane = (int)threadIdx.x % 32;
     struct pair_i at = target_at(job, g, target, 1);
-    at.vx = b->at.vx, at.vy = b->at.vy, at.vz = b->at.vz;
+    at.vx = b->at.vx, at.vy = b->at.vy, at.vz = b->at.vz, at.eps2 = b->at.eps2;
     const float speed = job.flow->speed;
     for (int leaf = 0; leaf < count; leaf++) {
         const struct tree_cell cell = job.cell[list[direction * leaf]];
@@ -65,16 +68,21 @@ DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tr
                 v.x *= speed, v.y *= speed, v.z *= speed;
                 shared[lane] = job.high[first + lane], shared[32 + lane] = v;
                 shared[64 + lane] = job.low[first + lane];
+                shared[64 + lane].w =
+                    PAIRS == OWN_EPS && job.source_eps2 ? job.source_eps2[first + lane] : 0.0f;
             }
             __syncwarp();
             for (int k = lane / LANES; k < n; k += 32 / LANES) {
                 const float4 p = shared[k], v = shared[32 + k], low = shared[64 + k];
-                const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, low.x, low.y, low.z};
+                const struct pair_j j = {p.x, p.y,   p.z,   p.w,   v.x,  v.y,
+                                         v.z, low.x, low.y, low.z, low.w};
+                const int term = PAIR_JERK | (PAIRS == OWN_EPS ? job.term : 0);
                 const struct pair_sep r = pair_separation(1, &at, &j);
-                const float s2 = pair_distance2(&r, g->eps2);
+                const float eps2 = PAIRS == OWN_EPS ? pair_softening(term, &at, &j) : g->eps2;
+                const float s2 = pair_distance2(&r, eps2);
                 const bool none = first + k == b->self || s2 < TREE_CLOSE;
-                pair_add(PAIR_JERK, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r,
-                         &sum);
+                const float soft2 = PAIRS == OWN_EPS ? pair_softened2(term, &r, eps2) : s2;
+                pair_add(term, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : soft2), &r, &sum);
             }
         }
         jerk[0] += sum.jx, jerk[1] += sum.jy, jerk[2] += sum.jz;
@@ -95,9 +103,9 @@ DEVICE_FN void put_jerk(const struct tree_device_job &job, int k, const double j
 }
 
 /* Groups that tree/near.cu has summed again get theirs then, too. */
-template <int TERMS, int LANES> DEVICE_FN void jerks(const struct tree_device_job &job)
+template <int TERMS, int PAIRS, int LANES> DEVICE_FN void jerks(const struct tree_device_job &job)
 {
-    __shared__ float4 all_shared[4][JERK_PARTS(TERMS) * 32];
+    __shared__ float4 all_shared[4][JERK_PARTS(TERMS, PAIRS) * 32];
     const struct tree_level_job &in = small_level(job);
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
@@ -109,9 +117,10 @@ template <int TERMS, int LANES> DEVICE_FN void jerks(const struct tree_device_jo
     const int target = g.first + lane % LANES, k = min(target, g.first + g.count - 1);
     const struct jerk_body b = jerk_body_of(job, &g, k);
     float jerk[3] = {0.0f, 0.0f, 0.0f};
-    jerk_of_points<TERMS, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
-    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_P2P], 1, shared, &b, k, jerk);
-    jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k, jerk);
+    jerk_of_points<TERMS, PAIRS, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
+    jerk_of_leaves<PAIRS, LANES>(job, &g, leaves, count[LIST_P2P], 1, shared, &b, k, jerk);
+    jerk_of_leaves<PAIRS, LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k,
+                                 jerk);
     TREE_UNROLL
     for (int by = LANES; by < 32; by *= 2) {
         TREE_UNROLL
@@ -126,13 +135,15 @@ template <int TERMS, int LANES> DEVICE_FN void jerks(const struct tree_device_jo
     put_jerk(job, target, sum);
 }
 
-#define JERKS(name, terms)                                                                         \
-    KERNEL(name##_groups, struct tree_device_job, 128, 1) { jerks<terms, 32>(job); }               \
-    KERNEL(name##_eights, struct tree_device_job, 128, 1) { jerks<terms, 8>(job); }                \
-    KERNEL(name##_singles, struct tree_device_job, 128, 1) { jerks<terms, 1>(job); }
-JERKS(tree_jerk, OCTUPOLES)
-JERKS(tree_jerk_soft, SOFT_OCTUPOLES)
-JERKS(tree_jerk_bh, QUADRUPOLES)
+#define JERKS(name, terms, pairs)                                                                  \
+    KERNEL(name##_groups, struct tree_device_job, 128, 1) { jerks<terms, pairs, 32>(job); }        \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { jerks<terms, pairs, 8>(job); }         \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { jerks<terms, pairs, 1>(job); }
+JERKS(tree_jerk, OCTUPOLES, BARE)
+JERKS(tree_jerk_soft, SOFT_OCTUPOLES, BARE)
+JERKS(tree_jerk_own, OCTUPOLES, OWN_EPS)
+JERKS(tree_jerk_bh, QUADRUPOLES, BARE)
+JERKS(tree_jerk_bh_own, QUADRUPOLES, OWN_EPS)
 
 /* As add_joined in tree/near.cu. The target's velocity is in the unit of the sum. */
 DEVICE_FN void add_joined_jerk(const struct tree_device_job &job, const struct tree_box *box,

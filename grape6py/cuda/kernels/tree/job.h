@@ -99,6 +99,10 @@ struct tree_device_job {
 
     double *acc, *pot; /* results */
     double *vectors;   /* acc or jerk, whose net force is taken out */
+    const double *own_eps;             /* [n]: the caller's softening of each particle; or NULL */
+    float *source_eps2, *target_eps2;  /* by place, if term is not 0; source_eps2 NULL: zeros */
+    struct tree_cell_eps2 *cell_eps2;  /* of cells, */
+    float *reach;                      /* and how far each is to be away (shared/tree_softening.h) */
     double *near_acc, *near_pot, *near_jerk; /* of the closer distant particles, by all others */
     int32_t *listed;
     const double *last; /* the caller's last accelerations; or NULL */
@@ -110,6 +114,7 @@ struct tree_device_job {
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t soft; /* TREE_SOFT_FROM */
+    int32_t term, cell_level; /* PAIR_OWN or PAIR_SPLINE, if particles have such softening; of cells */
     int32_t seeks_core, distant, closer, rows; /* n is without the distant; rows: of results */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;

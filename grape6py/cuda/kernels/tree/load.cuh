@@ -60,6 +60,7 @@ DEVICE_FN struct tree_multipole multipole_of(const struct tree_cell_multipole *f
     m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
     m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
     m.yyy = u3 * e.z, m.yyz = u3 * e.w, m.tx = u3 * f.x, m.ty = u3 * f.y, m.tz = u3 * f.z;
+    m.eps2 = u2 * f.w;
     return m;
 }
 
@@ -110,6 +111,7 @@ DEVICE_FN int particles_place(const struct leaf_particles *p, int q)
 
 struct jerk_body {
     struct pair_i at; /* relative to the group */
+    float far_eps2;   /* of terms of cells */
     int self;
 };
 
@@ -122,7 +124,9 @@ DEVICE_FN struct jerk_body jerk_body_of(const struct tree_device_job &job,
     struct jerk_body b;
     b.at.x = (high.x - g->x) + low.x, b.at.y = (high.y - g->y) + low.y;
     b.at.z = (high.z - g->z) + low.z, b.at.xl = b.at.yl = b.at.zl = 0.0f;
-    b.at.vx = v.x, b.at.vy = v.y, b.at.vz = v.z, b.at.eps2 = g->eps2;
+    b.at.vx = v.x, b.at.vy = v.y, b.at.vz = v.z;
+    b.at.eps2 = job.term ? job.target_eps2[k] : g->eps2;
+    b.far_eps2 = job.term & PAIR_SPLINE ? 0.0f : b.at.eps2;
     b.self = job.targets ? job.target_self[k] : k;
     return b;
 }

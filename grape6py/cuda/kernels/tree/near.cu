@@ -9,17 +9,19 @@
 struct near_body {
     float x, y, z, phi, acc[3];
     float near; /* the least s^2 */
+    float eps2; /* where particles have their own softening, of terms of cells */
 };
 
 enum { QUADRUPOLES, OCTUPOLES, SOFT_OCTUPOLES }; /* of cells on targets */
+enum { KEPT_APART, BARE, OWN_EPS }; /* pairs: eps keeps them apart, or not, or is their own */
 
 /* Cells on targets: 32 at once come to shared memory. */
-template <int TERMS, int TARGETS, int LANES>
+template <int TERMS, int PAIRS, int TARGETS, int LANES>
 DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_group *g,
                          const int32_t *list, int count, float4 *shared, struct near_body *b)
 {
     const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
-    constexpr int PARTS = TERMS == SOFT_OCTUPOLES ? 6 : 5;
+    constexpr int PARTS = TERMS == SOFT_OCTUPOLES || PAIRS == OWN_EPS ? 6 : 5;
     for (int first = 0; first < count; first += 32) {
         const int n = min(32, count - first);
         float4 part[PARTS] = {};
@@ -42,6 +44,7 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             struct tree_multipole m;
             m.m = a.w, m.spread = shared[32 + k].x;
             const float eps2 = shared[32 + k].y;
+            const float own = PAIRS == OWN_EPS && job.term & PAIR_OWN ? shared[160 + k].w : 0.0f;
             m.xx = c.x, m.xy = c.y, m.xz = c.z, m.yy = c.w, m.yz = d.x;
             m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
             m.yyz = e.w;
@@ -52,7 +55,8 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             TREE_UNROLL
             for (int i = 0; i < TARGETS; i++)
                 tree_cell_to_point(TERMS, TERMS == SOFT_OCTUPOLES, b[i].x - a.x, b[i].y - a.y,
-                                   b[i].z - a.z, eps2, &m, &b[i].phi, b[i].acc);
+                                   b[i].z - a.z, PAIRS == OWN_EPS ? b[i].eps2 + own : eps2, &m,
+                                   &b[i].phi, b[i].acc);
         }
     }
 }
@@ -91,9 +95,18 @@ DEVICE_CALL bool at_one_place(const struct tree_device_job &job, int target, int
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
+/* Whether the caller's softening of a pair, by places, is not zero. */
+DEVICE_CALL bool has_softening(const struct tree_device_job &job, int target, int place)
+{
+    const int64_t self = job.targets ? (int64_t)job.target_self[target] : target;
+    const bool is_own = job.own_eps && self >= 0; /* a target's is a particle's, or that given */
+    if (is_own ? job.own_eps[job.order[self]] > 0.0 : job.eps2_given > 0.0) return true;
+    return job.own_eps && job.own_eps[job.order[place]] > 0.0;
+}
+
 /* Particles of leaves on targets. `own`: targets are among them, and perhaps pairs that are too
  * close for places relative to the group. `bare`: eps is too small to keep pairs apart. */
-template <int OWN, int BARE, int TARGETS, int LANES>
+template <int OWN, int PAIRS, int TARGETS, int LANES>
 DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_group *g,
                          const int32_t *list, int count, int direction, float4 *shared,
                          const int *self, struct near_body *b, int *sources, int *zero_distances)
@@ -106,6 +119,7 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
     for (int i = 0; i < TARGETS; i++) {
         const int k = target_of<LANES>(g, lane, i);
         at_i[i] = OWN ? target_at(job, g, k, 1) : pair_i{b[i].x, b[i].y, b[i].z};
+        if (PAIRS == OWN_EPS) at_i[i].eps2 = job.target_eps2[k];
         pairs[i] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], 0.0f, 0.0f, 0.0f, b[i].phi};
     }
     for (int first = 0; first < count; first += 32) {
@@ -135,6 +149,13 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
             __syncwarp();
             shared[lane] = p[0], shared[32 + lane] = p[1];
             if (OWN) shared[64 + lane] = rest[0], shared[96 + lane] = rest[1];
+            float *const eps2 = (float *)(shared + 128);
+            TREE_UNROLL
+            for (int half = 0; PAIRS == OWN_EPS && half < 2; half++) {
+                const int place = __float_as_int(rest[half].w);
+                eps2[32 * half + lane] =
+                    place >= 0 && job.source_eps2 ? job.source_eps2[place] : 0.0f;
+            }
             __syncwarp();
             constexpr int TURN = SHARES > 16 ? 64 / SHARES : 4; /* at once */
             const int n = min(64, all - at), rounds = (n + TURN * SHARES - 1) / (TURN * SHARES);
@@ -144,6 +165,7 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
                     const int k = (round * TURN + u) * SHARES + share;
                     const float4 p = shared[k];
                     struct pair_j j = {p.x, p.y, p.z, p.w};
+                    if (PAIRS == OWN_EPS) j.eps2 = eps2[k];
                     int number = -2;
                     if (OWN) {
                         const float4 low = shared[64 + k];
@@ -152,18 +174,26 @@ DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_gr
                     TREE_UNROLL
                     for (int i = 0; i < TARGETS; i++) {
                         const struct pair_sep r = pair_separation(OWN, &at_i[i], &j);
-                        float s2 = pair_distance2(&r, g->eps2), m = p.w;
+                        const int term = PAIRS == OWN_EPS ? job.term : PAIR_FORCE;
+                        const float soft2 =
+                            PAIRS == OWN_EPS ? pair_softening(term, &at_i[i], &j) : g->eps2;
+                        float s2 = pair_distance2(&r, soft2), m = p.w;
                         if (OWN && number == self[i]) s2 = 1.0f, m = 0.0f;
                         if (!OWN) b[i].near = fminf(b[i].near, s2);
-                        if (BARE && s2 < TREE_CLOSE) {
+                        const bool none = PAIRS != KEPT_APART && s2 < TREE_CLOSE;
+                        if (none) {
+                            const int target = target_of<LANES>(g, lane, i);
                             const bool apart =
-                                s2 > 0.0f || job.eps2_given > 0.0 ||
-                                !at_one_place(job, target_of<LANES>(g, lane, i), number);
+                                s2 > 0.0f ||
+                                (PAIRS == OWN_EPS ? has_softening(job, target, number)
+                                                  : job.eps2_given > 0.0) ||
+                                !at_one_place(job, target, number);
                             *zero_distances += !apart && lane % LANES + LANES * i < g->count;
                             close |= apart;
                             s2 = 1.0f, m = 0.0f;
                         }
-                        pair_add(0, &at_i[i], &j, m, v_rsqrt(s2), &r, &pairs[i]);
+                        if (PAIRS == OWN_EPS && m != 0.0f) s2 = pair_softened2(term, &r, soft2);
+                        pair_add(term, &at_i[i], &j, m, v_rsqrt(s2), &r, &pairs[i]);
                     }
                 }
             }
@@ -202,10 +232,10 @@ DEVICE_FN void put_row(const struct tree_device_job &job, const struct tree_box 
 }
 
 /* BY_BLOCK: the warps of a CUDA block share one group's targets. */
-template <int TERMS, int BARE, int TARGETS, int LANES, int BY_BLOCK>
+template <int TERMS, int PAIRS, int TARGETS, int LANES, int BY_BLOCK>
 DEVICE_FN void near(const struct tree_device_job &job)
 {
-    __shared__ float4 all_shared[4][TERMS == SOFT_OCTUPOLES ? 192 : 160];
+    __shared__ float4 all_shared[4][TERMS == SOFT_OCTUPOLES || PAIRS == OWN_EPS ? 192 : 160];
     const struct tree_level_job &in = small_level(job);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
@@ -231,7 +261,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
     const float close_s2 = walk_close(g.eps2, g.radius);
     struct near_body b[TARGETS];
     int self[TARGETS], sources = 0, zero_distances = 0;
-    bool close = false, precise = false;
+    bool close = false, precise = PAIRS == OWN_EPS;
     for (;;) {
         TREE_UNROLL
         for (int i = 0; i < TARGETS; i++) {
@@ -240,13 +270,14 @@ DEVICE_FN void near(const struct tree_device_job &job)
             b[i].x = at.x, b[i].y = at.y, b[i].z = at.z;
             b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
             b[i].near = INFINITY;
+            if (PAIRS == OWN_EPS) b[i].eps2 = job.term & PAIR_SPLINE ? 0.0f : job.target_eps2[k];
             self[i] = job.targets ? job.target_self[k] : k;
         }
-        points_on<TERMS, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
+        points_on<TERMS, PAIRS, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
         __syncwarp();
         if (precise) break;
-        close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
-                                                   &sources, &zero_distances);
+        close = leaves_on<0, PAIRS, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
+                                                    &sources, &zero_distances);
         TREE_UNROLL
         for (int i = 0; i < TARGETS; i++) precise |= b[i].near < close_s2;
         precise = __any_sync(EVERY, precise);
@@ -254,7 +285,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
         sources = zero_distances = 0, close = false;
     }
     for (int list = precise ? 0 : 1; list < 2; list++)
-        close |= leaves_on<1, BARE, TARGETS, LANES>(
+        close |= leaves_on<1, PAIRS, TARGETS, LANES>(
             job, &g, list ? leaves + in.room[2] - 1 : leaves, list ? own : others, list ? -1 : 1,
             shared, self, b, &sources, &zero_distances);
     const struct tree_box box = *job.box;
@@ -275,7 +306,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
         }
         put_row(job, &box, (job.targets ? job.target_order : job.order)[k], sum);
     }
-    if (BARE && __any_sync(EVERY, close || zero_distances)) {
+    if (PAIRS != KEPT_APART && __any_sync(EVERY, close || zero_distances)) {
         for (int by = 16; by; by /= 2) zero_distances += __shfl_xor_sync(EVERY, zero_distances, by);
         if (lane == 0)
             atomicAdd((unsigned long long *)&job.status->zero_distances,
@@ -295,16 +326,21 @@ DEVICE_FN void near(const struct tree_device_job &job)
     atomicAdd(&done[3], (unsigned long long)g.count);
 }
 
-#define NEAR(name, terms, bare)                                                                    \
-    KERNEL(name##_groups, struct tree_device_job, 128, 7) { near<terms, bare, 2, 16, 0>(job); }    \
-    KERNEL(name##_blocks, struct tree_device_job, 128, 1) { near<terms, bare, 1, 8, 1>(job); }     \
-    KERNEL(name##_eights, struct tree_device_job, 128, 1) { near<terms, bare, 1, 8, 0>(job); }     \
-    KERNEL(name##_singles, struct tree_device_job, 128, 1) { near<terms, bare, 1, 1, 0>(job); }
-NEAR(tree_near, OCTUPOLES, 0)
-NEAR(tree_near_bare, OCTUPOLES, 1)
-NEAR(tree_near_soft, SOFT_OCTUPOLES, 0)
-NEAR(tree_near_bh, QUADRUPOLES, 0)
-NEAR(tree_near_bh_bare, QUADRUPOLES, 1)
+#define NEAR(name, terms, pairs)                                                                   \
+    KERNEL(name##_groups, struct tree_device_job, 128, (pairs) == OWN_EPS ? 1 : 7)                 \
+    {                                                                                              \
+        near<terms, pairs, 2, 16, 0>(job);                                                         \
+    }                                                                                              \
+    KERNEL(name##_blocks, struct tree_device_job, 128, 1) { near<terms, pairs, 1, 8, 1>(job); }    \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { near<terms, pairs, 1, 8, 0>(job); }    \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { near<terms, pairs, 1, 1, 0>(job); }
+NEAR(tree_near, OCTUPOLES, KEPT_APART)
+NEAR(tree_near_bare, OCTUPOLES, BARE)
+NEAR(tree_near_soft, SOFT_OCTUPOLES, KEPT_APART)
+NEAR(tree_near_own, OCTUPOLES, OWN_EPS)
+NEAR(tree_near_bh, QUADRUPOLES, KEPT_APART)
+NEAR(tree_near_bh_bare, QUADRUPOLES, BARE)
+NEAR(tree_near_bh_own, QUADRUPOLES, OWN_EPS)
 
 /* Whether a cell came from another rank without what is in it. */
 DEVICE_FN bool is_stub(const struct tree_cell *c) { return c->child < 0 && c->first == c->end; }

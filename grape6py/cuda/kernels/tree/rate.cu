@@ -13,13 +13,14 @@ DEVICE_FN void rate_cells(const struct tree_device_job &job, const struct tree_g
     for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER); k++) local[k] = rate[k] = 0.0f;
     for (int k = first; k < count; k += step) {
         const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
+        const float e2 = TREE_OWN && job.term & PAIR_OWN ? eps2 + c.eps2 : eps2;
         float own[TREE_TERMS], v[3];
         const struct tree_multipole change = change_of(&job.motion[list[k]], u, v);
         TREE_UNROLL
         for (int t = 0; t < TREE_COUNT(TREE_SOFT, ORDER); t++) own[t] = 0.0f;
-        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &c, own);
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, e2, &c, own);
         tree_local_along(ORDER, TREE_SOFT, own, -v[0], -v[1], -v[2], rate);
-        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, eps2, &change, rate);
+        tree_cell_to_local(ORDER, TREE_SOFT, c.x, c.y, c.z, e2, &change, rate);
         TREE_UNROLL
         for (int t = 0; BOTH && t < TREE_COUNT(TREE_SOFT, ORDER); t++) local[t] += own[t];
     }

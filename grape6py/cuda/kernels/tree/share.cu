@@ -63,7 +63,7 @@ KERNEL(tree_mark, struct tree_device_job, 128, 8)
     walk_of_warp(job, places, stacks[warp],
                  [&](int cell, const tree_cell &c, const tree_cell_centre &p) {
                      const struct tree_distance d = tree_distance_of(&o, &g, p.x, p.y, p.z);
-                     bool point = tree_reach_point(&o, &g, p.size) < d.box;
+                     bool point = tree_reach_point(&o, &g, p.size, 0.0f) < d.box;
                      if (point && by_weight) {
                          const struct tree_cell_multipole *far = &job.far[cell];
                          const struct tree_weight w =

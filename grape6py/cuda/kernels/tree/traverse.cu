@@ -14,7 +14,7 @@ DEVICE_FN float most_of_warp(float a) { return from_ordered_int(max_of_warp(orde
 DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
 
 struct tree_bounds {
-    float low[3], high[3], least_acc;
+    float low[3], high[3], least_acc, eps2, most_eps2;
     int self_first, self_end;
 };
 
@@ -25,6 +25,8 @@ DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
         b->high[c] = fmaxf(b->high[c], by->high[c]);
     }
     b->least_acc = fminf(b->least_acc, by->least_acc);
+    b->eps2 = fminf(b->eps2, by->eps2);
+    b->most_eps2 = fmaxf(b->most_eps2, by->most_eps2);
     b->self_first = min(b->self_first, by->self_first);
     b->self_end = max(b->self_end, by->self_end);
 }
@@ -40,8 +42,11 @@ DEVICE_FN struct tree_group group_of(const struct tree_device_job &job, const st
     g.half_y = fmaxf(b->high[1] - y, y - b->low[1]);
     g.half_z = fmaxf(b->high[2] - z, z - b->low[2]);
     g.least_acc = b->least_acc;
-    g.eps2 = *job.eps2;
-    g.eps2_spread = g.radius = g.unit = 0.0f;
+    g.eps2 = b->eps2;
+    g.eps2_spread = b->most_eps2 - b->eps2;
+    g.reach = 0.0f;
+    if (job.term) tree_own_group(&g, job.term);
+    g.radius = g.unit = 0.0f;
     g.first = first, g.count = count;
     g.self_first = b->self_first, g.self_end = b->self_end;
     return g;
@@ -68,6 +73,11 @@ DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, flo
     b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
     b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
     b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
+    b->eps2 = b->most_eps2 = *job.eps2;
+    if (job.term) {
+        b->eps2 = least_of_warp(job.target_eps2[target]);
+        b->most_eps2 = most_of_warp(job.target_eps2[target]);
+    }
     const int self = job.targets ? job.target_self[target] : target;
     b->self_first = min_of_warp(self < 0 ? 0x7fffffff : self);
     b->self_end = max_of_warp(self) + 1;
@@ -84,7 +94,8 @@ KERNEL(tree_groups, struct tree_device_job, 256, 1)
     const float4 *points = job.targets ? job.target_high : job.high;
     struct tree_bounds all;
     for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
-    all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
+    all.least_acc = all.eps2 = INFINITY, all.most_eps2 = 0.0f, all.self_first = 0x7fffffff,
+    all.self_end = 0;
     for (int g = 0; g < TREE_LEVEL1 && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
         struct tree_bounds b;
@@ -283,7 +294,7 @@ DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
 }
 
 /* A group's lists, by a warp, or by all of a CUDA block. */
-template <int WARPS>
+template <int WARPS, int OWN>
 DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int slot,
                         int32_t *stack, int tally[LISTS + 2][WARPS])
 {
@@ -291,7 +302,8 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
     const struct tree_group g =
         out.group[large ? first_group_of_level(job, level) + slot : small_group(job, slot)];
-    const struct tree_opening o = *job.opening;
+    struct tree_opening o = *job.opening;
+    if (!OWN) o.own = 0; /* a constant, which takes no time */
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const bool by_weight = tree_goes_by_weight(&o);
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
@@ -335,11 +347,12 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
             c = whole(&job.cell[cell]);
             const struct tree_distance d = tree_distance_of(&o, &g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
-            const float reach = tree_reach_point(&o, &g, p.size);
+            const float apart = OWN ? g.reach + job.reach[cell] : 0.0f;
+            const float reach = tree_reach_point(&o, &g, p.size, apart);
             bool point = !large && reach < d.box && !own;
             bool local = job.order_of_expansion &&
-                         tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
-                         d.box > 0.0f && soft < d.centre && !own;
+                         tree_reach_local(&o, level, &g, p.size, apart) < d.centre &&
+                         reach < d.centre && d.box > 0.0f && soft < d.centre && !own;
             if (by_weight && (local || point)) {
                 const struct tree_cell_multipole *far = &job.far[cell];
                 const struct tree_weight w =
@@ -390,23 +403,27 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     sum_again(job, &g, kind);
 }
 
-#define TRAVERSE(name, level, number)                                                              \
+#define TRAVERSE(name, own, level, number)                                                         \
     KERNEL(name, struct tree_device_job, 128, 9)                                                   \
     {                                                                                              \
         __shared__ int32_t stack[TRAVERSAL_WARPS][TRAVERSAL_STACK];                                \
         const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * TRAVERSAL_WARPS + warp;   \
         int tally[LISTS + 2][1]; /* a warp alone needs none */                                     \
-        if (slot < (number)) traverse<1>(job, level, slot, stack[warp], tally);                    \
+        if (slot < (number)) traverse<1, own>(job, level, slot, stack[warp], tally);               \
     }
-TRAVERSE(tree_traverse_level2, 0, job.level2_groups)
-TRAVERSE(tree_traverse_level1, 1, job.level1_groups)
-TRAVERSE(tree_traverse_groups, 2, small_slots(job))
-
 /* A CUDA block each: of few groups, a warp alone is slow. */
-KERNEL(tree_traverse_blocks, struct tree_device_job, 128, 8)
-{
-    __shared__ int32_t stack[TRAVERSAL_WARPS * TRAVERSAL_STACK];
-    __shared__ int tally[LISTS + 2][TRAVERSAL_WARPS];
-    if ((int)blockIdx.x < small_slots(job))
-        traverse<TRAVERSAL_WARPS>(job, 2, (int)blockIdx.x, stack, tally);
-}
+#define TRAVERSE_BLOCKS(name, own)                                                                 \
+    KERNEL(name, struct tree_device_job, 128, 8)                                                   \
+    {                                                                                              \
+        __shared__ int32_t stack[TRAVERSAL_WARPS * TRAVERSAL_STACK];                               \
+        __shared__ int tally[LISTS + 2][TRAVERSAL_WARPS];                                          \
+        if ((int)blockIdx.x < small_slots(job))                                                    \
+            traverse<TRAVERSAL_WARPS, own>(job, 2, (int)blockIdx.x, stack, tally);                 \
+    }
+#define TRAVERSALS(kind, own)                                                                      \
+    TRAVERSE(tree_traverse##kind##_level2, own, 0, job.level2_groups)                              \
+    TRAVERSE(tree_traverse##kind##_level1, own, 1, job.level1_groups)                              \
+    TRAVERSE(tree_traverse##kind##_groups, own, 2, small_slots(job))                               \
+    TRAVERSE_BLOCKS(tree_traverse##kind##_blocks, own)
+TRAVERSALS(, 0)
+TRAVERSALS(_own, 1)

@@ -1,5 +1,6 @@
 /* tree.cu - the tree's kernels, compiled with -DMODE=2: those of an order of expansions by
- * themselves, with -DTREE_ORDER=5 or so, and -DTREE_SOFT=1 for softened ones; and all others. */
+ * themselves, with -DTREE_ORDER=5 or so, and -DTREE_SOFT=1 for softened ones, or -DTREE_OWN=1 where
+ * particles have their own softening; and all others. */
 #include "base.cuh"
 #include "tree/tree.cuh"
 #include "tree/load.cuh"
@@ -16,6 +17,7 @@
 #include "tree/pull.cu"
 #include "tree/distant.cu"
 #include "tree/sites.cu"
+#include "tree/softened.cu"
 #include "tree/net_force.cu"
 #include "tree/jerk.cu"
 #include "tree/search.cu"

@@ -4,12 +4,9 @@
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 
-typedef bool vmask;
 #define v_abs(a) fabsf(a)
 #define v_max(a, b) fmaxf(a, b)
 #define v_min(a, b) fminf(a, b)
-#define v_select(m, a, b) ((m) ? (a) : (b))
-#define v_lt(a, b) ((a) < (b))
 
 #include "shared/tree_box.h"
 #include "shared/tree_moments.h"
@@ -19,12 +16,16 @@ typedef bool vmask;
 #include "shared/tree_pull.h"
 #include "shared/tree_distance.h"
 #include "shared/tree_net_force.h"
+#include "shared/tree_softening.h"
 #include "shared/tree_share.h"
 #include "shared/walk_close.h"
 #include "tree/job.h"
 
 #ifndef TREE_SOFT
 #define TREE_SOFT 0
+#endif
+#ifndef TREE_OWN
+#define TREE_OWN 0
 #endif
 enum { IN_LEVEL1 = TREE_GROUP * TREE_LEVEL1, IN_LEVEL2 = IN_LEVEL1 * TREE_LEVEL2 };
 #define EVERY 0xffffffffu
