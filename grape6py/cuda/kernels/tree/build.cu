@@ -12,6 +12,20 @@ DEVICE_FN double from_ordered_bits(uint64_t bits)
     return from_bits(bits >> 63 ? bits & ~((uint64_t)1 << 63) : ~bits);
 }
 
+/* Combines what the threads of a CUDA block have put into columns of shared memory, by halves, so
+ * that the order is fixed: what becomes of each column is in its first place. */
+template <int COLUMNS, class NUMBER, int THREADS, class OF_TWO>
+DEVICE_FN void combine(NUMBER (*column)[THREADS], const OF_TWO &of_two)
+{
+    const int t = (int)threadIdx.x;
+    for (int half = THREADS / 2; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < COLUMNS && t < half; c++)
+            column[c][t] = of_two(c, column[c][t], column[c][t + half]);
+    }
+    __syncthreads();
+}
+
 /* The least and largest coordinates and the largest mass, and who is not finite. */
 KERNEL(tree_extent, struct tree_device_job, 256, 1)
 {
@@ -37,15 +51,7 @@ KERNEL(tree_extent, struct tree_device_job, 256, 1)
         column[3 + c][t] = ordered_bits(high[c]);
     }
     column[6][t] = ordered_bits(mass);
-    for (unsigned half = 128; half; half /= 2) {
-        __syncthreads();
-        if (t >= half) continue;
-        for (int c = 0; c < 7; c++) {
-            const uint64_t a = column[c][t], b = column[c][t + half];
-            column[c][t] = (c < 3) == (a < b) ? a : b;
-        }
-    }
-    __syncthreads();
+    combine<7>(column, [](int c, uint64_t a, uint64_t b) { return (c < 3) == (a < b) ? a : b; });
     if (t >= 7) return;
     if (t < 3)
         atomicMin((unsigned long long *)&job.status->low[t], (unsigned long long)column[t][0]);
@@ -128,15 +134,16 @@ KERNEL(tree_keys, struct tree_device_job, 256, 1)
     job.packed[2 * (int64_t)k + 1] = low;
 }
 
-KERNEL(tree_target_keys, struct tree_device_job, 256, 1)
+DEVICE_FN void key_of_target(const struct tree_device_job &job, const struct tree_box &box)
 {
-    const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.target_count) return;
     float4 high, low;
     split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
     job.key[k] = key_of(&box, high, low);
 }
+
+KERNEL(tree_target_keys, struct tree_device_job, 256, 1) { key_of_target(job, *job.box); }
 
 /* A key's first 32 digits. */
 DEVICE_FN int front_of(uint64_t key) { return (int)(key >> 31); }
@@ -451,29 +458,30 @@ KERNEL(tree_leaf_moments, struct tree_device_job, 128, 1)
     }
 }
 
-/* Whether this is the last of a cell's children to be done. What the others have kept can be read
- * then. */
-DEVICE_FN bool completes(const struct tree_device_job &job, int above, const struct tree_cell *cell)
-{
-    __threadfence();
-    const int before = atomicAdd(&job.complete[above], 1);
-    __threadfence();
-    return before == cell->child_end - cell->child - 1;
-}
-
 /* Inner cells, from below: who completes the children of a cell goes on with that. */
-KERNEL(tree_inner_moments, struct tree_device_job, 128, 1)
+template <class MAKE>
+DEVICE_FN void for_inner_cells(const struct tree_device_job &job, const MAKE &make)
 {
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells || job.cell[id].child >= 0) return;
     for (int above = job.above[id]; above >= 0; above = job.above[above]) {
         const struct tree_cell cell = whole(&job.cell[above]);
-        if (!completes(job, above, &cell)) return;
+        __threadfence();
+        const int before = atomicAdd(&job.complete[above], 1);
+        __threadfence(); /* what has been kept of the others can be read now */
+        if (before < cell.child_end - cell.child - 1) return;
+        make(above, &cell);
+    }
+}
+
+KERNEL(tree_inner_moments, struct tree_device_job, 128, 1)
+{
+    for_inner_cells(job, [&](int id, const struct tree_cell *cell) {
         struct tree_moments c;
         tree_begin(&c);
-        tree_inner_moments(job, &cell, &c);
-        keep_moments(job, above, &c);
-    }
+        tree_inner_moments(job, cell, &c);
+        keep_moments(job, id, &c);
+    });
 }
 
 /* Places as Barnes and Hut's walk takes them. */

@@ -215,24 +215,20 @@ KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
     if (k >= job.rows) return;
     const int64_t row = job.targets ? k : job.order[k], beyond = job.targets ? -1 : k - job.n;
     const double eps2 = eps2_in_box(job, &box);
-    if (beyond >= 0 && beyond < job.closer) {
-        for (int c = 0; c < 3; c++) {
-            job.acc[3 * row + c] = job.near_acc[3 * beyond + c];
-            if (job.jerk) job.jerk[3 * row + c] = job.near_jerk[3 * beyond + c];
-        }
-        job.pot[row] = job.near_pot[beyond];
-    }
+    const bool is_near = beyond >= 0 && beyond < job.closer;
     struct distant_target t = distant_target_of(job, &box, row);
     const double half = -box.low[0];
     const bool is_point =
         job.targets ? fmax(fabs(t.x[0]), fmax(fabs(t.x[1]), fabs(t.x[2]))) > DISTANT_POINT * half
                     : beyond >= job.closer;
-    if (is_point) { /* in single precision, what the box does could be 0 */
+    if (is_near || is_point) {
         for (int c = 0; c < 3; c++) {
-            job.acc[3 * row + c] = 0.0;
-            if (job.jerk) job.jerk[3 * row + c] = 0.0;
+            job.acc[3 * row + c] = is_near ? job.near_acc[3 * beyond + c] : 0.0;
+            if (job.jerk) job.jerk[3 * row + c] = is_near ? job.near_jerk[3 * beyond + c] : 0.0;
         }
-        job.pot[row] = 0.0;
+        job.pot[row] = is_near ? job.near_pot[beyond] : 0.0;
+    }
+    if (is_point) { /* in single precision, what the box does could be 0 */
         box_on_distant(job, eps2, &t);
         put_distant(job, &box, &t);
         t = distant_target_of(job, &box, row);
@@ -263,11 +259,7 @@ KERNEL(tree_distant_pairs, struct tree_device_job, 128, 1)
             distant_pair(job, eps2, job.order[job.n + j], &box, &t);
         for (int c = 0; c < 3; c++) part[c][lane] = t.acc[c], part[3 + c][lane] = t.jerk[c];
         part[6][lane] = t.phi;
-        for (int half = 64; half; half /= 2) {
-            __syncthreads();
-            for (int c = 0; c < 7 && lane < half; c++) part[c][lane] += part[c][lane + half];
-        }
-        __syncthreads();
+        combine<7>(part, [](int, double a, double b) { return a + b; });
         if (lane == 0) {
             for (int c = 0; c < 3; c++) t.acc[c] = part[c][0], t.jerk[c] = part[3 + c][0];
             t.phi = part[6][0];

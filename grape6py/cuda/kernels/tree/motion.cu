@@ -4,7 +4,7 @@
 /* The largest component of n velocities, as bits, and who is not finite. 256 threads call it. */
 DEVICE_FN void find_fastest(const double *v, int n, uint64_t *fastest, int *bad)
 {
-    __shared__ uint64_t column[256];
+    __shared__ uint64_t column[1][256];
     const unsigned t = threadIdx.x;
     const double infinite = from_bits((uint64_t)0x7ff << 52);
     double most = 0.0;
@@ -17,12 +17,9 @@ DEVICE_FN void find_fastest(const double *v, int n, uint64_t *fastest, int *bad)
         }
         if (!finite && bad) atomicMax(bad, n - (int)k); /* the lowest number wins */
     }
-    column[t] = bits_of(most);
-    for (unsigned half = 128; half; half /= 2) {
-        __syncthreads();
-        if (t < half && column[t + half] > column[t]) column[t] = column[t + half];
-    }
-    if (t == 0) atomicMax((unsigned long long *)fastest, (unsigned long long)column[0]);
+    column[0][t] = bits_of(most);
+    combine<1>(column, [](int, uint64_t a, uint64_t b) { return a > b ? a : b; });
+    if (t == 0) atomicMax((unsigned long long *)fastest, (unsigned long long)column[0][0]);
 }
 
 KERNEL(tree_speeds, struct tree_device_job, 256, 1)
@@ -39,17 +36,12 @@ KERNEL(tree_target_speeds, struct tree_device_job, 256, 1)
 
 enum { FLOW_PIECES = 256 };
 
-/* Four sums of the threads of a CUDA block become those of all, for the first thread. */
+/* Four sums of the threads of a CUDA block become those of all, in every thread; once a kernel. */
 DEVICE_FN void sum_of_block(double sum[4])
 {
     __shared__ double column[4][256];
-    const int t = (int)threadIdx.x;
-    for (int c = 0; c < 4; c++) column[c][t] = sum[c];
-    for (int half = 128; half; half /= 2) {
-        __syncthreads();
-        for (int c = 0; c < 4 && t < half; c++) column[c][t] += column[c][t + half];
-    }
-    __syncthreads();
+    for (int c = 0; c < 4; c++) column[c][threadIdx.x] = sum[c];
+    combine<4>(column, [](int, double a, double b) { return a + b; });
     for (int c = 0; c < 4; c++) sum[c] = column[c][0];
 }
 
@@ -136,16 +128,11 @@ KERNEL(tree_leaf_rates, struct tree_device_job, 128, 1)
     keep_rates(job, id, &r);
 }
 
-/* As tree_inner_moments. */
 KERNEL(tree_inner_rates, struct tree_device_job, 128, 1)
 {
-    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
-    if (id >= job.status->cells || job.cell[id].child >= 0) return;
-    for (int above = job.above[id]; above >= 0; above = job.above[above]) {
-        const struct tree_cell cell = whole(&job.cell[above]);
-        if (!completes(job, above, &cell)) return;
+    for_inner_cells(job, [&](int id, const struct tree_cell *cell) {
         struct tree_rates r = {};
-        tree_inner_rates(job, &cell, &job.moments[above], &r);
-        keep_rates(job, above, &r);
-    }
+        tree_inner_rates(job, cell, &job.moments[id], &r);
+        keep_rates(job, id, &r);
+    });
 }

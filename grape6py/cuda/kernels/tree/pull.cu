@@ -4,14 +4,9 @@
 /* The sum of a block's numbers, one a thread, for all of its threads. */
 DEVICE_FN double sum_of_block(double mine, double shared[256])
 {
-    const int t = (int)threadIdx.x;
     __syncthreads();
-    shared[t] = mine;
-    for (int half = 128; half; half /= 2) {
-        __syncthreads();
-        if (t < half) shared[t] += shared[t + half];
-    }
-    __syncthreads();
+    shared[threadIdx.x] = mine;
+    combine<1>((double (*)[256])shared, [](int, double a, double b) { return a + b; });
     return shared[0];
 }
 

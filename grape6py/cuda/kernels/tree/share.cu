@@ -6,11 +6,7 @@ KERNEL(tree_whole_keys, struct tree_device_job, 256, 1)
     __shared__ struct tree_box box;
     if (threadIdx.x == 0) tree_whole_box(&box, job.whole);
     __syncthreads();
-    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
-    if (k >= job.target_count) return;
-    float4 high, low;
-    split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
-    job.key[k] = key_of(&box, high, low);
+    key_of_target(job, box);
 }
 
 /* Where runs of the particles, in the order of their keys, are: a block takes a run. */
@@ -30,11 +26,7 @@ KERNEL(tree_regions, struct tree_device_job, 128, 1)
     }
     for (int c = 0; c < 3; c++) column[c][t] = low[c], column[3 + c][t] = -high[c];
     column[6][t] = least;
-    for (int half = 64; half; half /= 2) {
-        __syncthreads();
-        if (t < half)
-            for (int c = 0; c < 7; c++) column[c][t] = fmin(column[c][t], column[c][t + half]);
-    }
+    combine<7>(column, [](int, double a, double b) { return fmin(a, b); });
     if (t || begin >= job.n) return;
     const struct tree_box *box = job.box;
     struct tree_region *region = &job.region[blockIdx.x];

@@ -26,7 +26,6 @@ KERNEL(tree_site_check, struct tree_sites_job, 256, 1)
 /* A CUDA block for each site. */
 KERNEL(tree_site_sums, struct tree_sites_job, 256, 1)
 {
-    __shared__ double shared[256];
     const int64_t site = (int)blockIdx.x, first = job.start[site], end = end_of_site(job, site);
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
     for (int64_t k = first + (int)threadIdx.x; k < end; k += 256) {
@@ -34,12 +33,8 @@ KERNEL(tree_site_sums, struct tree_sites_job, 256, 1)
         sum[3] += job.m[i];
         for (int c = 0; c < 3 && job.v; c++) sum[c] += job.m[i] * job.v[3 * i + c];
     }
-    for (int c = 0; c < 4; c++) {
-        const double all = sum_of_block(sum[c], shared);
-        if (threadIdx.x) continue;
-        if (c == 3)
-            job.mass[site] = all;
-        else if (job.v)
-            job.momentum[3 * site + c] = all;
-    }
+    sum_of_block(sum);
+    if (threadIdx.x) return;
+    job.mass[site] = sum[3];
+    for (int c = 0; c < 3 && job.v; c++) job.momentum[3 * site + c] = sum[c];
 }
