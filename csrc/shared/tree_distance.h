@@ -23,15 +23,10 @@ HOST_DEVICE struct tree_around tree_around_place(const struct tree_box *box, con
     return a;
 }
 
-HOST_DEVICE double tree_squared(const double d[3])
-{
-    return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
-}
-
 HOST_DEVICE double tree_distance2(const struct tree_around *a, const double x[3])
 {
     const double d[3] = {x[0] - a->at[0], x[1] - a->at[1], x[2] - a->at[2]};
-    return tree_squared(d);
+    return tree_square(d);
 }
 
 /* Bounds of the positions of a cell's particles, in the caller's unit. */
@@ -55,8 +50,8 @@ HOST_DEVICE void tree_distances2(const struct tree_around *a, const struct tree_
         near[k] = to_low < 0.0 ? -to_low : to_high < 0.0 ? -to_high : 0.0;
         far[k] = to_low > to_high ? to_low : to_high;
     }
-    *nearest = tree_squared(near);
-    *farthest = tree_squared(far);
+    *nearest = tree_square(near);
+    *farthest = tree_square(far);
 }
 
 /* ---- heaps: the last of the kept elements is on top -------------------------------- */

@@ -7,27 +7,22 @@
 #ifndef GRAPE6_TREE_NET_FORCE_H
 #define GRAPE6_TREE_NET_FORCE_H
 
-#include "shared/host_device.h"
+#include "shared/tree_moments.h"
 
 struct tree_net_force {
     double sum[3], sizes; /* of m a, and of |m a| */
 };
 
-HOST_DEVICE double tree_size_of(const double a[3])
-{
-    return sqrt((a[0] * a[0] + a[1] * a[1]) + a[2] * a[2]);
-}
-
 /* a is in a unit in which squares fit. */
 HOST_DEVICE void tree_net_force_add(struct tree_net_force *net, double m, const double a[3])
 {
     for (int c = 0; c < 3; c++) net->sum[c] += m * a[c];
-    net->sizes += fabs(m) * tree_size_of(a);
+    net->sizes += fabs(m) * sqrt(tree_square(a));
 }
 
 HOST_DEVICE void tree_net_force_remove(const struct tree_net_force *net, double m, double a[3])
 {
-    const double share = net->sizes > 0.0 ? copysign(tree_size_of(a), m) / net->sizes : 0.0;
+    const double share = net->sizes > 0.0 ? copysign(sqrt(tree_square(a)), m) / net->sizes : 0.0;
     for (int c = 0; c < 3; c++) a[c] -= share * net->sum[c];
 }
 

@@ -38,13 +38,14 @@ static const struct thresholds ALWAYS = {0}; /* for tests, which have small sets
 
 enum { NOT_SERVED = -2 };
 
-static void free_targets(struct octree *t)
-{
-    const struct memory_array all[] = {
-        MEMORY_ARRAY(t->row, 0), MEMORY_ARRAY(t->x, 0), MEMORY_ARRAY(t->rows_of_i, 0), {0}};
-    memory_free_all(all);
-    t->capacity = 0;
-}
+/* Arrays of targets; those of all sums lie behind the first. */
+#define ARRAYS(t, n)                                                                               \
+    MEMORY_ARRAY((t)->row, n), MEMORY_ARRAY((t)->index, n), MEMORY_ARRAY((t)->self, n),            \
+        MEMORY_ARRAY((t)->number, n), MEMORY_ARRAY((t)->x, n), MEMORY_ARRAY((t)->v, n),            \
+        MEMORY_ARRAY((t)->eps2, n), MEMORY_ARRAY((t)->acc, n), MEMORY_ARRAY((t)->jerk, n),         \
+        MEMORY_ARRAY((t)->pot, n), MEMORY_ARRAY((t)->nearest_address, n),                          \
+        MEMORY_ARRAY((t)->nearest_index, n), MEMORY_ARRAY((t)->rows_of_i, n),                      \
+        MEMORY_ARRAY((t)->sum[0], (size_t)(n) * NSUM)
 
 static void octree_close(void *state)
 {
@@ -53,7 +54,8 @@ static void octree_close(void *state)
     t->direct_backend->close(t->direct);
     tree_boxes_free(&t->tree);
     tree_sources_free(&t->sources);
-    free_targets(t);
+    const struct memory_array targets[] = {ARRAYS(t, 0), {0}};
+    memory_free_all(targets);
     neighbour_lists_free(&t->lists);
     memory_free(t);
 }
@@ -168,23 +170,9 @@ static int build(struct octree *t, struct error *err)
 
 static int reserve(struct octree *t, int ni, struct error *err)
 {
-    if (ni <= t->capacity) return 0;
-    const size_t n = (size_t)ni;
-    free_targets(t);
-    t->row = memory_zeroed(6 * n * sizeof *t->row);
-    double *buffer = memory_zeroed((14 + NSUM) * n * sizeof *buffer);
-    t->x = (double (*)[3])(void *)buffer;
-    t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
-    if (!t->row || !buffer || !t->rows_of_i) {
-        free_targets(t);
-        return tree_state_no_memory(err, "i particles", ni);
-    }
-    t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
-    t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
-    t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
-    t->eps2 = buffer + 12 * n, t->pot = t->eps2 + n;
-    for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
-    t->capacity = ni;
+    const struct memory_array all[] = {ARRAYS(t, ni), {0}};
+    if (memory_reserve(all, ni, &t->capacity)) return tree_state_no_memory(err, "i particles", ni);
+    for (int k = 1; k < NSUM; k++) t->sum[k] = t->sum[0] + (size_t)k * (size_t)t->capacity;
     return 0;
 }
 

@@ -21,6 +21,27 @@ struct among {
     struct tree_around around;
 };
 
+static int pieces_of(const struct tree *t) { return t->pieces ? t->pieces->count : 1; }
+
+static struct among among_piece(const struct tree *t, int number, const double (*x)[3],
+                                const double at[3], int32_t skip)
+{
+    struct among a = {.tree = t, .x = x, .pieces = t->pieces, .skip = skip};
+    if (t->pieces) {
+        a.piece = &t->pieces->piece[number];
+        a.tree = &a.piece->tree;
+        a.x = (const double (*)[3])a.piece->x;
+    }
+    a.around = tree_around_place(&a.tree->box, at);
+    return a;
+}
+
+/* Places that are looked at one by one: those of a piece without a tree. */
+static int32_t places_of(const struct among *a)
+{
+    return a->piece && !a->tree->cells ? a->piece->n : 0;
+}
+
 /* The particles at number n of x. */
 static const int32_t *particles_at(const struct among *a, const int32_t *n, int32_t *count)
 {
@@ -54,6 +75,8 @@ static int64_t find_within(const struct among *a, double h2, struct tree_heap *l
     int32_t stack[STACK];
     int64_t count = 0;
     int left = 0;
+    for (int32_t k = 0; k < places_of(a); k++)
+        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, capacity);
     if (t->cells) stack[left++] = 0;
     while (left) {
         const int32_t id = stack[--left];
@@ -75,41 +98,14 @@ static int64_t find_within(const struct among *a, double h2, struct tree_heap *l
     return count;
 }
 
-/* Of a piece without a tree. */
-static int64_t look_within(const struct among *a, double h2, struct tree_heap *list,
-                           int64_t capacity)
-{
-    int64_t count = 0;
-    for (int32_t k = 0; k < a->piece->n; k++)
-        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, capacity);
-    return count;
-}
-
-static struct among among_piece(const struct among *all, const struct tree_piece *piece,
-                                const double at[3])
-{
-    struct among a = *all;
-    a.piece = piece;
-    a.tree = &piece->tree;
-    a.x = (const double (*)[3])piece->x;
-    a.around = tree_around_place(&piece->tree.box, at);
-    return a;
-}
-
 int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
                            double h2, int32_t skip, int32_t *found, int64_t capacity)
 {
-    const struct among all = {.tree = t,
-                              .x = x,
-                              .pieces = t->pieces,
-                              .skip = skip,
-                              .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {found, NULL, 0};
     int64_t count = 0;
-    if (!t->pieces) count = find_within(&all, h2, &list, capacity);
-    for (int k = 0; t->pieces && k < t->pieces->count; k++) {
-        const struct among a = among_piece(&all, &t->pieces->piece[k], at);
-        count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, capacity);
+    for (int number = 0; number < pieces_of(t); number++) {
+        const struct among a = among_piece(t, number, x, at, skip);
+        count += find_within(&a, h2, &list, capacity);
     }
     tree_put_in_order(&list);
     return count;
@@ -153,6 +149,7 @@ static void find_nearest(const struct among *a, struct tree_heap *list, int k)
     int32_t stack[STACK];
     double distance[STACK];
     int left = 0;
+    for (int32_t n = 0; n < places_of(a); n++) keep_if_near(a, n, list, k);
     if (t->cells) stack[left] = 0, distance[left++] = 0.0;
     while (left) {
         const struct tree_cell *c = &t->cell[stack[--left]];
@@ -168,18 +165,10 @@ static void find_nearest(const struct among *a, struct tree_heap *list, int k)
 int tree_search_nearest(const struct tree *t, const double (*x)[3], const double at[3],
                         int32_t skip, int k, int32_t *number, double *r2)
 {
-    const struct among all = {.tree = t,
-                              .x = x,
-                              .pieces = t->pieces,
-                              .skip = skip,
-                              .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {number, r2, 0};
-    if (k <= 0) return 0;
-    if (!t->pieces) find_nearest(&all, &list, k);
-    for (int p = 0; t->pieces && p < t->pieces->count; p++) {
-        const struct among a = among_piece(&all, &t->pieces->piece[p], at);
-        if (a.tree->cells) find_nearest(&a, &list, k);
-        for (int32_t n = 0; !a.tree->cells && n < a.piece->n; n++) keep_if_near(&a, n, &list, k);
+    for (int p = 0; k > 0 && p < pieces_of(t); p++) {
+        const struct among a = among_piece(t, p, x, at, skip);
+        find_nearest(&a, &list, k);
     }
     tree_put_in_order(&list);
     return (int)list.count;

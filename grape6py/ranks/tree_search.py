@@ -60,7 +60,7 @@ class Searches:
         return self._as_given(number, np.sqrt(r2, out=r2))
 
     def _named(self, at: Floats, index: Int32s) -> tuple[Int64s, Floats]:
-        """Numbers among the particles of all ranks, and r^2, as tree_squared() in csrc has it, by
+        """Numbers among the particles of all ranks, and r^2, as tree_square() in csrc has it, by
         which one tree orders them: distances are equal where these are not."""
         is_one = index >= 0
         number, r2 = np.full(index.shape, -1, np.int64), np.full(index.shape, np.inf)

@@ -118,7 +118,7 @@ DEVICE_FN bool is_near(const struct tree_search_job &job, const struct search_ta
 {
     double d[3];
     for (int c = 0; c < 3; c++) d[c] = job.at[(int64_t)c * job.n + place] - t->at[c];
-    *r2 = tree_squared(d);
+    *r2 = tree_square(d);
     if (!(*r2 <= t->limit) || (place >= t->from && place < t->to)) return false;
     *number = (int32_t)job.order[place];
     return *number != t->skip;
