@@ -92,7 +92,7 @@ INLINE void hits_of_chunks(const struct pair_i body[HIT_ROWS], const vec none[HI
     for (int k = 0; k < HIT_ROWS; k++) maybe[k] = hits[k] = 0;
     for (int c = 0; c < nc; c++, j += step)
         for (int v = 0; v < CHUNK; v += VL) {
-            const struct pair_j p = row_sources(j + v, 0, 0);
+            const struct pair_j p = sources_of(j + v, EACH_LANE, 0, 0);
             UNROLL
             for (int k = 0; k < HIT_ROWS; k++) {
                 const struct pair_sep r = pair_separation(0, &body[k], &p);

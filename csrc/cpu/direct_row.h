@@ -24,15 +24,16 @@ INLINE struct pair_i row_body(const struct direct_job *job, int split, int i)
     return p;
 }
 
-INLINE struct pair_j row_sources(const real *j, const int split, const int jerk)
+enum { EACH_LANE, ALL_LANES };
+/* The j particles at a place of a chunk and behind it, one in each lane; or that one in all. */
+INLINE struct pair_j sources_of(const real *j, const int lanes, const int split, const int jerk)
 {
     struct pair_j p = {0};
-    p.x = v_load(j), p.y = v_load(j + CHUNK), p.z = v_load(j + 2 * CHUNK);
-    p.m = v_load(j + 3 * CHUNK);
-    if (jerk)
-        p.vx = v_load(j + 4 * CHUNK), p.vy = v_load(j + 5 * CHUNK), p.vz = v_load(j + 6 * CHUNK);
-    if (split)
-        p.xl = v_load(j + 7 * CHUNK), p.yl = v_load(j + 8 * CHUNK), p.zl = v_load(j + 9 * CHUNK);
+#define FIELD(k) (lanes == ALL_LANES ? v_set1(j[(k) * CHUNK]) : v_load(j + (k) * CHUNK))
+    p.x = FIELD(0), p.y = FIELD(1), p.z = FIELD(2), p.m = FIELD(3);
+    if (jerk) p.vx = FIELD(4), p.vy = FIELD(5), p.vz = FIELD(6);
+    if (split) p.xl = FIELD(7), p.yl = FIELD(8), p.zl = FIELD(9);
+#undef FIELD
     return p;
 }
 
@@ -45,7 +46,7 @@ INLINE void row_stretch_without(const int split, const int jerk, const struct pa
     const vec zero = v_set1(0), far = v_set1(FAR_S2);
     const int step = (split ? 10 : 7) * CHUNK;
     for (int c = 0; c < nc; c++, j += step, index += CHUNK, place += CHUNK) {
-        const struct pair_j p = row_sources(j, split, jerk);
+        const struct pair_j p = sources_of(j, EACH_LANE, split, jerk);
         const struct pair_sep r = pair_separation(split, body, &p);
         const vmask same = vmask_index(index, label);
         const vec r2 = v_select(same, far, pair_distance2(&r, zero));
@@ -107,7 +108,7 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                 vec d2 = v_set1(FAR_S2);
                 for (int c = first; c < last; c++) {
                     const real *at = j + (size_t)(c * nrow * CHUNK + v);
-                    const struct pair_j p = row_sources(at, split, jerk);
+                    const struct pair_j p = sources_of(at, EACH_LANE, split, jerk);
                     const struct pair_sep r = pair_separation(split, &body, &p);
                     vec s2 = pair_distance2(&r, body.eps2), m = p.m;
                     vec r2 = pair_distance2(&r, v_set1(0)); /* not computed unless used */
@@ -191,7 +192,7 @@ static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t blo
         const real *j = chunk_rows(job, chunk);
         unsigned equal = 0;
         for (int v = 0; v < CHUNK; v += VL) {
-            const struct pair_j p = row_sources(j + v, split, 0);
+            const struct pair_j p = sources_of(j + v, EACH_LANE, split, 0);
             const struct pair_sep r = pair_separation(split, &body, &p);
             equal |= vmask_bits(v_eq(pair_distance2(&r, v_set1(0)), found)) << v;
         }

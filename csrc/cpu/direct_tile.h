@@ -49,18 +49,6 @@ INLINE struct pair_i tile_body(const struct tile *t, int split)
     return i;
 }
 
-/* Broadcasts the j particle at one lane of a chunk to all lanes. */
-INLINE struct pair_j tile_source(const real *j, const int split)
-{
-    struct pair_j p = {0};
-    p.x = v_set1(j[0]), p.y = v_set1(j[CHUNK]), p.z = v_set1(j[2 * CHUNK]);
-    p.m = v_set1(j[3 * CHUNK]);
-    p.vx = v_set1(j[4 * CHUNK]), p.vy = v_set1(j[5 * CHUNK]), p.vz = v_set1(j[6 * CHUNK]);
-    if (split)
-        p.xl = v_set1(j[7 * CHUNK]), p.yl = v_set1(j[8 * CHUNK]), p.zl = v_set1(j[9 * CHUNK]);
-    return p;
-}
-
 /* A pair between the two stages of the loop: its separation and inverse distance. */
 struct stage {
     struct pair_sep r;
@@ -72,7 +60,7 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
                                const struct tile *t, const int split, const int nn, const int self,
                                vec *d2_min)
 {
-    const struct pair_j p = tile_source(j, split);
+    const struct pair_j p = sources_of(j, ALL_LANES, split, 1);
     struct stage s = {.r = pair_separation(split, i, &p), .m = p.m};
     vec s2 = pair_distance2(&s.r, i->eps2);
     vec r2 = pair_distance2(&s.r, v_set1(0)); /* not computed unless used */
@@ -98,7 +86,7 @@ INLINE vec tile_lane_without(struct tile *t, const int split, const int jerk, co
     struct pair_sum own = {zero, zero, zero, zero, zero, zero, zero};
     vec r2_min = far;
     for (int c = 0; c < nc; c++, j += step, index += CHUNK, place += CHUNK) {
-        const struct pair_j p = tile_source(j, split);
+        const struct pair_j p = sources_of(j, ALL_LANES, split, 1);
         const struct pair_sep r = pair_separation(split, &i, &p);
         const vmask same = vmask_index(t->index, *index);
         const vec r2 = v_select(same, far, pair_distance2(&r, zero));
@@ -140,12 +128,12 @@ INLINE struct pair_sum tile_lane_fast(struct tile *t, const int split, const int
     for (int c = 1; c < nc; c++, j += step, ahead += (size_t)step / CHUNK * sizeof(real)) {
         index += CHUNK;
         const struct stage next = tile_first(i, j + step, index, t, split, nn, self, &d2);
-        const struct pair_j p = tile_source(j, split);
+        const struct pair_j p = sources_of(j, ALL_LANES, split, 1);
         __builtin_prefetch(ahead, 0, 3);
         pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
         now = next;
     }
-    const struct pair_j p = tile_source(j, split);
+    const struct pair_j p = sources_of(j, ALL_LANES, split, 1);
     pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
     if (vmask_bits(v_lt(d2, close)))
         d2 = tile_lane_close(t, split, jerk, first, first_index, place, nc, &sum);
