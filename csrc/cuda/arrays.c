@@ -6,7 +6,6 @@
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 
-enum { THREADS = 256 };
 /* ---- outputs ---------------------------------------------------------------------------- */
 
 /* Whether the results are in the device's memory, and not in pinned memory. */

@@ -5,7 +5,7 @@
 #include "util/memory.h"
 #include "util/threads.h"
 
-enum { THREADS = 256, LANES = 16 };
+enum { LANES = 16 };
 
 static struct cuda_collect_job job_of(const struct cuda *c, const struct device_particles *from)
 {

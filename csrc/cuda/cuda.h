@@ -39,6 +39,7 @@
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
+    THREADS = 256,          /* of a CUDA block of all kernels without sums */
     WIDE_ROWS = 256,        /* i particles of a CUDA block of the wide kernels */
     MIDDLE_ROWS = 64,       /* i particles of a CUDA block of kernel middle */
     MOST_ROWS = 65536,      /* i particles of a launch */

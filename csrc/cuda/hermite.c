@@ -4,8 +4,6 @@
 
 #include "g6lib.h"
 
-enum { THREADS = 256 };
-
 /* ---- the next block --------------------------------------------------------------------- */
 
 /* The lowest number that the kernels noted as invalid, or -1. */

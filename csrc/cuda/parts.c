@@ -6,7 +6,7 @@
 #include "cuda/jparticles.h"
 #include "util/memory.h"
 
-enum { THREADS = 256, ROWS_OF_MERGE = 32 };
+enum { ROWS_OF_MERGE = 32 };
 
 /* A part from the rows of the host, to which pairs were left. */
 static void pack(const struct cuda *c, char *part)

@@ -12,7 +12,6 @@
 enum {
     ROWS_PER_THREAD = 1024,
     MOST_COPIERS = 4,
-    THREADS = 256,
     FIRST_PIECE = 1024, /* i particles of the first of several launches */
     NEXT_PIECE = 4,     /* growth of the next launches, which are copied meanwhile */
     FEW_PIECES = 32768  /* below so many i particles the first launch has the second size */

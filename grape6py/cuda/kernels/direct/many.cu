@@ -83,11 +83,6 @@ DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting
     }
 }
 
-DEVICE_FN real chunk_sum(struct pair_sum chunk[PER_THREAD], chunk_sums waiting, int k, int q)
-{
-    return DOUBLE_MODE ? waiting[q][k][threadIdx.x] : *sum_number(&chunk[k], q);
-}
-
 /* Deposits a row's sums of a block, or leaves them to the host; zeroes them. */
 template <bool JERK>
 DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target *t, int row,
@@ -182,7 +177,8 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #pragma unroll
                 for (int q = 0; q < NSUM; q++)
                     if (is_wanted(JERK, q))
-                        add_chunk(&sums[q][k][thread], chunk_sum(sum, waiting, k, q));
+                        add_chunk(&sums[q][k][thread],
+                                  DOUBLE_MODE ? waiting[q][k][thread] : *sum_number(&sum[k], q));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {

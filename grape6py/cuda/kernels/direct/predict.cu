@@ -45,11 +45,6 @@ DEVICE_FN void store_particle(const struct cuda_store &store, int a, const union
     for (int q = 0; q < 3 && store.k18; q++) store.k18[q * store.slots + a] = k18[q];
 }
 
-DEVICE_FN bool is_among(const struct cuda_at_rest &rest, int a)
-{
-    return (unsigned)(a - rest.first) < (unsigned)rest.count;
-}
-
 /* Loads the particle of `rest` that arrives at an address. */
 DEVICE_FN void load_at_rest(const struct cuda_at_rest &rest, int a, union record *r, double k18[3])
 {
@@ -189,7 +184,8 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     __syncthreads();
     union record r;
     double k18[3];
-    const bool rests = is_among(job.rest, a), arrives = rests || arriving[t] >= 0;
+    const bool rests = (unsigned)(a - job.rest.first) < (unsigned)job.rest.count;
+    const bool arrives = rests || arriving[t] >= 0;
     if (rests)
         load_at_rest(job.rest, a, &r, k18);
     else

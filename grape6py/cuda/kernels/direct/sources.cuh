@@ -76,8 +76,20 @@ struct target {
     real close; /* r^2 of pairs below this needs double */
 };
 
-DEVICE_FN struct target make_target(const struct cuda_target &from, const struct cuda_units &units)
+/* An i particle as the caller wrote it. */
+DEVICE_FN struct cuda_target target_of(const struct cuda_sum_job &job,
+                                       const struct cuda_packed_targets *in_job, int row)
 {
+    if (!in_job) return job.targets[row];
+    const double *x = in_job->x[row], *v = in_job->v[row];
+    return {{x[0], x[1], x[2]}, {v[0], v[1], v[2]}, in_job->eps2, in_job->index[row], 0};
+}
+
+DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
+                                    const struct cuda_packed_targets *in_job, int row)
+{
+    const struct cuda_target from = target_of(job, in_job, row);
+    const struct cuda_units &units = job.units;
     struct target t;
     double x[3], v[3], far = 0.0, fast = 0.0;
     for (int k = 0; k < 3; k++) {
@@ -98,21 +110,6 @@ DEVICE_FN struct target make_target(const struct cuda_target &from, const struct
     t.range.eps2 = (int16_t)exponent_of(eps2);
     t.close = power_of_two(close_exponent(MODE, t.range.x));
     return t;
-}
-
-/* An i particle as the caller wrote it. */
-DEVICE_FN struct cuda_target target_of(const struct cuda_sum_job &job,
-                                       const struct cuda_packed_targets *in_job, int row)
-{
-    if (!in_job) return job.targets[row];
-    const double *x = in_job->x[row], *v = in_job->v[row];
-    return {{x[0], x[1], x[2]}, {v[0], v[1], v[2]}, in_job->eps2, in_job->index[row], 0};
-}
-
-DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
-                                    const struct cuda_packed_targets *in_job, int row)
-{
-    return make_target(target_of(job, in_job, row), job.units);
 }
 
 DEVICE_FN bool may_hold(struct cuda_span span, int32_t label)

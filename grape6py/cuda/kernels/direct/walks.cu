@@ -19,9 +19,6 @@ struct alignas(16) walk_source {
 };
 typedef real walk_totals[4][CUDA_WALK_EACH][WALK_THREADS];
 
-DEVICE_FN float smaller(float a, float b) { return fminf(a, b); }
-DEVICE_FN double smaller(double a, double b) { return fmin(a, b); }
-
 /* High word of |a|, in the same order as |a|; 0x7ff00000 and above are Inf and NaN. */
 DEVICE_FN int high_word(double a) { return (int)(bits_of(a) >> 32 & 0x7fffffff); }
 enum { HIGH_OF_INFINITY = 0x7ff00000 };
@@ -94,13 +91,6 @@ DEVICE_FN struct pair_j walk_pair_source(const struct walk_source &s)
     return j;
 }
 
-DEVICE_FN struct pair_sum no_walk_pairs(void)
-{
-    struct pair_sum sum;
-    sum.ax = sum.ay = sum.az = sum.pot = 0;
-    return sum;
-}
-
 /* Adds a pair in double to the results of target `row`, as in cpu/walks_kernel.c. */
 DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                               const struct walk_units &f, int row, int64_t entry)
@@ -120,7 +110,7 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
                                         const struct walk_units &f, const struct pair_i &i,
                                         const struct walk_source *source, int row, int64_t first)
 {
-    struct pair_sum sum = no_walk_pairs();
+    struct pair_sum sum = no_pairs();
 #pragma unroll 1
     for (int k = 0; k < WALK_CHUNK; k++) {
         const struct pair_j j = walk_pair_source(source[k]);
@@ -136,16 +126,16 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
 
 /* Sums a chunk on all targets of a thread. WATCHED: some pairs may be close. */
 template <int N, bool WATCHED>
-DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                            const struct walk_units &f, const struct pair_i i[N],
-                            const struct walk_source *source, int64_t first, walk_totals total)
+DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
+                         const struct walk_units &f, const struct pair_i i[N],
+                         const struct walk_source *source, int64_t first, walk_totals total)
 {
     const int thread = (int)threadIdx.x;
     struct pair_sum sum[N];
     real near[N];
 #pragma unroll
     for (int n = 0; n < N; n++) {
-        sum[n] = no_walk_pairs();
+        sum[n] = no_pairs();
         near[n] = v_set1(64); /* farther than anything */
     }
 #pragma unroll 4 /* more, for all N, would overflow the instruction cache */
@@ -155,7 +145,7 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
         for (int n = 0; n < N; n++) {
             const struct pair_sep r = pair_separation(0, &i[n], &j);
             const real s2 = pair_distance2(&r, i[n].eps2);
-            if (WATCHED) near[n] = smaller(near[n], s2);
+            if (WATCHED) near[n] = fmin(near[n], s2);
             pair_add(PAIR_FORCE, &i[n], &j, j.m, v_rsqrt(s2), &r, &sum[n]);
         }
     }
@@ -169,18 +159,6 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
         total[2][n][thread] = v_add(total[2][n][thread], sum[n].az);
         total[3][n][thread] = v_add(total[3][n][thread], sum[n].pot);
     }
-}
-
-template <int N>
-DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                         const struct walk_units &f, const struct pair_i i[N],
-                         const struct walk_source *source, int64_t first, bool watched,
-                         walk_totals total)
-{
-    if (watched)
-        add_chunk_of<N, true>(job, tile, f, i, source, first, total);
-    else
-        add_chunk_of<N, false>(job, tile, f, i, source, first, total);
 }
 
 /* Sets the position of a target; returns whether it is finite. */
@@ -249,8 +227,10 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
             xy = body[0], zm = body[1];
         }
         if (first < 0 || idle) continue;
-        const bool any = watched[0] || watched[1];
-        add_chunk<N>(job, tile, f, i, source, first, any, total);
+        if (watched[0] || watched[1])
+            add_chunk<N, true>(job, tile, f, i, source, first, total);
+        else
+            add_chunk<N, false>(job, tile, f, i, source, first, total);
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
