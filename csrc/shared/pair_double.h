@@ -1,5 +1,5 @@
-/* pair_double.h - the pair interaction in double precision, for the pairs of walks and trees that
- * their kernels do not resolve. No fused operations, so that C and CUDA give the same bits. */
+/* pair_double.h - the pair interaction in double precision, for the pairs of walks that their
+ * kernels do not resolve. No fused operations, so that C and CUDA give the same bits. */
 #ifndef GRAPE6_PAIR_DOUBLE_H
 #define GRAPE6_PAIR_DOUBLE_H
 

@@ -16,15 +16,15 @@ struct tree_cell_eps2 {
     float mean, least, most;
 };
 
-/* While it is summed: weights, and these times eps^2; without weights, numbers. */
+/* While it is summed: weights, and these times eps^2. */
 struct tree_eps2_sum {
-    double weight, weighted, count, sum;
+    double weight, weighted;
     float least, most;
 };
 
 HOST_DEVICE struct tree_eps2_sum tree_eps2_begin(void)
 {
-    const struct tree_eps2_sum none = {0.0, 0.0, 0.0, 0.0, INFINITY, 0.0f};
+    const struct tree_eps2_sum none = {0.0, 0.0, INFINITY, 0.0f};
     return none;
 }
 
@@ -32,15 +32,14 @@ HOST_DEVICE void tree_eps2_add(struct tree_eps2_sum *s, double weight,
                                const struct tree_cell_eps2 *e)
 {
     s->weight += weight, s->weighted += weight * (double)e->mean;
-    s->count += 1.0, s->sum += (double)e->mean;
     s->least = e->least < s->least ? e->least : s->least;
     s->most = e->most > s->most ? e->most : s->most;
 }
 
 HOST_DEVICE struct tree_cell_eps2 tree_eps2_of(const struct tree_eps2_sum *s)
 {
-    const double mean = s->weight > 0.0 ? s->weighted / s->weight : s->sum / s->count;
-    const struct tree_cell_eps2 e = {(float)mean, s->least, s->most};
+    const float mean = s->weight > 0.0 ? (float)(s->weighted / s->weight) : s->most; /* no pull */
+    const struct tree_cell_eps2 e = {mean, s->least, s->most};
     return e;
 }
 

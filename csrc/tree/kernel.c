@@ -20,7 +20,6 @@
 #include "shared/tree_pull.h"
 #define PAIR_LEAST_H2 1e-30
 #include "shared/pair.h"
-#include "shared/pair_double.h"
 
 static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
 {

@@ -138,40 +138,9 @@ static void careful_pairs(const struct tree_job *job, const struct tree_group *g
                           struct tree_work *w, uint32_t which, int n, struct tree_sums *sums)
 {
     const struct tree_points *from = &job->tree->points, *to = job->targets;
-    for (int32_t i = 0; i < g->count; i++) {
-        if (!(which >> i & 1)) continue;
-        const int32_t t = g->first + i, self = job->self ? job->self[t] : t;
-        for (int k = 0; k < n; k++) {
-            const int32_t at = w->source_at[k];
-            if (at == self) continue;
-            const double r[3] = {
-                ((double)to->x[t] - from->x[at]) + ((double)to->xl[t] - from->xl[at]),
-                ((double)to->y[t] - from->y[at]) + ((double)to->yl[t] - from->yl[at]),
-                ((double)to->z[t] - from->z[at]) + ((double)to->zl[t] - from->zl[at])};
-            const double eps2 = (double)job->eps2[t], m = (double)from->m[at];
-            const int at_one_place = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + eps2 == 0.0;
-            w->counts.zero_distances += at_one_place;
-            if (at_one_place) continue;
-            double acc[3] = {sums->acc[0][i], sums->acc[1][i], sums->acc[2][i]};
-            const double y = pair_add_double(r, eps2, m, acc, &sums->phi[i]);
-            for (int c = 0; c < 3; c++) sums->acc[c][i] = acc[c];
-            if (!job->jerk) continue;
-            const double v[3] = {(double)to->vx[t] - (double)(job->speed * from->vx[at]),
-                                 (double)to->vy[t] - (double)(job->speed * from->vy[at]),
-                                 (double)to->vz[t] - (double)(job->speed * from->vz[at])};
-            const double along = 3.0 * (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) * y * y;
-            for (int c = 0; c < 3; c++) sums->jerk[c][i] -= m * y * y * y * (v[c] - along * r[c]);
-        }
-    }
-}
-
-/* The same where particles have their own softening. */
-static void careful_softened(const struct tree_job *job, const struct tree_group *g,
-                             struct tree_work *w, uint32_t which, int n, struct tree_sums *sums)
-{
-    const struct tree_points *from = &job->tree->points, *to = job->targets;
     double source[SOFTENED_NUMBERS][TREE_SOURCES + 64];
-    struct softened set = {.n = n, .term = job->term};
+    struct softened set = {.n = n,
+                           .term = job->term & PAIR_SPLINE ? job->term : job->term | PAIR_OWN};
     const int length = job->tree->box.length;
     for (int c = 0; c < SOFTENED_NUMBERS; c++) set.of[c] = source[c];
     for (int k = 0; k < n; k++) {
@@ -189,11 +158,12 @@ static void careful_softened(const struct tree_job *job, const struct tree_group
     for (int32_t i = 0; i < g->count; i++) {
         if (!(which >> i & 1)) continue;
         const int32_t t = g->first + i, own = job->self ? job->self[t] : t;
-        struct softened_target at = {.x = {(double)to->x[t] + to->xl[t],
-                                           (double)to->y[t] + to->yl[t],
-                                           (double)to->z[t] + to->zl[t]},
-                                     .eps2 = ldexp(job->given_eps2[to->order[t]], -2 * length),
-                                     .self = -1};
+        struct softened_target at = {
+            .x = {(double)to->x[t] + to->xl[t], (double)to->y[t] + to->yl[t],
+                  (double)to->z[t] + to->zl[t]},
+            .eps2 = job->term > PAIR_JERK ? ldexp(job->given_eps2[to->order[t]], -2 * length)
+                                          : (double)job->eps2[t],
+            .self = -1};
         double sum[NSUM];
         if (job->jerk) at.v[0] = to->vx[t], at.v[1] = to->vy[t], at.v[2] = to->vz[t];
         for (int k = 0; k < n; k++)
@@ -278,8 +248,7 @@ static void flush(const struct tree_job *job, const struct tree_group *g, struct
             add_pairs(&sum[k], v + k, jerk, &found);
         }
     }
-    if (careful)
-        (job->term > PAIR_JERK ? careful_softened : careful_pairs)(job, g, w, careful, n, sums);
+    if (careful) careful_pairs(job, g, w, careful, n, sums);
     for (int i = 0; i < TREE_GROUP; i++) {
         if (careful >> i & 1) continue;
         sums->phi[i] += found.phi[i];
