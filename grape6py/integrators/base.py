@@ -189,8 +189,7 @@ class Integration(Changes):
             made._about.pop(name, None)  # it is another run
         return made
 
-    def __copy__(self) -> Self:
-        return self.copy()
+    __copy__ = copy
 
     def __deepcopy__(self, _: object) -> Self:
         return self.copy()

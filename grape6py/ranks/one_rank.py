@@ -16,9 +16,6 @@ from grape6py.ranks.ranks import Ranks
 class _OfOne(Agreement):
     """Nobody says anything else. It is its own context, for all calls."""
 
-    def __init__(self) -> None:
-        pass
-
     def __enter__(self) -> Agreement:
         return self
 
@@ -62,9 +59,6 @@ class OneRank(Ranks):
 
     def counts(self, n: int) -> Int64s:
         return np.array([n], np.int64)
-
-    def numbered(self, n: int) -> tuple[int, int]:
-        return 0, n
 
     def broadcast(self, value: Untyped, rank: int = 0) -> Untyped:
         return value
