@@ -108,11 +108,8 @@ class SharedDevice:
     def _load(self, name: str, code: bytes) -> int:
         function = driver.moduleGetFunction(driver.moduleLoadData(code), name)
         used = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
-        driver.funcSetAttribute(
-            function,
-            driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-            self.shared_bytes - used,
-        )
+        most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.funcSetAttribute(function, most, self.shared_bytes - used)
         return function
 
 

@@ -88,11 +88,8 @@ def _announced(count: int) -> Iterator[None]:
 
 def file_name(kernel: str, precision: str, capability: int, cuda: int) -> str:
     """Of the machine code of a kernel for a device of this compute capability (90 for 9.0)."""
-    words = (
-        _hash_of(compiler.text_of(kernel)),
-        *compiler.options_of(kernel, precision),
-        f"CUDA {cuda}",
-    )
+    options = compiler.options_of(kernel, precision)
+    words = _hash_of(compiler.text_of(kernel)), *options, f"CUDA {cuda}"
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
     return f"{kernel}-{precision}-sm_{capability}-{key}"
 

@@ -13,12 +13,8 @@ def numbers_of(words: str, count: int) -> list[int]:
     except ValueError:
         numbers = [-1]
     if not count or not all(0 <= number < count for number in numbers):
-        raise codes.from_code(
-            "NO_DEVICE",
-            f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
-            if count
-            else "CUDA sees no device",
-        )
+        text = f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
+        raise codes.from_code("NO_DEVICE", text if count else "CUDA sees no device")
     return numbers
 
 

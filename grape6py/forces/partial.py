@@ -109,11 +109,8 @@ def forces(rows: AnyArray) -> Forces:
     """
     rows = _rows(rows)
     found = empty_forces(len(rows))
-    check(
-        lib.g6x_from_partial(
-            len(rows), words_pointer(rows), *pointers(found.acc, found.jerk, found.pot)
-        )
-    )
+    sums = pointers(found.acc, found.jerk, found.pot)
+    check(lib.g6x_from_partial(len(rows), words_pointer(rows), *sums))
     has_jerk = not len(rows) or bool((rows[:, 0] & lib.WORD_JERK).all())
     return found if has_jerk else found._replace(jerk=None)
 

@@ -169,10 +169,8 @@ class Sums:
         out = empty_forces(len(targets.pos), nn)
         found: list[tuple[Int64s, Int32s]] = []
         pending: collections.deque[Callable[[], None]] = collections.deque()
-        parts = [
-            slice(first, min(first + _ROWS, int(begin[-1])))
-            for first in range(0, int(begin[-1]), _ROWS)
-        ]
+        end = int(begin[-1])
+        parts = [slice(first, min(first + _ROWS, end)) for first in range(0, end, _ROWS)]
         tasks = (self._begun(nj, targets, part, begin, mine, eps2, same) for part in parts)
         task = next(tasks, None)
         for part in parts:

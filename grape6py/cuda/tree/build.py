@@ -21,16 +21,10 @@ from grape6py.cuda.workspace import Workspace
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
 
+_SHARED = "numbers box hilbert moments opening share softening".split()
+_TREE = "job.h tree.cuh build.cu motion.cu rate.cu distant.cu search.cu".split()
 ffi, numbers = declared(
-    *(
-        f"shared/tree_{name}.h"
-        for name in ("numbers", "box", "hilbert", "moments", "opening", "share", "softening")
-    ),
-    *(
-        f"tree/{name}"
-        for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu", "distant.cu")
-    ),
-    "tree/search.cu",
+    *(f"shared/tree_{name}.h" for name in _SHARED), *(f"tree/{name}" for name in _TREE)
 )
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 

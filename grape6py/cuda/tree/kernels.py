@@ -22,6 +22,7 @@ FIELD = ["field_add_all"]
 ESTIMATE = ["tree_pulls", "tree_gather_last", "tree_least_pull", "tree_raise_pulls"]
 DISTANT = "tree_distant_terms", "tree_distant_on_targets", "tree_distant_pairs"
 MOMENTUM = ["tree_net_force", "tree_close_system"]
+SITES = "tree_site_check", "tree_site_sums"
 
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 
@@ -49,13 +50,7 @@ def of_sums(
 def usual(order: int) -> list[str]:
     """What a release has machine code of: all but other orders of expansions, and ranks."""
     names = [*MOVING, *TARGETS, *SEARCH, *LEAPFROG, *FIELD, *ESTIMATE, *MOMENTUM, *DISTANT]
-    names += [
-        "tree_site_check",
-        "tree_site_sums",
-        "tree_barnes_hut",
-        "tree_close_rows",
-        "tree_close_jerks",
-    ]
+    names += [*SITES, "tree_barnes_hut", "tree_close_rows", "tree_close_jerks"]
     for near in ("", "_bare"):
         names += [*of_sums(str(order), near, ""), *of_sums("", f"_bh{near}", "_bh")]
     names += of_sums(f"{order}_soft", "_soft", "_soft")

@@ -47,9 +47,8 @@ class SessionTree:
         targets = array(job.at, n, 3), array(job.velocity, n, 3), array(job.self, n)
         out = array(job.acc, n, 3), array(job.pot, n), array(job.jerk, n, 3)
         for softening in np.unique(eps2):
-            of_equal_eps2 = (
-                slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
-            )
+            is_equal = eps2 == softening
+            of_equal_eps2 = slice(None) if is_equal.all() else np.flatnonzero(is_equal)
             some = Targets(*(self._put(None if a is None else a[of_equal_eps2]) for a in targets))
             setting = Setting(job.theta, job.order, float(softening))
             *found, counts = tree.forces(setting, some)

@@ -20,9 +20,8 @@ def width_of(setting: Setting) -> float:
     """The opening angle whose lists are about as long, to an eighth of a factor of two."""
     if not setting.bound:
         return setting.theta
-    usual, slope = (
-        (1e-2, 4.3) if setting.order > 3 else (2e-2, 3.5) if setting.order else (5e-3, 3.7)
-    )
+    order = setting.order
+    usual, slope = (1e-2, 4.3) if order > 3 else (2e-2, 3.5) if order else (5e-3, 3.7)
     octaves = math.log2(setting.bound / usual) / slope
     return min(setting.theta, math.pow(2.0, round(8 * octaves) / 8))
 
