@@ -9,8 +9,6 @@
 enum { LISTED_CAPACITY = 1 << 20, LISTED_PER_THREAD = 1 << 15 };
 enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* i particles to pack, from number `first` on. */
 struct packing_lists {
     const struct targets *from;
@@ -131,8 +129,9 @@ static int make_lists(struct cuda *c, int first, int rows, const double *h2,
         const int64_t capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
         code = list_rows(c, rows, &total, err);
         if (code || total <= capacity) break;
+        const int64_t fit = rows * (int64_t)(NEIGHBOURS_AT_ONCE / 2) / total;
         if (rows > 1 && total > NEIGHBOURS_AT_ONCE)
-            rows = (int)most(1, (uint64_t)(rows * (int64_t)(NEIGHBOURS_AT_ONCE / 2) / total));
+            rows = fit > 1 ? (int)fit : 1;
         else
             code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
                                        (uint64_t)total * sizeof(struct cuda_listed), err);

@@ -133,12 +133,9 @@ KERNEL(examine, struct cuda_collect_job, 256, 1)
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.count) return;
     const size_t at = 3 * (size_t)row;
-    bool valid = is_number(job.mass[row]) && are_numbers(job.x + at);
-    if (job.time) valid = valid && is_number(job.time[row]);
-    if (job.v) valid = valid && are_numbers(job.v + at);
-    if (job.a2) valid = valid && are_numbers(job.a2 + at);
-    if (job.j6) valid = valid && are_numbers(job.j6 + at);
-    if (job.k18) valid = valid && are_numbers(job.k18 + at);
+    bool valid = is_number(job.mass[row]) && (!job.time || is_number(job.time[row]));
+    const double *const vectors[] = {job.x, job.v, job.a2, job.j6, job.k18};
+    for (const double *vector : vectors) valid = valid && (!vector || are_numbers(vector + at));
     if (!valid) atomicMin(&job.notes->invalid, row);
 }
 

@@ -292,17 +292,13 @@ DEVICE_FN void add_given(const struct cuda_fused_step_job &, int, double *, doub
 /* Whether all sums of the block are complete and finite. Called by 256 threads. */
 DEVICE_FN bool is_complete(const struct cuda_fused_step_job &job)
 {
-    __shared__ int odd;
-    if (threadIdx.x == 0)
-        odd = job.rows && (*job.left_count[0] != 0 || (job.fine && *job.left_count[1] != 0));
-    __syncthreads();
+    bool odd = job.rows && (*job.left_count[0] != 0 || (job.fine && *job.left_count[1] != 0));
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         double acc[3], jerk[3], pot;
         sums_of(job, row, acc, jerk, &pot);
-        if (!are_numbers(acc) || !are_numbers(jerk) || !is_number(pot)) odd = 1;
+        if (!are_numbers(acc) || !are_numbers(jerk) || !is_number(pot)) odd = true;
     }
-    __syncthreads();
-    return !odd;
+    return !__syncthreads_or(odd);
 }
 
 /* Moves the particles of the block, in the field; false if one would become NaN or infinite. */
@@ -378,15 +374,13 @@ DEVICE_FN int place_among(bool chosen, int *count)
 DEVICE_FN int find_next(const struct cuda_fused_step_job &job, double *time)
 {
     __shared__ double shared[256];
-    __shared__ int stuck;
     const int t = (int)threadIdx.x;
-    if (t == 0) stuck = 0;
-    __syncthreads();
+    bool stuck = false;
     double least = never();
     for (int p = t; p < job.n; p += 256) {
         const double end = hermite_step_end(job.state.t[p], job.state.dt[p], job.common);
         if (end < least) least = end;
-        if (!(end < never())) stuck = 1;
+        if (!(end < never())) stuck = true;
     }
     *time = least = least_of_block(least, shared);
     int count = 0;
@@ -396,10 +390,9 @@ DEVICE_FN int find_next(const struct cuda_fused_step_job &job, double *time)
             p < job.n && hermite_step_end(job.state.t[p], job.state.dt[p], job.common) == least;
         const int to = place_among(is_next, &count);
         if (is_next) job.address[to] = p;
-        if (is_next && !(least > job.state.t[p])) stuck = 1;
+        if (is_next && !(least > job.state.t[p])) stuck = true;
     }
-    __syncthreads();
-    return stuck ? 0 : count;
+    return __syncthreads_or(stuck) ? 0 : count;
 }
 
 /* Numbers the fine rows of the next block, and writes them once more as i particles for the sums in
@@ -422,15 +415,13 @@ DEVICE_FN int place_fine(const struct cuda_fused_step_job &job, int count, doubl
 /* Predicts the next block, and writes it as i particles; false if one is not finite. */
 DEVICE_FN bool predict_block(const struct cuda_fused_step_job &job, int count, double time)
 {
-    __shared__ int odd;
-    if (threadIdx.x == 0) odd = 0;
-    __syncthreads();
+    bool odd = false;
     for (int row = (int)threadIdx.x; row < count; row += 256) {
         const int p = job.address[row];
         struct cuda_target *to = &job.targets[row];
         double x[3], v[3];
         hermite_predict_one(&job.state, p, time, x, v);
-        if (!are_numbers(x) || !are_numbers(v)) odd = 1;
+        if (!are_numbers(x) || !are_numbers(v)) odd = true;
         for (int k = 0; k < 3; k++) {
             job.xi[row][k] = to->x[k] = x[k];
             job.vi[row][k] = to->v[k] = v[k];
@@ -439,8 +430,7 @@ DEVICE_FN bool predict_block(const struct cuda_fused_step_job &job, int count, d
         to->index = p;
         to->invalid = 0;
     }
-    __syncthreads();
-    return !odd;
+    return !__syncthreads_or(odd);
 }
 
 KERNEL(fused_step, struct cuda_fused_step_job, 256, 1)

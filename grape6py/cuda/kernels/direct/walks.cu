@@ -154,10 +154,8 @@ DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_wal
         const int row = n * WALK_THREADS + thread;
         if (WATCHED && near[n] < f.close && row < tile.targets)
             sum[n] = careful_chunk(job, tile, f, i[n], source, tile.target + row, first);
-        total[0][n][thread] = v_add(total[0][n][thread], sum[n].ax);
-        total[1][n][thread] = v_add(total[1][n][thread], sum[n].ay);
-        total[2][n][thread] = v_add(total[2][n][thread], sum[n].az);
-        total[3][n][thread] = v_add(total[3][n][thread], sum[n].pot);
+        const real own[4] = {sum[n].ax, sum[n].ay, sum[n].az, sum[n].pot};
+        for (int c = 0; c < 4; c++) total[c][n][thread] = v_add(total[c][n][thread], own[c]);
     }
 }
 
