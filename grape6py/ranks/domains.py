@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import ArrayModule, DeviceArray, Floats, Int64s, UInt64s
+from grape6py._arrays.kinds import ArrayModule, DeviceArray, Floats, UInt64s
 from grape6py._arrays.modules import module_of, on_host
 
 if TYPE_CHECKING:
@@ -21,38 +21,8 @@ _QUANTILES = 1 << 14  # and how many quantiles of these all ranks know, or each 
 _LEAST_QUANTILES = 1024
 
 
-class Way:
-    """The way of rows to other ranks, and back.
-
-    Parameters
-    ----------
-    rank : ndarray of int, shape (n,)
-        To which each row goes.
-
-    Attributes
-    ----------
-    begin : ndarray of int64, shape (ranks + 1,)
-        Where the rows of each rank begin among those that came.
-    """
-
-    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
-        self._ranks = ranks
-        self._order, self._cuts, self.begin = _by_rank(ranks, rank)
-
-    def there(self, rows: DeviceArray) -> DeviceArray:
-        """What came: one rank's rows behind the other's."""
-        return self._ranks.exchanged(rows[self._order], self._cuts)[0]
-
-    def back(self, rows: DeviceArray) -> DeviceArray:
-        """Rows for those that came, at the ranks and in the order of those that went."""
-        got, _ = self._ranks.exchanged(rows, self.begin)
-        found = module_of(got).empty_like(got)
-        found[self._order] = got
-        return found
-
-
 class Moves:
-    """The way of rows to the ranks where they belong, on which most are already: there they are in
+    """The way of rows to the ranks where they belong, on which many are already: there they are in
     the order of the ranks that they came from, and in that of each, so that their numbers among
     the rows of all ranks ascend.
 
@@ -65,6 +35,8 @@ class Moves:
     ----------
     count : int
         How many rows there are afterwards.
+    begin : ndarray of int64, shape (ranks + 1,)
+        Where those of each rank begin among them.
     """
 
     def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
@@ -72,11 +44,16 @@ class Moves:
         self._ranks, self._rank = ranks, rank
         self._stays = xp.flatnonzero(rank == ranks.rank)
         left = xp.flatnonzero(rank != ranks.rank)
-        order, self._cuts, self._begin = _by_rank(ranks, rank[left])
-        self._gone = left[order]
+        to = rank[left].astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
+        order = to.argsort(kind="stable")
+        cuts = on_host(xp.searchsorted(to[order], xp.arange(ranks.size + 1)))
+        self._gone, self._cuts = left[order], cuts.astype(np.int64)
+        came = ranks.swapped(np.diff(self._cuts))
+        self._begin = np.concatenate([[0], np.cumsum(came)])  # without those that stay
         self._first = int(self._begin[ranks.rank])  # place of the first that stays
         self._after = self._first + len(self._stays)
-        self.count = len(self._stays) + int(self._begin[-1])
+        self.begin = self._begin + (np.arange(ranks.size + 1) > ranks.rank) * len(self._stays)
+        self.count = int(self.begin[-1])
         self._is_still = len(self._stays) == self.count == len(rank)
 
     def there(self, rows: DeviceArray) -> DeviceArray:
@@ -108,14 +85,7 @@ class Moves:
         return self._rank, place
 
 
-def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s, Int64s]:
-    """Order of rows by the ranks that they go to, where those of each begin in it, and where those
-    of each begin among the rows that come."""
-    xp = module_of(rank)
-    rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
-    order = rank.argsort(kind="stable")
-    cuts = on_host(xp.searchsorted(rank[order], xp.arange(ranks.size + 1))).astype(np.int64)
-    return order, cuts, np.concatenate([[0], np.cumsum(ranks.swapped(np.diff(cuts)))])
+Way = Moves  # of rows of which few may be where they belong
 
 
 def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:

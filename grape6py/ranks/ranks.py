@@ -14,7 +14,7 @@ from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers, endings
 from grape6py.ranks.agreement import NUMBERS, Agreement
-from grape6py.ranks.domains import Way
+from grape6py.ranks.domains import Moves
 
 _ROWS = 1 << 20  # of a message to the first rank
 _END = "the end of the program"
@@ -269,7 +269,7 @@ class Ranks:
     def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:
         """The rows of some numbers, which count through the rows of all ranks."""
         first = np.concatenate([[0], np.cumsum(self.counts(len(rows)))])
-        way = Way(self, np.searchsorted(first, number, side="right") - 1)
+        way = Moves(self, np.searchsorted(first, number, side="right") - 1)
         found: AnyArray = way.back(rows[way.there(number) - first[self.rank]])
         return found
 

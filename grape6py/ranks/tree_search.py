@@ -7,7 +7,7 @@ from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import merged
 from grape6py._lib.tree_setting import Targets
 from grape6py.ranks.domain_tree import DomainTree
-from grape6py.ranks.domains import Way
+from grape6py.ranks.domains import Moves
 
 _BOXES = 64  # of runs of a domain's particles along the curve
 _AT_ONCE = 1 << 14  # targets, whose distances from boxes are found
@@ -88,7 +88,7 @@ class Searches:
         radii: Floats,
         wanted: Bools,
         where: Bools | None = None,
-    ) -> tuple[tuple[Int64s, Int64s], Way, Floats]:
+    ) -> tuple[tuple[Int64s, Int64s], Moves, Floats]:
         """Who is asked by whom: ranks, ascending, and own targets; their way, and what came."""
         reached = np.stack([_reaches(at, radii, boxes) for boxes in self._boxes]) & wanted
         rank, target = np.nonzero(reached if where is None else reached & where)
@@ -96,7 +96,7 @@ class Searches:
         if placed is not None:
             own = placed[0][target] == rank
             place[own] = placed[1][target[own]]
-        way = Way(self._ranks, rank)
+        way = Moves(self._ranks, rank)
         rows = np.column_stack([at[target], radii[target], place])
         return (rank, target), way, way.there(rows)
 
