@@ -694,15 +694,6 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
                          const double (*x)[3], const double (*v)[3], const int self[], double eps2,
                          int method, int order, double theta, const double last_acc[], double bound,
                          double (*acc)[3], double (*jerk)[3], double pot[], long long done[3]);
-/* acc, jerk, pot of nj particles on ni targets, pair by pair in double precision, each with a
- * softening length: with eps^2 = eps_i^2 + eps_j^2 or, if `spline` is 1, the larger eps as in
- * G6X_TREE_SPLINE. self: as above; threads: as G6X_THREADS. *left_out: how many pairs had neither
- * distance nor softening: they add nothing. 0, or a code. May be NULL: v, self, vj, epsj, jerk,
- * left_out; without v or vj, these are at rest. */
-int g6x_softened_forces(int spline, int threads, int ni, const double (*x)[3], const double (*v)[3],
-                        const double eps[], const int self[], int nj, const double (*xj)[3],
-                        const double (*vj)[3], const double mass[], const double epsj[],
-                        double (*acc)[3], double (*jerk)[3], double pot[], long long *left_out);
 /* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above. The
  * tree's own particles are left out of their own lists. h2 negative or NaN: none; infinite: all.
  * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to

@@ -22,6 +22,14 @@ int g6x_threads(void);
 double g6x_fma_rate(int isa, int mode);
 /* 1 if a tree's pairs are summed one by one. */
 int g6x_tree_few(long long particles, long long targets, int on_device);
+/* acc, jerk and pot of nj particles on ni targets, pair by pair in double precision, with the
+ * softening length of each: as g6x_tree_soften and G6X_TREE_SPLINE say. self: the particle that a
+ * target is, or -1. *left_out: how many pairs had neither distance nor softening. 0, or a code. May
+ * be NULL: v, vj. Numbers are finite, and of particles that there are. */
+int g6x_softened_forces(int spline, int threads, int ni, const double (*x)[3], const double (*v)[3],
+                        const double eps[], const int self[], int nj, const double (*xj)[3],
+                        const double (*vj)[3], const double mass[], const double epsj[],
+                        double (*acc)[3], double (*jerk)[3], double pot[], long long *left_out);
 /* The bound of theta of an order, for an accuracy. */
 double g6x_tree_bound_of(int order, double accuracy);
 
