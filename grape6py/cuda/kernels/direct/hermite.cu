@@ -119,20 +119,6 @@ DEVICE_FN void note_acting(struct cuda_notes *notes, const int32_t *address, int
         notes->acting = row + 1;
 }
 
-/* Roundoff of acc at xi, vi, of which `outside` is from a field; negative: unknown. */
-template <class Job>
-DEVICE_FN double roundoff_of(const Job &job, int row, int p, double pot, const double acc[3],
-                             const double jerk[3], const double outside[3])
-{
-    double a[3];
-    if (!job.rounding) return -1.0;
-    for (int k = 0; k < 3; k++) a[k] = acc[k] - outside[k];
-    const double error =
-        hermite_roundoff(&job.noise, job.rounding[p], pot, a, jerk, job.xi[row], job.vi[row]);
-    const bool fine = hermite_is_fine(&job.noise, &job.state, p, job.time);
-    return (fine ? HERMITE_FINE * error : error) + job.field.roundoff;
-}
-
 DEVICE_FN void sums_of(const struct cuda_hermite_job &job, int row, double acc[3], double jerk[3],
                        double *pot)
 {
@@ -193,8 +179,14 @@ template <class Job> DEVICE_FN int correct_row(const Job &job, int row, const st
 {
     const int p = job.address[row];
     const double dt = job.time - job.state.t[p];
-    const double roundoff = roundoff_of(job, row, p, f.pot, f.acc, f.jerk, f.outside[0]);
-    double x[3], v[3];
+    double a[3], x[3], v[3], roundoff = -1.0; /* of acc at xi, vi; negative: unknown */
+    if (job.rounding) {
+        for (int k = 0; k < 3; k++) a[k] = f.acc[k] - f.outside[0][k];
+        const double error = hermite_roundoff(&job.noise, job.rounding[p], f.pot, a, f.jerk,
+                                              job.xi[row], job.vi[row]);
+        const bool fine = hermite_is_fine(&job.noise, &job.state, p, job.time);
+        roundoff = (fine ? HERMITE_FINE * error : error) + job.field.roundoff;
+    }
     const int found =
         hermite_correct_one(&job.rule, &job.state, p, job.time, f.acc, f.jerk, roundoff, x, v);
     if (found >= 0 && job.work.work)

@@ -150,14 +150,10 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
     for (int block = begin; block < end; block++) {
         const int chunks = chunks_of(job.nj, block);
         real r2_min[PER_THREAD];
-        int place[PER_THREAD];
-        unsigned closed[PER_THREAD];
+        int place[PER_THREAD] = {};
+        unsigned closed[PER_THREAD] = {};
 #pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) {
-            r2_min[k] = v_set1(FAR_S2);
-            place[k] = 0;
-            closed[k] = 0;
-        }
+        for (int k = 0; k < PER_THREAD; k++) r2_min[k] = v_set1(FAR_S2);
 #pragma unroll 1
         for (int c = 0; c < chunks; c++) {
             const int chunk = block * CUDA_CHUNKS + c;
@@ -177,8 +173,8 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #pragma unroll
                 for (int q = 0; q < NSUM; q++)
                     if (is_wanted(JERK, q))
-                        add_chunk(&sums[q][k][thread],
-                                  DOUBLE_MODE ? waiting[q][k][thread] : *sum_number(&sum[k], q));
+                        add_chunk(&sums[q][k][thread], DOUBLE_MODE ? waiting[q][k][threadIdx.x]
+                                                                   : *sum_number(&sum[k], q));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {

@@ -24,16 +24,12 @@ DEVICE_FN void middle_chunk(const struct cuda_sum_job &job, struct shared_middle
 {
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     real *held = s->held[warp], r2_min[PER_THREAD];
-    int place[PER_THREAD];
-    unsigned closed[PER_THREAD];
+    int place[PER_THREAD] = {};
+    unsigned closed[PER_THREAD] = {};
     struct pair_sum sum[PER_THREAD];
     begin_chunk(sum, s->sums);
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k++) {
-        r2_min[k] = v_set1(FAR_S2);
-        place[k] = 0;
-        closed[k] = 0;
-    }
+    for (int k = 0; k < PER_THREAD; k++) r2_min[k] = v_set1(FAR_S2);
 #pragma unroll 1
     for (int g = 0; g < 4; g += MIDDLE_HELD) {
         const int group = 4 * (block * CUDA_CHUNKS + warp) + g;

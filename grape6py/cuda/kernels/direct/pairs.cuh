@@ -59,9 +59,6 @@ template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum
         if (is_wanted(JERK, q)) *sum_number(a, q) = v_add(*sum_number(a, q), *sum_number(&b, q));
 }
 
-/* Bit, among the runs of its block, of the run that begins at a place. */
-DEVICE_FN unsigned run_bit(int place) { return 1u << place % (CUDA_BLOCK / PLACE) / (RUN / PLACE); }
-
 /* The indices of a group: in memory, or two in each lane of a warp. */
 struct labels_in_memory {
     const int32_t *index;
@@ -130,7 +127,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
         for (int k = 0; k < PER; k++) {
             if (!(run_min[k] < t[k].close)) continue;
             sum[k] = no_pairs();
-            closed[k] |= run_bit(place);
+            closed[k] |= 1u << place % (CUDA_BLOCK / PLACE) / (RUN / PLACE); /* run of the block */
             run_min[k] = v_set1(FAR_S2);
         }
     }
