@@ -133,10 +133,8 @@ static void hits_of_block(const struct direct_job *job, const struct hit_row row
         }
     }
     for (int k = 0; k < HIT_ROWS; k++)
-        if (all >> k & 1)
-            hits_one_by_one(job, &row[k], block, NULL, hits[k]);
-        else if (any[k])
-            hits_one_by_one(job, &row[k], block, unsure[k], hits[k]);
+        if (all >> k & 1 || any[k])
+            hits_one_by_one(job, &row[k], block, all >> k & 1 ? NULL : unsure[k], hits[k]);
 }
 
 /* See struct direct_kernel. */

@@ -87,22 +87,18 @@ static void cut(struct batch *b, int threads)
     b->j_step = smaller(b->j_step, b->blocks);
 }
 
-static int reserve_hits(struct direct_lists *d, int64_t hits)
-{
-    if (hits <= d->hits_capacity) return 0;
-    uint64_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
-    if (!more) return G6X_E_MEMORY;
-    d->hits = more;
-    d->hits_capacity = hits;
-    return 0;
-}
-
 /* Appends the lists of a batch. Returns the number of rows done, or -1 if out of memory. */
 static int find_some(struct direct_lists *d, struct batch *b, int asked)
 {
     const int threads =
         options_threads_for((int64_t)b->rows * b->job->nj / PAIRS_PER_THREAD + 1, asked);
-    if (reserve_hits(d, (int64_t)b->rows * b->blocks * HIT_WORDS)) return -1;
+    const int64_t hits = (int64_t)b->rows * b->blocks * HIT_WORDS;
+    if (hits > d->hits_capacity) {
+        uint64_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
+        if (!more) return -1;
+        d->hits = more;
+        d->hits_capacity = hits;
+    }
     b->hits = d->hits;
     cut(b, threads);
     threads_each(threads, b->parts * ceil_div(b->blocks, b->j_step), 1, find_hits, b);

@@ -44,11 +44,7 @@ static struct cuda_multi_device *first(void *state)
         return ON_DEVICE(first(state), call);                                                      \
     }
 
-static int number(void *state)
-{
-    const struct cuda_multi_device *m = first(state);
-    return m->device[0]->device.number;
-}
+static int number(void *state) { return first(state)->device[0]->device.number; }
 
 OF_FIRST(receive, cuda_arrays_j_receive(c, memory, from, err), struct jmemory *memory,
          const struct device_particles *from)

@@ -89,30 +89,23 @@ struct exact_tasks {
     atomic_flag lock;
 };
 
-/* Sums of a whole block on a row, or of some of its runs. */
-static void exact_runs(const struct direct_job *job, const struct cuda_left *l, double sum[NSUM],
-                       struct nearest *nearest)
-{
-    const int run = job->mode == MODE_DOUBLE ? CUDA_RUN_DOUBLE : CUDA_RUN;
-    int16_t place[CUDA_BLOCK];
-    int n = 0;
-    for (int p = 0; p < CUDA_BLOCK; p++)
-        if ((unsigned)l->runs >> p / run & 1) place[n++] = (int16_t)p;
-    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
-    cpu_exact_pairs(job, l->row, l->block, place, n, sum, nearest);
-}
-
+/* Sums of whole blocks on rows, or of some of their runs. */
 static void exact_task(void *argument, int64_t first, int64_t end)
 {
     struct exact_tasks *t = argument;
+    const int run = t->job.mode == MODE_DOUBLE ? CUDA_RUN_DOUBLE : CUDA_RUN;
     for (int64_t k = first; k < end; k++) {
         const struct cuda_left *l = &t->left[k];
-        struct nearest n;
-        double sum[NSUM];
-        exact_runs(&t->job, l, sum, &n);
+        struct nearest nearest;
+        double sum[NSUM] = {0.0};
+        int16_t place[CUDA_BLOCK];
+        int n = 0;
+        for (int p = 0; p < CUDA_BLOCK; p++)
+            if ((unsigned)l->runs >> p / run & 1) place[n++] = (int16_t)p;
+        cpu_exact_pairs(&t->job, l->row, l->block, place, n, sum, &nearest);
         while (atomic_flag_test_and_set(&t->lock)) threads_pause();
         partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
-        cuda_results_take_nearer(t->c, l->row, n.r2, n.address);
+        cuda_results_take_nearer(t->c, l->row, nearest.r2, nearest.address);
         atomic_flag_clear(&t->lock);
     }
 }

@@ -205,20 +205,13 @@ static void copy_own(const struct tree *t, struct tree *j)
     const size_t cells = (size_t)t->cells;
     const size_t n = p->n ? ((size_t)p->n + 2 * TREE_GROUP) * sizeof(float) : 0;
     const size_t moving = t->motion ? n : 0;
-    struct copy copy[] = {{j->cell, t->cell, cells * sizeof *t->cell},
-                          {j->far, t->far, cells * sizeof *t->far},
-                          {j->place, t->place, cells * sizeof *t->place},
-                          {j->motion, t->motion, t->motion ? cells * sizeof *t->motion : 0},
-                          {q->x, p->x, n},
-                          {q->y, p->y, n},
-                          {q->z, p->z, n},
-                          {q->xl, p->xl, n},
-                          {q->yl, p->yl, n},
-                          {q->zl, p->zl, n},
-                          {q->m, p->m, n},
-                          {q->vx, p->vx, moving},
-                          {q->vy, p->vy, moving},
-                          {q->vz, p->vz, moving}};
+    const float *from[] = {p->x, p->y, p->z, p->xl, p->yl, p->zl, p->m, p->vx, p->vy, p->vz};
+    float *to[] = {q->x, q->y, q->z, q->xl, q->yl, q->zl, q->m, q->vx, q->vy, q->vz};
+    struct copy copy[14] = {{j->cell, t->cell, cells * sizeof *t->cell},
+                            {j->far, t->far, cells * sizeof *t->far},
+                            {j->place, t->place, cells * sizeof *t->place},
+                            {j->motion, t->motion, t->motion ? cells * sizeof *t->motion : 0}};
+    for (int k = 0; k < 10; k++) copy[4 + k] = (struct copy){to[k], from[k], k < 7 ? n : moving};
     threads_each(t->threads, sizeof copy / sizeof *copy, 1, do_copies, copy);
 }
 

@@ -83,12 +83,10 @@ class Device:
         with work.xp.cuda.Device(self.number), work.xp.cuda.ExternalStream(self.streams[0]):
             tree = self._tree = self._tree or SessionTree(work)
             try:
-                tree.answer(job, array)
+                return tree.answer(job, array)
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
-            else:
-                return
             self._free(tree)  # when the error, and with it what its calls had, is gone
             tree.answer(job, array)
 
