@@ -12,7 +12,8 @@
 
 #include "shared/pair_terms.h"
 #ifndef PAIR_LEAST_H2
-#define PAIR_LEAST_H2 0 /* of a spline, smaller ones being none: powers of h have to be in range */
+/* The least h^2 of a spline, below which there is none: powers of h have to be in range. */
+#define PAIR_LEAST_H2 0
 #endif
 
 /* A position is hi + lo (lo only if `split`); see scale.h for the grid of hi. */
