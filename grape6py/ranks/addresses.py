@@ -6,6 +6,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Floats, Int32s, Int64s
 from grape6py.errors import AddressError
+from grape6py.ranks.domains import Moves
 from grape6py.ranks.ranks import Ranks
 from grape6py.ranks.share import Share
 
@@ -60,19 +61,17 @@ class Addresses:
         are_given = of_all[:, 1:].max(axis=0)
         if address is None:
             self._deal(of_all[:, 0])
-            begin = int(self._given[ranks.rank])
-            cuts, order = self._share.cuts(begin, begin + n), np.arange(n)
-            label = begin + order if label is None else label
+            new = int(self._given[ranks.rank]) + np.arange(n)
+            label = new if label is None else label
             are_given[0] = 1
+            way = Moves(ranks, self._share.owner(new))
         else:
-            owner = self._share.owner(address)
-            order = np.argsort(owner, kind="stable")
-            cuts = np.searchsorted(owner[order], np.arange(ranks.size + 1))
-            address = (ranks.exchanged(address[order], cuts)[0] - self.first).astype(np.int32)
+            way = Moves(ranks, self._share.owner(address))
+            address = (way.there(address) - self.first).astype(np.int32)
         columns = label, *arrays
         filled = (np.zeros((n, width)) if column is None else column
                   for column, width in zip(columns, _WIDTHS, strict=True))  # fmt: skip
-        rows, _ = ranks.exchanged(np.column_stack(list(filled))[order], cuts)
+        rows = way.there(np.column_stack(list(filled)))
         pieces = np.split(rows, np.cumsum(_WIDTHS)[:-1], axis=1)
         label, *arrays = (
             np.ascontiguousarray(piece.reshape(-1) if piece.shape[1] == 1 else piece) if is_given

@@ -25,10 +25,6 @@ class Share:
         """The first address of a rank, and the one behind its last."""
         return int(self.first[rank]), int(self.first[rank + 1])
 
-    def cuts(self, first: int, end: int) -> Int64s:
-        """Where a row of addresses from `first` to before `end` is cut for its ranks."""
-        return np.clip(self.first, first, end) - first
-
     def owner(self, address: AnyArray) -> Int64s:
         """The ranks that have some addresses."""
         return np.searchsorted(self.first, address, side="right") - 1

@@ -28,20 +28,12 @@ _FAR = np.float32(np.inf)
 
 
 class Targets(NamedTuple):
-    """Targets: positions, velocities, h^2 and labels."""
+    """Targets: positions, velocities, h^2 and labels; packed, an array of eight columns."""
 
     pos: Floats
     vel: Floats
     h2: Floats
     label: Int32s
-
-    def some(self, rows: slice) -> Targets:
-        """Some of them."""
-        return Targets._make(array[rows] for array in self)
-
-    def packed(self) -> Floats:
-        """As one array of eight columns."""
-        return np.column_stack(self)
 
     @staticmethod
     def unpacked(rows: Floats) -> Targets:
@@ -197,10 +189,11 @@ class Sums:
         same: bool,
     ) -> _Task:  # fmt: skip
         """The first half of the sum on a part of all ranks' targets."""
-        all_ = targets.some(_own_rows(part, mine))
+        all_ = Targets._make(array[_own_rows(part, mine)] for array in targets)
         if not same:
             counts = np.asarray(np.diff(np.clip(begin, part.start, part.stop)), np.int64)
-            all_ = Targets.unpacked(np.concatenate(self._ranks.gathered(all_.packed(), counts)))
+            packed = self._ranks.gathered(np.column_stack(all_), counts)
+            all_ = Targets.unpacked(np.concatenate(packed))
         all_ = Targets._make(map(np.ascontiguousarray, all_))
         board, ni = self._board, len(all_.pos)
         out = empty_forces(ni, nn=True)
