@@ -115,8 +115,6 @@ static int direct_open(const struct options *o, int choice, void **state, struct
     return code;
 }
 
-static size_t row_bytes(int mode) { return mode == MODE_DOUBLE ? sizeof(double) : sizeof(float); }
-
 static int no_memory(struct error *err, const char *what, int64_t n)
 {
     return error_set(err, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
@@ -125,8 +123,8 @@ static int no_memory(struct error *err, const char *what, int64_t n)
 static int reserve_slots(struct direct *d, int64_t slots, struct error *err)
 {
     if (slots <= d->slots && d->rows) return 0;
-    const struct memory_array all[] =
-        OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
+    const size_t number = d->mode == MODE_DOUBLE ? sizeof(double) : sizeof(float);
+    const struct memory_array all[] = OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * number);
     if (memory_grow_all(all)) return no_memory(err, "j particles", slots);
     d->slots = slots;
     d->packed = 0;

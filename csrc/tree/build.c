@@ -2,7 +2,6 @@
 #include "tree/tree.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "g6lib.h"

@@ -13,7 +13,6 @@
 
 #include "g6lib.h"
 #include "util/memory.h"
-#include "shared/tree_hilbert.h"
 
 enum {
     MOST_PIECES = 256,

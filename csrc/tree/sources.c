@@ -6,7 +6,6 @@
 
 #include "g6lib.h"
 #include "util/memory.h"
-#include "tree/tree.h"
 #include "util/threads.h"
 
 enum { GRAIN = 4096 };

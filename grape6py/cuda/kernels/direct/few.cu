@@ -151,14 +151,6 @@ DEVICE_FN void hold_predicted(const struct cuda_small_job &job, struct shared_sm
     }
 }
 
-/* Stores the indices, which every tile reads again at its end. */
-DEVICE_FN void store_indices(const struct cuda_sources &sources, const struct shared_small *s,
-                             int block)
-{
-    for (int k = (int)threadIdx.x; k < CUDA_BLOCK; k += SMALL_THREADS)
-        sources.index[block * CUDA_BLOCK + k] = s->index[k];
-}
-
 /* Stores the rest of the predicted block for later calls. */
 DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct shared_small *s,
                                int block)
@@ -353,7 +345,9 @@ template <bool FEW, bool JERK> DEVICE_FN void small(const struct cuda_small_job 
     give_tile(job.sum, first, last - first);
 #else
     const int block = job.sum.first_block + (int)blockIdx.x;
-    if (job.predicts) store_indices(job.sum.sources, s, block);
+    int32_t *index = job.sum.sources.index + block * CUDA_BLOCK;
+    if (job.predicts) /* every tile reads them again at its end */
+        for (int k = (int)threadIdx.x; k < CUDA_BLOCK; k += SMALL_THREADS) index[k] = s->index[k];
     give_tile(job.sum, first, last - first);
     if (job.predicts) store_predicted(job.sum.sources, s, block); /* the host need not wait */
 #endif

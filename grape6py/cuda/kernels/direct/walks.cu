@@ -76,12 +76,8 @@ DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_wa
 DEVICE_FN struct walk_source scaled_source(const struct cuda_walk_tile &tile,
                                            const struct walk_units &f, double2 xy, double2 zm)
 {
-    struct walk_source s;
-    s.x = (real)((xy.x - tile.centre[0]) * f.unit);
-    s.y = (real)((xy.y - tile.centre[1]) * f.unit);
-    s.z = (real)((zm.x - tile.centre[2]) * f.unit);
-    s.m = (real)(zm.y * f.mass_unit);
-    return s;
+    return {(real)((xy.x - tile.centre[0]) * f.unit), (real)((xy.y - tile.centre[1]) * f.unit),
+            (real)((zm.x - tile.centre[2]) * f.unit), (real)(zm.y * f.mass_unit)};
 }
 
 DEVICE_FN struct pair_j walk_pair_source(const struct walk_source &s)
