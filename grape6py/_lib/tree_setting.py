@@ -70,10 +70,7 @@ class Found(NamedTuple):
 
 
 def checked(
-    method: str,
-    theta: float | None = None,
-    accuracy: float | None = None,
-    order: int | None = None,
+    method: str, theta: float | None = None, accuracy: float | None = None, order: int | None = None
 ) -> Attributes:
     """Arguments of sums checked, by name: an opening angle or, without one, an accuracy."""
     opening = {"accuracy": _accuracy(accuracy)} if theta is None else {"theta": _theta(theta)}

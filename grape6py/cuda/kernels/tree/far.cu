@@ -163,25 +163,15 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
 #else
 #define ORDER_NAME(name, order) name##_##order
 #endif
+#define ORDER_KERNEL(name, order, blocks)                                                          \
+    KERNEL(ORDER_NAME(name, order), struct tree_device_job, 128, blocks)
 /* CUDA blocks at a time on a multiprocessor: as many as there are registers for. */
 enum { EXPAND_BLOCKS = TREE_SOFT ? (TREE_ORDER < 5 ? 4 : 3) : TREE_ORDER < 6 ? 5 : 4 };
 
 #define EXPAND(order) EXPAND_(order)
 #define EXPAND_(order)                                                                             \
-    KERNEL(ORDER_NAME(tree_expand_level2, order), struct tree_device_job, 128, 1)                  \
-    {                                                                                              \
-        expand_large<order>(job, 0);                                                               \
-    }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_level1, order), struct tree_device_job, 128, 1)                  \
-    {                                                                                              \
-        expand_large<order>(job, 1);                                                               \
-    }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_groups, order), struct tree_device_job, 128, EXPAND_BLOCKS)      \
-    {                                                                                              \
-        expand_groups<order, 0>(job);                                                              \
-    }                                                                                              \
-    KERNEL(ORDER_NAME(tree_expand_blocks, order), struct tree_device_job, 128, EXPAND_BLOCKS)      \
-    {                                                                                              \
-        expand_groups<order, 1>(job);                                                              \
-    }
+    ORDER_KERNEL(tree_expand_level2, order, 1) { expand_large<order>(job, 0); }                    \
+    ORDER_KERNEL(tree_expand_level1, order, 1) { expand_large<order>(job, 1); }                    \
+    ORDER_KERNEL(tree_expand_groups, order, EXPAND_BLOCKS) { expand_groups<order, 0>(job); }       \
+    ORDER_KERNEL(tree_expand_blocks, order, EXPAND_BLOCKS) { expand_groups<order, 1>(job); }
 EXPAND(TREE_ORDER)

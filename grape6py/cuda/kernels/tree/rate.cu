@@ -111,16 +111,7 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
 
 #define RATE(order) RATE_(order)
 #define RATE_(order)                                                                               \
-    KERNEL(ORDER_NAME(tree_rate_level2, order), struct tree_device_job, 128, 1)                    \
-    {                                                                                              \
-        rate_large<order>(job, 0);                                                                 \
-    }                                                                                              \
-    KERNEL(ORDER_NAME(tree_rate_level1, order), struct tree_device_job, 128, 1)                    \
-    {                                                                                              \
-        rate_large<order>(job, 1);                                                                 \
-    }                                                                                              \
-    KERNEL(ORDER_NAME(tree_rate_groups, order), struct tree_device_job, 128, 1)                    \
-    {                                                                                              \
-        rate_groups<order>(job);                                                                   \
-    }
+    ORDER_KERNEL(tree_rate_level2, order, 1) { rate_large<order>(job, 0); }                        \
+    ORDER_KERNEL(tree_rate_level1, order, 1) { rate_large<order>(job, 1); }                        \
+    ORDER_KERNEL(tree_rate_groups, order, 1) { rate_groups<order>(job); }
 RATE(TREE_ORDER)
