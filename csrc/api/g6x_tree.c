@@ -61,17 +61,13 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
     if (n < 0) return session_registry_refuse(G6X_E_ARGUMENT, "a tree of %d particles", n);
     if (n && !(x && mass))
         return session_registry_refuse(G6X_E_NULL, "g6x_tree_open: null pointer");
-    const struct {
-        const char *name;
-        int bad;
-    } columns[] = {{"x", n ? first_bad(n, x[0], 3) : n},
-                   {"v", n && v ? first_bad(n, v[0], 3) : n},
-                   {"mass", first_bad(n, mass, 1)}};
+    const char *const name[] = {"x", "v", "mass"};
+    const int bad[] = {n ? first_bad(n, x[0], 3) : n, n && v ? first_bad(n, v[0], 3) : n,
+                       first_bad(n, mass, 1)};
     for (int c = 0; c < 3; c++)
-        if (columns[c].bad < n)
-            return session_registry_refuse(G6X_E_J_NAN,
-                                           "NaN or Inf in %s[%d] of a tree's particles",
-                                           columns[c].name, columns[c].bad);
+        if (bad[c] < n)
+            return session_registry_refuse(
+                G6X_E_J_NAN, "NaN or Inf in %s[%d] of a tree's particles", name[c], bad[c]);
     return 0;
 }
 
@@ -297,11 +293,12 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
     return r->first_bad < w->ni ? replace_bad(p, w, r) : 0;
 }
 
-static int make_nan(double *a, size_t n, int requested)
+/* Whether it was: numbers of a bad target, or some that do not fit a double. */
+static int make_nan(double *a, size_t n, int bad)
 {
-    if (!requested) return 0;
-    for (size_t k = 0; k < n; k++) a[k] = (double)NAN;
-    return 1;
+    const int requested = bad || !all_finite(a, n);
+    for (size_t k = 0; k < n && requested; k++) a[k] = (double)NAN;
+    return requested;
 }
 
 /* Sets to NaN what belongs to bad targets or does not fit a double. */
@@ -310,9 +307,8 @@ static int verdict(const struct prepared *r, int ni, const struct tree_forces *o
     int beyond = ni;
     for (int i = 0; i < ni; i++) {
         const int bad = r->bad && r->bad[i];
-        int nan = make_nan(out->acc[i], 3, bad || !all_finite(out->acc[i], 3));
-        nan |= make_nan(&out->pot[i], 1, bad || !all_finite(&out->pot[i], 1));
-        if (out->jerk) nan |= make_nan(out->jerk[i], 3, bad || !all_finite(out->jerk[i], 3));
+        int nan = make_nan(out->acc[i], 3, bad) | make_nan(&out->pot[i], 1, bad);
+        if (out->jerk) nan |= make_nan(out->jerk[i], 3, bad);
         if (nan && !bad && beyond == ni) beyond = i;
     }
     if (r->first_bad < ni)
@@ -379,17 +375,6 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     return code;
 }
 
-/* With an accuracy the pairs of few particles are summed one by one. */
-static struct tree_setting setting_for(const struct tree_setting *s, int isa, int64_t n, int64_t ni)
-{
-    struct tree_setting found = *s;
-    if (s->accuracy > 0.0 && tree_few(n, ni, 0))
-        found = (struct tree_setting){
-            .method = TREE_BARNES_HUT, .theta = TREE_PAIR_BY_PAIR, .spline = s->spline, .lone = 1};
-    found.isa = isa;
-    return found;
-}
-
 double g6x_tree_bound_of(int order, double accuracy) { return tree_bound_of(order, accuracy); }
 
 int g6x_tree_few(long long particles, long long targets, int on_device)
@@ -410,7 +395,13 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     if (!code && w->ni && !(to->acc && to->pot))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
     if (!code && w->ni) {
-        const struct tree_setting s = setting_for(setting, p->isa, p->n, w->ni);
+        struct tree_setting s = *setting;
+        if (s.accuracy > 0.0 && tree_few(p->n, w->ni, 0)) /* pairs are summed one by one */
+            s = (struct tree_setting){.method = TREE_BARNES_HUT,
+                                      .theta = TREE_PAIR_BY_PAIR,
+                                      .spline = setting->spline,
+                                      .lone = 1};
+        s.isa = p->isa;
         code = sum(p, &s, w, &out);
     }
     if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)

@@ -88,16 +88,6 @@ static int seek_all(int ni, struct seeking *s)
     return s->cut;
 }
 
-static int starts_checked(int ni, const long long start[])
-{
-    for (int i = 0; start && i < ni; i++)
-        if (start[i] < 0 || start[i + 1] < start[i])
-            return session_registry_refuse(G6X_E_ARGUMENT,
-                                           "start[%d] = %lld to start[%d] = %lld is no list", i,
-                                           start[i], i + 1, start[i + 1]);
-    return 0;
-}
-
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[])
 {
@@ -109,7 +99,11 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && ni && !(h2 && count && (found || !start)))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_within: null pointer");
-    if (!code) code = starts_checked(ni, start);
+    for (int i = 0; start && i < ni && !code; i++)
+        if (start[i] < 0 || start[i + 1] < start[i])
+            code = session_registry_refuse(G6X_E_ARGUMENT,
+                                           "start[%d] = %lld to start[%d] = %lld is no list", i,
+                                           start[i], i + 1, start[i + 1]);
     if (code)
         for (int i = 0; count && i < ni; i++) count[i] = -1;
     else

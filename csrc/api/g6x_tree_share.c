@@ -58,20 +58,6 @@ int g6x_tree_by_key(int tree, int order[])
     return p->n;
 }
 
-static int part_of(const struct tree_handle *p, const struct tree_setting *s, double eps2,
-                   int regions, const struct tree_region *region, void *to, long long capacity,
-                   long long *bytes)
-{
-    struct tree tree = p->tree;
-    tree.threads = options_threads(p->threads);
-    struct subtree_header *part = tree_share_subtree(&tree, s, eps2, regions, region);
-    if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
-    *bytes = part->bytes;
-    if (to && *bytes <= capacity) memcpy(to, part, (size_t)*bytes);
-    memory_free(part);
-    return 0;
-}
-
 int g6x_tree_part(int tree, double eps2, int method, int order, double theta, double bound,
                   int regions, const double (*region)[G6X_TREE_REGION], void *to,
                   long long capacity, long long *bytes)
@@ -96,6 +82,13 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
     if (p->tree.pieces)
         return session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
     FPENV_FLUSHED_HERE;
-    return part_of(p, &s, eps2, regions, (const struct tree_region *)(const void *)region, to,
-                   capacity, bytes);
+    struct tree own = p->tree;
+    own.threads = options_threads(p->threads);
+    struct subtree_header *part = tree_share_subtree(
+        &own, &s, eps2, regions, (const struct tree_region *)(const void *)region);
+    if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
+    *bytes = part->bytes;
+    if (to && *bytes <= capacity) memcpy(to, part, (size_t)*bytes);
+    memory_free(part);
+    return 0;
 }

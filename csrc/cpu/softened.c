@@ -32,13 +32,8 @@ static int add_exactly(const struct softened *s, const struct softened_target *t
 HOST_DEVICE int64_t sum_of(const int term, const struct softened *s,
                            const struct softened_target *t, double total[NSUM])
 {
-    const struct pair_i i = {.x = t->x[0],
-                             .y = t->x[1],
-                             .z = t->x[2],
-                             .vx = t->v[0],
-                             .vy = t->v[1],
-                             .vz = t->v[2],
-                             .eps2 = t->eps2};
+    const struct pair_i i = {t->x[0],       t->x[1],       t->x[2],        .vx = t->v[0],
+                             .vy = t->v[1], .vz = t->v[2], .eps2 = t->eps2};
     const double *const *of = (const double *const *)s->of;
     const double *const *v = of + (term & PAIR_JERK ? SOFTENED_V : SOFTENED_X);
     double sum[NSUM][LANES] = {{0}};

@@ -18,14 +18,6 @@ int session_force_device_missing(struct session *s, const char *call)
 
 /* ---- forces ----------------------------------------------------------------------------- */
 
-static int check(struct session *s, int nj, const struct targets *t, const struct device_forces *to)
-{
-    int code = session_force_check(s, nj, t->ni, !t->index || !t->x || !t->v);
-    if (!code && t->ni && (!to->acc || !to->jerk || !to->pot))
-        code = error_set(&s->error, G6X_E_NULL, "g6x_forces_device: null pointer");
-    return code ? code : session_force_check_softening(s, 0, t->eps2[0]);
-}
-
 static unsigned requested(const struct force_call *c, const struct device_forces *to)
 {
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
@@ -81,16 +73,6 @@ static int write(struct session *s, const struct device_forces *to, int lists,
     s->call.done = DONE_SUMS | want;
     code = session_output_verify(s, want);
     return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
-}
-
-static int compute(struct session *s, int nj, const struct targets *t,
-                   const struct device_forces *to, struct device_found *found)
-{
-    struct targets targets = *t;
-    targets.want = requested(&s->call, to);
-    int code = find_fine(s, nj, &targets);
-    if (!code) code = session_force_start(s, nj, &targets);
-    return code ? code : write(s, to, t->h2 != NULL, found);
 }
 
 static int verdict(struct session *s, const struct device_found *found)
@@ -173,27 +155,33 @@ static int shared(struct session *s, int nj, const struct targets *t,
 int session_force_device(struct session *s, int nj, const struct targets *targets,
                          const struct device_forces *to)
 {
+    struct targets t = *targets;
     session_choice_want_gpu(s);
     struct force_call *c = &s->call;
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
-    int code = check(s, nj, targets, to);
+    int code = session_force_check(s, nj, t.ni, !t.index || !t.x || !t.v);
+    if (!code && t.ni && (!to->acc || !to->jerk || !to->pot))
+        code = error_set(&s->error, G6X_E_NULL, "g6x_forces_device: null pointer");
+    if (!code) code = session_force_check_softening(s, 0, t.eps2[0]);
     if (!code && !arrays) code = session_force_device_missing(s, "g6x_forces_device");
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
-    if (!code && arrays->shares(s->state, targets->ni, (int)present))
-        return shared(s, nj, targets, to);
-    session_force_new(s, nj, targets->ni);
+    if (!code && arrays->shares(s->state, t.ni, (int)present)) return shared(s, nj, targets, to);
+    session_force_new(s, nj, t.ni);
     FPENV_HERE;
     if (!code) {
         session_force_freeze(s, nj);
-        code = compute(s, nj, targets, to, &found);
+        t.want = requested(c, to);
+        code = find_fine(s, nj, &t);
     }
-    if (code && arrays) arrays->fill_nan(s->state, to, targets->stream);
+    if (!code) code = session_force_start(s, nj, &t);
+    if (!code) code = write(s, to, t.h2 != NULL, &found);
+    if (code && arrays) arrays->fill_nan(s->state, to, t.stream);
     (void)session_force_ended(s, code);
     s->calls++;
-    s->rows_asked += targets->ni;
-    s->full_calls += targets->ni == options_process()->npipes;
-    c->made = targets->h2 != NULL;
+    s->rows_asked += t.ni;
+    s->full_calls += t.ni == options_process()->npipes;
+    c->made = t.h2 != NULL;
     c->invalid_rows = !code && found.invalid.row >= 0;
     c->code = code;
     return code ? code : verdict(s, &found);
@@ -201,25 +189,14 @@ int session_force_device(struct session *s, int nj, const struct targets *target
 
 /* ---- shares of a call -------------------------------------------------------------------- */
 
-static int sum_share(struct session *s, int nj, const struct targets *t, void *part)
-{
-    const struct device_arrays *arrays = s->backend->arrays;
-    struct targets targets = *t;
-    int left = 0, code = find_fine(s, nj, &targets);
-    if (!code) code = session_force_start(s, nj, &targets);
-    if (!code) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
-    if (!code && left) code = sum_on_host(s, t->want);
-    if (!code && left) code = arrays->store_part(s->state, part, t->stream, &left, &s->error);
-    if (!code) session_force_warn(s, s->backend->zero_distances(s->state));
-    return code;
-}
-
 int session_force_device_part(struct session *s, int nj, const struct targets *targets, int nearest,
                               void *part, long long *bytes)
 {
     static const char call[] = "g6x_force_part_device";
     session_choice_want_gpu(s);
+    const struct device_arrays *arrays = s->backend->arrays;
     struct targets t = *targets;
+    int left = 0;
     s->call.part = 0;
     int code = session_force_check(s, nj, t.ni, !t.index || !t.x || !t.v || !part || !bytes);
     if (!code) code = session_force_check_softening(s, 0, t.eps2[0]);
@@ -230,14 +207,21 @@ int session_force_device_part(struct session *s, int nj, const struct targets *t
         code = error_set(&s->error, G6X_E_ARGUMENT,
                          "%s: %d shares of %lld j particles: one needs a block of %d", call,
                          t.shares, (long long)present, BLOCK);
-    if (!code && !s->backend->arrays) code = session_force_device_missing(s, call);
+    if (!code && !arrays) code = session_force_device_missing(s, call);
     if (code) return code;
     session_force_new(s, nj, t.ni);
     s->call.made = 0;
     session_force_freeze(s, nj);
     t.want = (s->call.jerk ? WANT_JERK : 0) | (nearest ? WANT_NEAREST : 0);
     FPENV_HERE;
-    if (t.ni) code = sum_share(s, nj, &t, part);
+    if (t.ni) {
+        code = find_fine(s, nj, &t);
+        if (!code) code = session_force_start(s, nj, &t);
+        if (!code) code = arrays->store_part(s->state, part, t.stream, &left, &s->error);
+        if (!code && left) code = sum_on_host(s, t.want);
+        if (!code && left) code = arrays->store_part(s->state, part, t.stream, &left, &s->error);
+        if (!code) session_force_warn(s, s->backend->zero_distances(s->state));
+    }
     (void)session_force_ended(s, code);
     s->calls++;
     s->rows += t.ni;

@@ -93,16 +93,10 @@ static void find_group(const struct tree_job *job, const struct tree_opening *o,
         const vec z = v_sub(v_load(column[2] + k), v_set1(centre[2]));
         r2 = v_max(r2, v_fma(z, z, v_fma(y, y, v_mul(x, x))));
     }
-    *g = (struct tree_group){.x = centre[0],
-                             .y = centre[1],
-                             .z = centre[2],
-                             .half_x = half[0],
-                             .half_y = half[1],
-                             .half_z = half[2],
-                             .radius = sqrtf(largest(r2)),
-                             .first = first,
-                             .count = count,
-                             .least_acc = INFINITY};
+    *g = (struct tree_group){.first = first, .count = count, .least_acc = INFINITY};
+    g->x = centre[0], g->y = centre[1], g->z = centre[2];
+    g->half_x = half[0], g->half_y = half[1], g->half_z = half[2];
+    g->radius = sqrtf(largest(r2));
     float most = 0.0f;
     g->eps2 = INFINITY;
     for (int32_t k = first; k < first + count; k++) {

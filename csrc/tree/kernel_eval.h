@@ -43,23 +43,12 @@ HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
 {
     vec v[16];
     for (int k = 0; k < 16; k++) v[k] = v_set1(scale * q[k]);
-    return (struct tree_multipole){.m = v_set1(m),
-                                   .spread = v[0],
-                                   .xx = v[1],
-                                   .xy = v[2],
-                                   .xz = v[3],
-                                   .yy = v[4],
-                                   .yz = v[5],
-                                   .xxx = v[6],
-                                   .xxy = v[7],
-                                   .xxz = v[8],
-                                   .xyy = v[9],
-                                   .xyz = v[10],
-                                   .yyy = v[11],
-                                   .yyz = v[12],
-                                   .tx = v[13],
-                                   .ty = v[14],
-                                   .tz = v[15]};
+    struct tree_multipole c = {.m = v_set1(m), .spread = v[0]};
+    c.xx = v[1], c.xy = v[2], c.xz = v[3], c.yy = v[4], c.yz = v[5];
+    c.xxx = v[6], c.xxy = v[7], c.xxz = v[8], c.xyy = v[9], c.xyz = v[10], c.yyy = v[11];
+    c.yyz = v[12];
+    c.tx = v[13], c.ty = v[14], c.tz = v[15];
+    return c;
 }
 
 HOST_DEVICE void points_on(const int octupole, const int soft, const int jerk,
