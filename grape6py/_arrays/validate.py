@@ -158,11 +158,6 @@ def offsets(name: str, values: object, end: int) -> Int64s:
     return array
 
 
-def squared_radii(name: str, values: object, n: int) -> Floats:
-    """Squares of n radii, or of one for all; -1 where one is negative or NaN."""
-    return squares(any_floats(name, values, (n,)))
-
-
 def squares(radii: Floats, xp: ArrayModule = np) -> Floats:
     """Squares of radii; -1 where one is negative or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):

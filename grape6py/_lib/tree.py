@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import (
-    ArrayModule,
-    CData,
-    DeviceArray,
-    Floats,
-    Int32s,
-    Int64s,
-    UInt8s,
-    UInt64s,
-    Untyped,
-)
+from grape6py._arrays import kinds
+from grape6py._arrays.kinds import DeviceArray, Floats, Int32s, Int64s, UInt8s, UInt64s, Untyped
 from grape6py._arrays.modules import mapped, module_of, on_host
 from grape6py._lib import codes, memory_space
 from grape6py._lib.interruptible import wait_for
@@ -235,7 +226,7 @@ class HostTree(OwnTree):
         return self._n if targets.pos is None else len(targets.pos)
 
     def _call(
-        self, call: CData, ni: int, *arguments: object, before: tuple[object, ...] = ()
+        self, call: kinds.CData, ni: int, *arguments: object, before: tuple[object, ...] = ()
     ) -> None:
         given = pointers(self.handle, *before, ni, *arguments)
         check(wait_for(call, *given, size=self._n + ni))
@@ -247,7 +238,7 @@ class Replica:
 
     def __init__(
         self,
-        xp: ArrayModule,
+        xp: kinds.ArrayModule,
         options: dict[int, int],
         *particles: DeviceArray,
         eps: DeviceArray = None,

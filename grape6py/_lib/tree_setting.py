@@ -73,28 +73,20 @@ def checked(
     method: str, theta: float | None = None, accuracy: float | None = None, order: int | None = None
 ) -> Attributes:
     """Arguments of sums checked, by name: an opening angle or, without one, an accuracy."""
-    opening = {"accuracy": _accuracy(accuracy)} if theta is None else {"theta": _theta(theta)}
+    if theta is None:
+        accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
+        if accuracy < LEAST_ERROR:
+            raise ArgumentError(
+                f"accuracy = {accuracy}: pairs are summed in single precision, {LEAST_ERROR} "
+                "is the best that can be asked for; Grape6 sums directly"
+            )
+        if accuracy > _LARGEST_ERROR:
+            raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
+    elif (theta := validate.positive("theta", theta)) > WIDEST:
+        raise ArgumentError(f"theta = {theta} is above {WIDEST}")
+    opening = {"accuracy": accuracy} if theta is None else {"theta": theta}
     method = validate.choice("method", method, _METHODS)
     order = constants.TREE_USUAL_ORDER if order is None else validate.integer("order", order)
     if method == "fmm" and not _ORDERS[0] <= order <= _ORDERS[1]:
         raise ArgumentError(f"order = {order} is not from {_ORDERS[0]} to {_ORDERS[1]}")
     return {"method": method} | opening | {"order": order}
-
-
-def _accuracy(accuracy: float | None) -> float:
-    accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
-    if accuracy < LEAST_ERROR:
-        raise ArgumentError(
-            f"accuracy = {accuracy}: pairs are summed in single precision, {LEAST_ERROR} "
-            "is the best that can be asked for; Grape6 sums directly"
-        )
-    if accuracy > _LARGEST_ERROR:
-        raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
-    return accuracy
-
-
-def _theta(theta: float) -> float:
-    theta = validate.positive("theta", theta)
-    if theta > WIDEST:
-        raise ArgumentError(f"theta = {theta} is above {WIDEST}")
-    return theta

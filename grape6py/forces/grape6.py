@@ -574,7 +574,8 @@ class Grape6(Closed):
 
 
 def _squared_radii(place: Untyped, h: Numbers | None, n: int) -> Floats:
-    return validate.squared_radii("h", -1.0 if h is None else place.on_host("h", h), n)
+    radii = -1.0 if h is None else place.on_host("h", h)
+    return validate.squares(validate.any_floats("h", radii, (n,)))
 
 
 def _duration(ni: int, nj: int) -> str:

@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import Attributes, Floats, Int32s, Numbers, Untyped
+from grape6py._lib import tree_setting
 from grape6py._lib.memory_space import first_on_device
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree, are_few, bound_of
-from grape6py._lib.tree_setting import (
-    LEAST_ERROR,
-    SOFTENINGS,
-    WIDEST_BY_BOUND,
-    Setting,
-    Targets,
-    checked,
-)
+from grape6py._lib.tree_setting import LEAST_ERROR, SOFTENINGS, WIDEST_BY_BOUND, Setting, Targets
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.forces import tree_backends
 from grape6py.in_units import takes_quantities
@@ -419,7 +413,7 @@ class Tree(Closed):
         """
         with self._call({"last_acc": last_acc}) as place:
             _, eps2 = validate.softening(eps)
-            setting = Setting.of(checked(method, None, accuracy, order), eps2=eps2)
+            setting = Setting.of(tree_setting.checked(method, None, accuracy, order), eps2=eps2)
             if last_acc is not None:
                 last_acc = place.floats("last_acc", last_acc, (self._n,))
             place.check()
@@ -601,4 +595,4 @@ def _setting(
         raise ArgumentError(f"give {other} or accuracy, not both")
     if theta is None and bound > 0:
         theta = WIDEST_BY_BOUND
-    return Setting.of(checked(method, theta, accuracy, order), bound=bound)
+    return Setting.of(tree_setting.checked(method, theta, accuracy, order), bound=bound)

@@ -352,9 +352,8 @@ def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> At
 def _softening(kind: str, has_own: bool, backend: str, comm: Untyped) -> Attributes:
     """Settings of the law of force, checked; none for one Plummer softening."""
     is_spline = validate.choice("softening", kind, SOFTENINGS)
-    found = ({"softening": kind} if is_spline else {}) | (
-        {"eps_of": "each body"} if has_own else {}
-    )
+    found = {"softening": kind} if is_spline else {}
+    found |= {"eps_of": "each body"} if has_own else {}
     if found and not gravity.is_tree(backend):
         raise ArgumentError(
             f"splines, and an eps of each body, are a tree's, which sums few bodies pair by pair, "

@@ -158,7 +158,10 @@ class DeviceTree(OwnTree):
         own = setting.spline or self._eps is not None
         if self._tree is None or (own and self._tree.crowds):
             raise Unresolved
-        acc, pot, jerk, counts = self._summed().forces(setting, targets, parts)
+        tree = self._tree
+        if tree.crowds and not self._of_ranks:
+            tree = self._sites = self._sites or Sites(tree)
+        acc, pot, jerk, counts = tree.forces(setting, targets, parts)
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise codes.from_code("RANGE", text)
@@ -167,14 +170,6 @@ class DeviceTree(OwnTree):
         )
         done = counts.pairs, counts.points, counts.locals
         return Found(acc, pot, jerk, warning if counts.zero_distances else None, done)
-
-    def _summed(self) -> Octree | Sites:
-        """The tree of which forces are: without crowds at one place."""
-        if self._tree.crowds and not self._of_ranks:
-            self._sites = self._sites or Sites(self._tree)
-            return self._sites
-        tree: Octree = self._tree
-        return tree
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""

@@ -139,7 +139,10 @@ class Octree(TreeCells):
                     raise
             most = self._entries(LEAST_LISTS)
             self._capacities.lengthen(
-                self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
+                pieces(ni, numbers.TREE_GROUP),
+                status.again[numbers.LONG_GROUPS],
+                status.need_long,
+                most,
             )
             if status.close:
                 if job.term:
@@ -239,12 +242,9 @@ class Octree(TreeCells):
             self.set(rank=self._new(self.n, np.int32))
             self.launch("tree_ranks", self.n, 256)
         if job.targets:
-            self.set(
-                key=self._new(ni, np.uint64),
-                target_high=self._new((ni, 4), np.float32),
-                target_low=self._new((ni, 4), np.float32),
-                target_self=self._new(ni, np.int32),
-            )
+            self.set(key=self._new(ni, np.uint64), target_self=self._new(ni, np.int32))
+            self.set(target_high=self._new((ni, 4), np.float32))
+            self.set(target_low=self._new((ni, 4), np.float32))
             self.launch("tree_target_keys", ni, 256)
             self.set(target_order=self.gpu.sort(self.arrays["key"]))
             self.launch("tree_gather_targets", ni, 256)
@@ -265,7 +265,7 @@ class Octree(TreeCells):
             self.launch("tree_gather_last", ni, 256)
         else:
             self.launch("tree_begin", 1, 32)  # which makes the opening
-            self.launch("tree_pulls", 32 * self._groups_of(ni), 128)
+            self.launch("tree_pulls", 32 * pieces(ni, numbers.TREE_GROUP), 128)
         self.set(momenta=self._new(numbers.FLOW_PIECES, np.float64))
         self.launch("tree_least_pull", 256 * numbers.FLOW_PIECES, 256)
         self.launch("tree_raise_pulls", ni, 256)
@@ -324,10 +324,6 @@ class Octree(TreeCells):
         )
         return enough and not any(short)
 
-    @staticmethod
-    def _groups_of(count: int) -> int:
-        return pieces(count, numbers.TREE_GROUP)
-
     def _entries(self, least_bytes: int) -> int:
         """Of lists that are there at once."""
         return max(LIST_BYTES * self.n, least_bytes) // 4
@@ -335,7 +331,7 @@ class Octree(TreeCells):
     def _sum(self) -> CData | None:
         """The status in the end, or None if lists were too short: they are longer from now on."""
         job, ni = self.fields, self.fields.target_count
-        groups, large = self._groups_of(ni), 0 if job.from_root else ni
+        groups, large = pieces(ni, numbers.TREE_GROUP), 0 if job.from_root else ni
         level2, level1 = pieces(large, numbers.IN_LEVEL2), pieces(large, numbers.IN_LEVEL1)
         capacities = self._capacities
         wide, small, longest = capacities.large, capacities.groups, capacities.longest
@@ -373,7 +369,11 @@ class Octree(TreeCells):
             job.level1_groups = min(
                 numbers.TREE_LEVEL2 * job.level2_groups, level1 - numbers.TREE_LEVEL2 * first
             )
-            self._large_groups()
+            for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
+                self.launch(f"{self._walk}_{name}", 32 * count)
+                self.launch(f"tree_expand_{name}_{self._order}", 128 * count)
+                if job.jerk:
+                    self.launch(f"tree_rate_{name}_{self._order}", 128 * count)
             self._batches(in_level2 * first, min(groups, in_level2 * (first + at_once)), batch)
             status = self._parts()  # which need the lists of their level-1 groups
             if status is None:
@@ -390,15 +390,6 @@ class Octree(TreeCells):
                 self._slots_of_kind(job.groups)
             else:
                 self._small_groups(job.groups)
-
-    def _large_groups(self) -> None:
-        """Traversal and M2L terms of the level-2 and level-1 groups that the job names."""
-        job, order = self.fields, self._order
-        for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
-            self.launch(f"{self._walk}_{name}", 32 * count)
-            self.launch(f"tree_expand_{name}_{order}", 128 * count)
-            if job.jerk:
-                self.launch(f"tree_rate_{name}_{order}", 128 * count)
 
     @property
     def _order(self) -> str:
@@ -428,7 +419,7 @@ class Octree(TreeCells):
         """Walk, far and near terms of the groups that the job names."""
         job = self.fields
         parts, size = job.kind >= numbers.EIGHTS, kernels.SIZES[job.kind]
-        by_block = parts or self._groups_of(job.target_count) <= BLOCKS
+        by_block = parts or pieces(job.target_count, numbers.TREE_GROUP) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
         self.launch(f"{self._walk}_{which}", threads)
         if job.order_of_expansion:
