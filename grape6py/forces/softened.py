@@ -62,7 +62,7 @@ class SoftenedSums:
         targets, sources = (at, motion, each, number), (pos, vel, mass, own)
         device = board.option("DEVICE")
         if device >= 0:
-            from grape6py.cuda.tree.softened import direct_sums
+            from grape6py.cuda.tree.device_tree import direct_sums
 
             acc, jerk, pot, pairs = direct_sums(device, targets, sources, spline=self.is_spline)
         else:

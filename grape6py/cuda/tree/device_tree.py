@@ -7,9 +7,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, Untyped
 from grape6py._lib import codes, memory_space
+from grape6py._lib.declarations import constants
 from grape6py._lib.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import OwnTree, Replica, are_few, by_bound
 from grape6py._lib.tree_setting import Found, Setting, Targets
@@ -19,6 +22,7 @@ from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
 from grape6py.cuda.tree.sites import Sites
+from grape6py.cuda.tree.softened import softened_job
 from grape6py.errors import NotFiniteError
 
 if TYPE_CHECKING:
@@ -223,3 +227,32 @@ def explained(cupy: CuPy) -> Iterator[None]:
         if known is None:
             raise
         raise codes.from_code(*known) from error
+
+
+def direct_sums(
+    device: int, targets: Sequence[Untyped], sources: Sequence[Untyped], *, spline: bool
+) -> tuple[Untyped, Untyped, Untyped, int]:
+    """acc, jerk and pot, in arrays of the kind that the targets are, and how many pairs without
+    distance or softening were left out.
+
+    Sources are pos, vel, mass and eps, or None; targets are pos, vel, eps and the number of the
+    source that each is, or -1.
+    """
+    cupy = memory_space.import_cupy("pos")
+    with lock, cupy.cuda.Device(device), explained(cupy):
+        gpu = gpu_of(device)
+        is_host = isinstance(targets[0], np.ndarray) and cupy.ndarray is not np.ndarray
+        given: list[Untyped] = [
+            None if a is None else cupy.ascontiguousarray(cupy.asarray(a))
+            for a in (*sources, *targets)
+        ]
+        x, v, m, eps, at, at_v, at_eps, number = given
+        out = [cupy.empty((len(at), 3)), cupy.empty((len(at), 3)), cupy.empty(len(at))]
+        kind = constants.PAIR_SPLINE if spline else constants.PAIR_OWN
+        job = softened_job(gpu, n=len(x), term=int(kind | constants.PAIR_JERK))
+        job.set(x=x, v=v, m=m, eps=eps, at=at, at_v=at_v, at_eps=at_eps, self=number)
+        left_out = cupy.zeros(1, np.uint64)
+        job.set(acc=out[0], jerk=out[1], pot=out[2], zero_distances=left_out)
+        job.launch("tree_softened_rows", 256 * len(at), 256)
+        acc, jerk, pot = (cupy.asnumpy(array) if is_host else array for array in out)
+        return acc, jerk, pot, int(left_out[0])
