@@ -90,24 +90,19 @@ static int pack_next(struct packing *p, int limit)
     return 0;
 }
 
-/* Waits until the i particles below `count` are packed. */
-static void wait_for(struct packing *p, int count)
-{
-    const int limit = (count + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-    while (p->there < limit)
-        if (atomic_load_explicit(&p->done[p->there], memory_order_acquire))
-            p->there++;
-        else if (!pack_next(p, limit))
-            threads_pause();
-}
-
+/* Sends i particles, once these and those before them are packed. */
 static int send_targets(struct cuda *c, struct packing *p, int stream, int first, int count,
                         struct error *err)
 {
     const struct driver *d = &c->device.driver;
     const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
     const uint64_t to = c->device_targets.address + (uint64_t)first * sizeof *pinned;
-    wait_for(p, first + count);
+    const int limit = (first + count + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    while (p->there < limit)
+        if (atomic_load_explicit(&p->done[p->there], memory_order_acquire))
+            p->there++;
+        else if (!pack_next(p, limit))
+            threads_pause();
     return cuda_device_check(
         c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[stream]),
         "copy", err);

@@ -87,12 +87,6 @@ HOST_DEVICE void tree_sink(struct tree_heap *h, int64_t at, int64_t end)
     }
 }
 
-HOST_DEVICE void tree_rise(struct tree_heap *h, int64_t at)
-{
-    for (int64_t above; at && tree_is_after(h, at, above = (at - 1) / 2); at = above)
-        tree_exchange(h, at, above);
-}
-
 /* Adds an element; keeps the first `capacity` (> 0) of all elements added. */
 HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t capacity, int32_t number, double r2)
 {
@@ -101,13 +95,12 @@ HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t capacity, int32_t number
         const double last = h->r2 ? h->r2[0] : r2;
         if (r2 > last || (r2 == last && number > h->number[0])) return;
     }
-    const int64_t at = full ? 0 : h->count++;
+    int64_t at = full ? 0 : h->count++;
     h->number[at] = number;
     if (h->r2) h->r2[at] = r2;
-    if (full)
-        tree_sink(h, 0, h->count);
-    else
-        tree_rise(h, at);
+    if (full) tree_sink(h, 0, h->count);
+    for (int64_t above; at && tree_is_after(h, at, above = (at - 1) / 2); at = above)
+        tree_exchange(h, at, above);
 }
 
 HOST_DEVICE void tree_put_in_order(struct tree_heap *h)

@@ -34,16 +34,6 @@ int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct t
     return 0;
 }
 
-/* The first target whose softening, squared and in units of the box, single precision does not
- * hold; -1: none. */
-static int64_t too_soft(const struct tree *t, const struct tree_targets *targets)
-{
-    const double most = ldexp(FLT_MAX, 2 * t->box.length);
-    for (int64_t i = 0; i < targets->n && t->points.n > 1; i++)
-        if (targets->eps2[i] > most) return i;
-    return -1;
-}
-
 int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_targets *targets, const struct tree_forces *out,
                    struct tree_counts *counts, struct error *err)
@@ -52,13 +42,15 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
     if (!targets->n) return 0;
     if (out->jerk && (!t->points.vx || (targets->x && !targets->v)))
         return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
-    const int64_t soft = t->pieces ? -1 : too_soft(t, targets);
-    if (soft >= 0)
-        return error_set(
-            err, G6X_E_RANGE,
-            "eps = %g is more than 1e18 times the size of a tree's particles: sum them "
-            "directly",
-            sqrt(targets->eps2[soft]));
+    /* squares that single precision does not hold, in units of the box */
+    const double most = ldexp(FLT_MAX, 2 * t->box.length);
+    for (int64_t i = 0; !t->pieces && i < targets->n && t->points.n > 1; i++)
+        if (targets->eps2[i] > most)
+            return error_set(
+                err, G6X_E_RANGE,
+                "eps = %g is more than 1e18 times the size of a tree's particles: sum them "
+                "directly",
+                sqrt(targets->eps2[i]));
     const int own = tree_pair_term(t, s) != PAIR_FORCE;
     if ((!t->pieces ? tree_sum_one
          : own      ? tree_softening_sum

@@ -4,17 +4,12 @@
 #include "tree/tree.h"
 #include "util/numbers.h"
 
-static double largest(const double *a, int64_t n)
+/* The power of two below which the sizes of some numbers are. */
+static int exponent_of(const double *a, int64_t n)
 {
     double most = 0.0;
-    for (int64_t k = 0; k < n; k++) most = fabs(a[k]) > most ? fabs(a[k]) : most;
-    return most;
-}
-
-/* The power of two below which numbers up to `most` are. */
-static int exponent_of(double most)
-{
     int exponent = 0;
+    for (int64_t k = 0; k < n; k++) most = fabs(a[k]) > most ? fabs(a[k]) : most;
     (void)frexp(most, &exponent);
     return exponent;
 }
@@ -23,9 +18,9 @@ void tree_net_force_close(int64_t n, const double mass[], double (*a)[3])
 {
     if (!all_finite(a[0], 3 * (size_t)n)) return; /* an error, which is the caller's to tell */
     struct tree_net_force net = {{0.0, 0.0, 0.0}, 0.0};
-    const int exponent = exponent_of(largest(a[0], 3 * n));
+    const int exponent = exponent_of(a[0], 3 * n);
     double of_mass[2], unit[2], back[2], scaled[3]; /* powers of two, as factors that fit */
-    tree_halves(of_mass, -exponent_of(largest(mass, n)));
+    tree_halves(of_mass, -exponent_of(mass, n));
     tree_halves(unit, -exponent);
     tree_halves(back, exponent);
     for (int64_t k = 0; k < n; k++) {

@@ -220,16 +220,6 @@ static void look_from_afar(struct tree_piece *piece)
     }
 }
 
-static void keep_piece(struct tree_pieces *p, struct tree_piece *piece)
-{
-    look_from_afar(piece);
-    for (int32_t k = 0; k < piece->n; k++) {
-        p->piece_of[piece->site[k]] = p->count;
-        p->number_in_piece[piece->site[k]] = k;
-    }
-    p->piece[p->count++] = *piece;
-}
-
 struct clump {
     int32_t n, cell;
 };
@@ -307,11 +297,17 @@ static int take_set(struct tree_pieces *p, struct sets *sets, int threads)
             memory_free(sets->set[--sets->count].site); /* all again: doubles hold no more */
         }
     }
-    if (code)
+    if (code) {
         free_piece(&piece);
-    else
-        keep_piece(p, &piece);
-    return code;
+        return code;
+    }
+    look_from_afar(&piece);
+    for (int32_t k = 0; k < piece.n; k++) {
+        p->piece_of[piece.site[k]] = p->count;
+        p->number_in_piece[piece.site[k]] = k;
+    }
+    p->piece[p->count++] = piece;
+    return 0;
 }
 
 #define ARRAYS(p, n)                                                                               \

@@ -166,12 +166,6 @@ struct subtree_header *tree_share_subtree(const struct tree *t, const struct tre
 /* ---- joining ----------------------------------------------------------------------------------
  */
 
-static int is_subtree(const struct subtree_header *h, int moving)
-{
-    return h->cells >= 0 && h->particles >= 0 && (!h->cells || h->moving == moving) &&
-           h->bytes == layout_of(NULL, h->cells, h->particles, h->cells && moving).bytes;
-}
-
 #define CELLS(j, n)                                                                                \
     MEMORY_ARRAY((j)->cell, n), MEMORY_ARRAY((j)->far, n), MEMORY_ARRAY((j)->place, n)
 
@@ -249,7 +243,8 @@ int tree_share_join(const struct tree *t, int subtrees, const void *const subtre
     for (int k = 0; k < subtrees; k++) {
         const struct subtree_header *h = subtree[k];
         moving |= !t->cells && h->moving;
-        if (!is_subtree(h, moving))
+        if (h->cells < 0 || h->particles < 0 || (h->cells && h->moving != moving) ||
+            h->bytes != layout_of(NULL, h->cells, h->particles, h->cells && moving).bytes)
             return error_set(err, G6X_E_ARGUMENT, "subtree %d is none of a tree like this one", k);
         cells += h->cells;
         particles += h->particles;

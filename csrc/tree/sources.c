@@ -42,17 +42,6 @@ struct collection {
     _Atomic int moving, infinite;
 };
 
-static int is_moving(const struct jmemory *j, int64_t a, int snap)
-{
-    const struct jparticle *p = &j->body[a];
-    int moving = 0;
-    for (int k = 0; k < 3; k++) {
-        moving |= p->v[k] != 0.0 || p->a2[k] != 0.0 || p->j6[k] != 0.0;
-        moving |= snap && j->k18 && j->k18[a][k] != 0.0;
-    }
-    return moving;
-}
-
 static void collect(void *context, int64_t first, int64_t end)
 {
     struct collection *c = context;
@@ -61,12 +50,16 @@ static void collect(void *context, int64_t first, int64_t end)
     int moving = 0, infinite = 0;
     for (int64_t k = first; k < end; k++) {
         const int32_t a = s->address[k];
+        const struct jparticle *p = &c->j->body[a];
         jmemory_predict(c->j, a, c->time, c->snap, s->x[k], v);
         if (s->v) memcpy(s->v[k], v, sizeof v);
-        s->m[k] = c->j->body[a].mass;
-        s->index[k] = c->j->body[a].index;
-        moving |= is_moving(c->j, a, c->snap);
-        for (int d = 0; d < 3; d++) infinite |= !isfinite(s->x[k][d]) || !isfinite(v[d]);
+        s->m[k] = p->mass;
+        s->index[k] = p->index;
+        for (int d = 0; d < 3; d++) {
+            moving |= p->v[d] != 0.0 || p->a2[d] != 0.0 || p->j6[d] != 0.0;
+            moving |= c->snap && c->j->k18 && c->j->k18[a][d] != 0.0;
+            infinite |= !isfinite(s->x[k][d]) || !isfinite(v[d]);
+        }
     }
     if (moving) c->moving = 1;
     if (infinite) c->infinite = 1;
