@@ -251,26 +251,6 @@ struct prepared {
     int first_bad;
 };
 
-static int replace_bad(const struct tree_handle *p, const struct request *w, struct prepared *r)
-{
-    const size_t bytes = (size_t)w->ni * sizeof *r->x;
-    r->x = memory_zeroed(bytes);
-    r->bad = memory_zeroed((size_t)w->ni);
-    if (w->v) r->v = memory_zeroed(bytes);
-    if (!r->x || !r->bad || (w->v && !r->v)) return G6X_E_MEMORY;
-    memcpy(r->x, w->x, bytes);
-    if (w->v) memcpy(r->v, w->v, bytes);
-    for (int i = r->first_bad; i < w->ni; i++) {
-        r->bad[i] = !all_finite(w->x[i], 3) || (w->v && !all_finite(w->v[i], 3));
-        if (!r->bad[i]) continue;
-        memcpy(r->x[i], p->n ? p->x[0] : p->tree.box.centre, sizeof *r->x);
-        if (w->v) memset(r->v[i], 0, sizeof *r->v);
-    }
-    r->in.x = (const double (*)[3])r->x;
-    if (w->v) r->in.v = (const double (*)[3])r->v;
-    return 0;
-}
-
 static int prepare(const struct tree_handle *p, const struct request *w, int jerk,
                    const double *last_acc, struct prepared *r)
 {
@@ -290,7 +270,23 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
     }
     const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
     r->first_bad = x < v ? x : v;
-    return r->first_bad < w->ni ? replace_bad(p, w, r) : 0;
+    if (r->first_bad == w->ni) return 0;
+    const size_t bytes = (size_t)w->ni * sizeof *r->x;
+    r->x = memory_zeroed(bytes);
+    r->bad = memory_zeroed((size_t)w->ni);
+    if (w->v) r->v = memory_zeroed(bytes);
+    if (!r->x || !r->bad || (w->v && !r->v)) return G6X_E_MEMORY;
+    memcpy(r->x, w->x, bytes);
+    if (w->v) memcpy(r->v, w->v, bytes);
+    for (int i = r->first_bad; i < w->ni; i++) {
+        r->bad[i] = !all_finite(w->x[i], 3) || (w->v && !all_finite(w->v[i], 3));
+        if (!r->bad[i]) continue;
+        memcpy(r->x[i], p->n ? p->x[0] : p->tree.box.centre, sizeof *r->x);
+        if (w->v) memset(r->v[i], 0, sizeof *r->v);
+    }
+    r->in.x = (const double (*)[3])r->x;
+    if (w->v) r->in.v = (const double (*)[3])r->v;
+    return 0;
 }
 
 /* Whether it was: numbers of a bad target, or some that do not fit a double. */
@@ -320,24 +316,6 @@ static int verdict(const struct prepared *r, int ni, const struct tree_forces *o
     return 0;
 }
 
-/* Whether there are particles, here or in the parts. */
-static int has_particles(const struct tree_handle *p, const struct request *w)
-{
-    for (int k = 0; k < w->parts; k++)
-        if (((const struct subtree_header *)w->part[k])->cells) return 1;
-    return p->n > 0;
-}
-
-enum { ZEROS = 0, NANS = 0xff }; /* bytes */
-
-static void fill(int ni, const struct tree_forces *out, int bytes)
-{
-    const size_t n = (size_t)ni;
-    memset(out->acc, bytes, n * sizeof *out->acc);
-    memset(out->pot, bytes, n * sizeof *out->pot);
-    if (out->jerk) memset(out->jerk, bytes, n * sizeof *out->jerk);
-}
-
 static int sum(const struct tree_handle *p, const struct tree_setting *s, const struct request *w,
                const struct tree_forces *out)
 {
@@ -345,7 +323,9 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     struct error err = {0};
     struct tree_counts counts = {0};
     struct tree tree = p->tree, joined = {0};
-    const int acts = has_particles(p, w);
+    int acts = p->n > 0; /* or there are particles in the parts */
+    for (int k = 0; k < w->parts; k++)
+        acts |= ((const struct subtree_header *)w->part[k])->cells != 0;
     tree.threads = options_threads(p->threads);
     int code = prepare(p, w, out->jerk != NULL, s->bound > 0.0 ? w->last_acc : NULL, &r);
     if (code)
@@ -355,7 +335,12 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
         tree = joined;
     }
     if (!code && acts) code = tree_boxes_sum(&tree, s, &r.in, out, &counts, &err);
-    if (code || !acts) fill(w->ni, out, code ? NANS : ZEROS);
+    if (code || !acts) {
+        const int bytes = code ? 0xff : 0; /* of NaNs, or of zeros */
+        memset(out->acc, bytes, (size_t)w->ni * sizeof *out->acc);
+        memset(out->pot, bytes, (size_t)w->ni * sizeof *out->pot);
+        if (out->jerk) memset(out->jerk, bytes, (size_t)w->ni * sizeof *out->jerk);
+    }
     if (code) {
         (void)session_registry_refuse(code, "%s", err.text);
     } else {

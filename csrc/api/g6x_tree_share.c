@@ -74,9 +74,8 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
         !(bound >= 0.0 && bound < INFINITY) || !(eps2 >= 0.0 && eps2 < INFINITY) || regions < 0)
         return session_registry_refuse(
             G6X_E_ARGUMENT,
-            "no part for eps2 %g, method %d, order %d, theta %g, bound %g, %d "
-            "regions",
-            eps2, method, order, theta, bound, regions);
+            "no part for eps2 %g, method %d, order %d, theta %g, bound %g, %d regions", eps2,
+            method, order, theta, bound, regions);
     if (!bytes || (regions && !region))
         return session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
     if (p->tree.pieces)

@@ -165,16 +165,6 @@ static int refused(struct jmemory *j, int address)
     return G6X_E_MEMORY;
 }
 
-static int grow_at_rest(struct jmemory *j)
-{
-    struct at_rest *r = &j->rest;
-    const int64_t capacity = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
-    const struct memory_array at_rest[] = {AT_REST(r, capacity), {0}};
-    if (memory_grow_all(at_rest)) return 0;
-    r->capacity = (int32_t)capacity;
-    return 1;
-}
-
 /* Stores a particle at rest that begins or continues a list, if it has no NaN or Inf. Returns 0 if
  * it must go to its slot. Not inlined in jmemory_set, since most particles are not such. */
 static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address, int index,
@@ -187,7 +177,12 @@ static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address
     if (at_rest_any(r) &&
         (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
         commit_at_rest(j);
-    if (address >= r->capacity && !grow_at_rest(j)) return 0;
+    if (address >= r->capacity) {
+        const int64_t capacity = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
+        const struct memory_array at_rest[] = {AT_REST(r, capacity), {0}};
+        if (memory_grow_all(at_rest)) return 0;
+        r->capacity = (int32_t)capacity;
+    }
     if (!at_rest_any(r)) {
         r->first = r->end = address;
         r->time = time;

@@ -267,8 +267,7 @@ void session_force_warn(struct session *s, int64_t zero_distances)
 {
     if (!zero_distances) return;
     error_warn(&s->error,
-               "%lld pairs of different particles at one place with eps = 0 were "
-               "left out",
+               "%lld pairs of different particles at one place with eps = 0 were left out",
                (long long)zero_distances);
 }
 

@@ -67,6 +67,15 @@ static float largest(vec v)
     return most;
 }
 
+HOST_DEVICE float total(vec v)
+{
+    real lane[VL];
+    v_store(lane, v);
+    for (int half = VL / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    return lane[0];
+}
+
 static float least(vec v) { return -largest(v_sub(v_set1(0), v)); }
 
 static void find_group(const struct tree_job *job, const struct tree_opening *o, int32_t first,
@@ -276,13 +285,7 @@ static float pull(const struct tree_job *job, const struct tree_group *g, struct
         now = next;
     }
     float part[5];
-    for (int c = 0; c < 4; c++) {
-        real lane[VL];
-        v_store(lane, sum.of[c]);
-        for (int half = VL / 2; half; half /= 2)
-            for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-        part[c] = lane[0];
-    }
+    for (int c = 0; c < 4; c++) part[c] = total(sum.of[c]);
     part[4] = largest(sum.varies);
     return tree_pull_of(part);
 }
@@ -354,13 +357,7 @@ HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *c
 /* Adds sums over the lanes to terms of an expansion. */
 HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_LEVEL1], int at)
 {
-    for (int k = 0; k < terms; k++) {
-        real lane[VL];
-        v_store(lane, sum[k]);
-        for (int half = VL / 2; half; half /= 2)
-            for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-        local[k][at] += f * lane[0];
-    }
+    for (int k = 0; k < terms; k++) local[k][at] += f * total(sum[k]);
 }
 
 HOST_DEVICE void expand_order(const int order, const int soft, const int jerk,

@@ -169,17 +169,11 @@ static void clear(struct tree_sums *sums, int jerk)
     memset(sums, 0, jerk ? sizeof *sums : offsetof(struct tree_sums, jerk));
 }
 
-static void add_up(const struct bodies *b, int v, int jerk, struct tree_sums *sums)
+/* Of the v-th vector of targets. */
+HOST_DEVICE void add_up(vec phi, const vec acc[3], const vec rate[3], int v, int jerk,
+                        struct tree_sums *sums)
 {
-    v_accumulate(sums->phi + v * VL, b->phi);
-    for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, b->acc[c]);
-    for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, b->jerk[c]);
-}
-
-static void add_pairs(const struct pair_sum *sum, int v, int jerk, struct tree_sums *sums)
-{
-    const vec acc[3] = {sum->ax, sum->ay, sum->az}, rate[3] = {sum->jx, sum->jy, sum->jz};
-    v_accumulate(sums->phi + v * VL, sum->pot);
+    v_accumulate(sums->phi + v * VL, phi);
     for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, acc[c]);
     for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, rate[c]);
 }
@@ -234,7 +228,9 @@ static void flush(const struct tree_job *job, const struct tree_group *g, struct
 #undef PAIRS
         for (int k = 0; k < 2; k++) {
             careful |= (uint32_t)vmask_bits(v_lt(near[k], close)) << (v + k) * VL;
-            add_pairs(&sum[k], v + k, jerk, &found);
+            const vec acc[3] = {sum[k].ax, sum[k].ay, sum[k].az};
+            const vec rate[3] = {sum[k].jx, sum[k].jy, sum[k].jz};
+            add_up(sum[k].pot, acc, rate, v + k, jerk, &found);
         }
     }
     if (careful) careful_pairs(job, g, w, careful, n, sums);
@@ -316,7 +312,7 @@ HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct
         points_on(0, 0, jerk, job, g, &w->point, b, VECTORS);
     w->counts.points += (int64_t)w->point.count * g->count;
     clear(sums, jerk);
-    for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);
+    for (int v = 0; v < VECTORS; v++) add_up(b[v].phi, b[v].acc, b[v].jerk, v, jerk, sums);
     leaves_on(job, g, w, 0, b, sums);
     leaves_on(job, g, w, 1, b, sums);
 }
