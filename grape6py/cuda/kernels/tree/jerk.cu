@@ -219,10 +219,7 @@ KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
         add_joined_jerk(job, &box, at, mine, eps2, sum);
     }
     for (int c = 0; c < 3; c++) part[c][t] = sum[c];
-    for (int half = 128; half; half /= 2) {
-        __syncthreads();
-        for (int c = 0; c < 3 && t < half; c++) part[c][t] += part[c][t + half];
-    }
+    combine<3>(part, [](int, double a, double b) { return a + b; });
     if (t) return;
     for (int c = 0; c < 3; c++) sum[c] = part[c][0];
     put_jerk(job, k, sum);

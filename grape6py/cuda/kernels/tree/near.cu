@@ -435,10 +435,7 @@ KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
         add_joined(job, at, eps2, sum);
     }
     for (int c = 0; c < 4; c++) part[c][t] = sum[c];
-    for (int half = 128; half; half /= 2) {
-        __syncthreads();
-        for (int c = 0; c < 4 && t < half; c++) part[c][t] += part[c][t + half];
-    }
+    combine<4>(part, [](int, double a, double b) { return a + b; });
     if (t) return;
     for (int c = 0; c < 4; c++) sum[c] = part[c][0];
     put_row(job, &box, i, sum);

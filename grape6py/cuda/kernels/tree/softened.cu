@@ -81,25 +81,18 @@ struct tree_softened_job {
     int32_t n, targets, term;
 };
 
-DEVICE_FN struct in_double::pair_i softened_target(const struct tree_softened_job &job, int64_t i,
-                                                   int64_t self)
-{
-    const double *x = (job.at ? job.at : job.x) + 3 * i, *v = job.at ? job.at_v : job.v;
-    struct in_double::pair_i at = {x[0], x[1], x[2]};
-    if (v) at.vx = v[3 * i], at.vy = v[3 * i + 1], at.vz = v[3 * i + 2];
-    const bool is_own = self >= 0 && job.eps;
-    const double eps = job.at_eps ? job.at_eps[i] : is_own ? job.eps[self] : job.given_eps;
-    at.eps2 = eps * eps;
-    return at;
-}
-
 /* A CUDA block for each target. */
 KERNEL(tree_softened_rows, struct tree_softened_job, 256, 1)
 {
     __shared__ double shared[256];
     const int64_t i = job.close ? job.order[job.close[blockIdx.x]] : (int64_t)blockIdx.x;
     const int64_t self = !job.at ? i : job.self ? (int64_t)job.self[i] : -1;
-    const struct in_double::pair_i at = softened_target(job, i, self);
+    const double *at_x = (job.at ? job.at : job.x) + 3 * i, *at_v = job.at ? job.at_v : job.v;
+    struct in_double::pair_i at = {at_x[0], at_x[1], at_x[2]};
+    if (at_v) at.vx = at_v[3 * i], at.vy = at_v[3 * i + 1], at.vz = at_v[3 * i + 2];
+    const bool is_own = self >= 0 && job.eps;
+    const double at_eps = job.at_eps ? job.at_eps[i] : is_own ? job.eps[self] : job.given_eps;
+    at.eps2 = at_eps * at_eps;
     struct in_double::pair_sum sum = {};
     int zero_distances = 0;
     for (int64_t k = (int)threadIdx.x; k < job.n; k += 256) {

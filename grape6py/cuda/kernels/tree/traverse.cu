@@ -65,13 +65,13 @@ DEVICE_FN void close_group(const struct tree_device_job &job, struct tree_group 
 }
 
 /* Of the targets of a warp's lanes. */
-DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, float4 *p,
-                              struct tree_bounds *b)
+DEVICE_FN struct tree_group group_of_warp(const struct tree_device_job &job, int target, int first,
+                                          int count, struct tree_bounds *b)
 {
-    *p = (job.targets ? job.target_high : job.high)[target];
-    b->low[0] = least_of_warp(p->x), b->high[0] = most_of_warp(p->x);
-    b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
-    b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
+    const float4 p = (job.targets ? job.target_high : job.high)[target];
+    b->low[0] = least_of_warp(p.x), b->high[0] = most_of_warp(p.x);
+    b->low[1] = least_of_warp(p.y), b->high[1] = most_of_warp(p.y);
+    b->low[2] = least_of_warp(p.z), b->high[2] = most_of_warp(p.z);
     b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
     b->eps2 = b->most_eps2 = *job.eps2;
     if (job.term) {
@@ -81,6 +81,9 @@ DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, flo
     const int self = job.targets ? job.target_self[target] : target;
     b->self_first = min_of_warp(self < 0 ? 0x7fffffff : self);
     b->self_end = max_of_warp(self) + 1;
+    struct tree_group g = group_of(job, b, first, count);
+    close_group(job, &g, most_of_warp(distance2(&g, p)));
+    return g;
 }
 
 /* Groups of all levels: a CUDA block takes a level-2 group, a warp a level-1 group. */
@@ -99,10 +102,7 @@ KERNEL(tree_groups, struct tree_device_job, 256, 1)
     for (int g = 0; g < TREE_LEVEL1 && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
         struct tree_bounds b;
-        float4 p;
-        bounds_of_warp(job, k, &p, &b);
-        struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
-        close_group(job, &group, most_of_warp(distance2(&group, p)));
+        const struct tree_group group = group_of_warp(job, k, at, min((int)TREE_GROUP, n - at), &b);
         if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
         widen(&all, &b);
     }
@@ -218,10 +218,8 @@ KERNEL(tree_groups_of_kind, struct tree_device_job, 128, 1)
         job.kind == GROUPS ? (int)TREE_GROUP * id : job.again[job.kind][job.first_slot + slot];
     const int count = min(targets_of(job.kind), job.target_count - first);
     struct tree_bounds b;
-    float4 p;
-    bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
-    struct tree_group group = group_of(job, &b, first, count);
-    close_group(job, &group, most_of_warp(distance2(&group, p)));
+    const struct tree_group group =
+        group_of_warp(job, first + min(lane, count - 1), first, count, &b);
     if (lane == 0) small_level(job).group[id] = group;
 }
 
@@ -260,10 +258,8 @@ KERNEL(tree_pulls, struct tree_device_job, 128, 8)
     if (first >= n) return;
     const int target = min(first + lane, n - 1);
     struct tree_bounds b;
-    float4 p;
-    bounds_of_warp(job, target, &p, &b);
-    struct tree_group g = group_of(job, &b, first, min((int)TREE_GROUP, n - first));
-    close_group(job, &g, most_of_warp(distance2(&g, p)));
+    const struct tree_group g =
+        group_of_warp(job, target, first, min((int)TREE_GROUP, n - first), &b);
     struct tree_pull sum = tree_pull_none();
     walk_of_warp(job, job.place, stacks[warp],
                  [&](int cell, const tree_cell &c, const tree_cell_centre &at) {
