@@ -405,13 +405,11 @@ class Grape6(Closed):
             else:
                 if ni >= LARGE:
                     _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
-                of_board = nj, label, at, motion, eps2, h2, nn, h is not None
+                task = nj, label, at, motion, eps2, h2, nn, h is not None
                 if self._softened.are_needed:
-                    result, message = self._softened.forces(
-                        place, self._board, self._table, of_board
-                    )
+                    result, message = self._softened.forces(place, self._board, self._table, task)
                 else:
-                    result = place.forces(*of_board)
+                    result = place.forces(*task)
                     message = self._board.last_warning()
                 if message and not self._warned:
                     self._warned = True

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from grape6py.ranks.tree import SharedTree
 
 _MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cores
-_BACKENDS = {
-    name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
-} | {"tree": "auto"}
+_BACKENDS = {"auto": "auto", "cpu": "cpu", "cuda": "cuda"}
+_BACKENDS |= {"cpu-tree": "cpu", "cuda-tree": "cuda", "tree": "auto"}
 
 
 def options_of(threads: int | None, isa: str | None) -> dict[int, int]:

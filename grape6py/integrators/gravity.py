@@ -298,17 +298,12 @@ class SharedTrees(Trees):
             if rows is not None:
                 which |= {"targets": targets.pos, "self_index": of.first + rows}
             found = tree.forces(**which, **walk, eps=self._eps, momentum=rows is None)
-            self._learn(tree, rows is None)
+            for stage, taken in tree.seconds.items():
+                self.seconds[stage] = self.seconds.get(stage, 0.0) + taken
+            if rows is None:
+                # One group of targets with a gap in it may have a quarter of a rank's pairs, and in
+                # the next tree there is none: the mean of old and new does not follow that.
+                new, old = tree.work, self._work
+                is_known = old is not None and len(old) == len(new)
+                self._work = (old + new) / 2 if is_known else new
         return found.acc, found.pot
-
-    def _learn(self, tree: Tree, is_of_all: bool) -> None:
-        """What a tree has to say when it has given forces, on all bodies or on some."""
-        for stage, taken in tree.seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + taken
-        if not is_of_all:
-            return
-        # One group of targets with a gap in it may have a quarter of a rank's pairs, and in the
-        # next tree there is none: the mean of old and new does not follow that.
-        work, old = tree.work, self._work
-        is_known = old is not None and len(old) == len(work)
-        self._work = (old + work) / 2 if is_known else work

@@ -90,9 +90,7 @@ class DeviceTree(OwnTree):
         """
         self._n, self._of_ranks = len(pos), whole is not None
         is_own = self.of_host or self._of_ranks
-        self._copies = [
-            array if array is None or is_own else array.copy() for array in (pos, mass, vel)
-        ]
+        self._copies = [a if a is None or is_own else a.copy() for a in (pos, mass, vel)]
         self._eps = eps
         try:
             if self._n or self._of_ranks:
@@ -169,11 +167,10 @@ class DeviceTree(OwnTree):
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise codes.from_code("RANGE", text)
-        warning = (
-            f"{counts.zero_distances} pairs of a tree at one place with eps = 0: they add nothing"
-        )
+        zeros = counts.zero_distances
+        warning = f"{zeros} pairs of a tree at one place with eps = 0: they add nothing"
         done = counts.pairs, counts.points, counts.locals
-        return Found(acc, pot, jerk, warning if counts.zero_distances else None, done)
+        return Found(acc, pot, jerk, warning if zeros else None, done)
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""

@@ -319,10 +319,8 @@ class Octree(TreeCells):
             job.again_room = max(job.again_room, 2 * max(status.again))
             job.close_room = max(job.close_room, 2 * status.close)
         self._capacities.enlarge(status.need_large)
-        short = (
-            want > room for want, room in zip(status.need_large, job.level[0].room, strict=True)
-        )
-        return enough and not any(short)
+        wants = zip(status.need_large, job.level[0].room, strict=True)
+        return enough and all(want <= room for want, room in wants)
 
     def _entries(self, least_bytes: int) -> int:
         """Of lists that are there at once."""
@@ -366,9 +364,8 @@ class Octree(TreeCells):
         status = None
         for first in range(0, level2, at_once):
             job.first_level2, job.level2_groups = first, min(at_once, level2 - first)
-            job.level1_groups = min(
-                numbers.TREE_LEVEL2 * job.level2_groups, level1 - numbers.TREE_LEVEL2 * first
-            )
+            left = level1 - numbers.TREE_LEVEL2 * first
+            job.level1_groups = min(numbers.TREE_LEVEL2 * job.level2_groups, left)
             for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
                 self.launch(f"{self._walk}_{name}", 32 * count)
                 self.launch(f"tree_expand_{name}_{self._order}", 128 * count)
