@@ -1,7 +1,6 @@
 /* state.h - the state of the backends cpu-tree and cuda-tree, and its tree, which three files
- * share: tree/backend.c   j particles and targets, and what of these the tree takes tree/results.c
- * sums and nearest neighbours tree/lists.c     neighbour lists
- */
+ * share: tree/backend.c has j particles and targets, and what of these the tree takes;
+ * tree/results.c sums and nearest neighbours; tree/lists.c neighbour lists. */
 #pragma once
 
 #include "core/backend.h"

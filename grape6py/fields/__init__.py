@@ -3,7 +3,7 @@
 A field is anything that is called as ``field(t, pos, vel)`` and gives acceleration, jerk (the time
 derivative of the acceleration along the path of a body) and potential. analytic.py has the built-in
 ones, which add up by ``+`` and are evaluated by the library, on the CPU and on a GPU; adapters.py
-takes those of galpy, gala and Agama; frame.py moves coordinates along an orbit.
+takes those of galpy, gala and Agama; integrators/orbit_frame.py moves coordinates along an orbit.
 """
 
 from grape6py.fields.adapters import from_acceleration, from_agama, from_gala, from_galpy

@@ -13,7 +13,7 @@ from grape6py.errors import AddressError, ArgumentError
 from grape6py.forces.grape6 import Grape6
 from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.integrators.quantities import Quantities
-from grape6py.ranks.domains import Way
+from grape6py.ranks.domains import Moves
 
 
 class Changes(Quantities):
@@ -275,7 +275,7 @@ class Changes(Quantities):
         with owners.agreement("ids"):
             found = numbers.once("ids", numbers.of("ids", ids, n))
         if owners.size > 1:  # those that are equal meet on a rank
-            met = Way(owners, (found % np.uint64(owners.size)).astype(np.int64)).there(found)
+            met = Moves(owners, (found % np.uint64(owners.size)).astype(np.int64)).there(found)
             with owners.agreement("ids"):
                 numbers.once("ids", met)
         return found

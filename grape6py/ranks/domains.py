@@ -85,9 +85,6 @@ class Moves:
         return self._rank, place
 
 
-Way = Moves  # of rows of which few may be where they belong
-
-
 def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:
     """Particles of a rank, by whose keys ranges are cut: one of each run of them."""
     if n <= _SAMPLE:

@@ -399,7 +399,7 @@ DEVICE_FN bool stand_together(const struct tree_device_job &job, int i, int j, d
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-/* Whether a leaf's particles are kept apart by too few digits, as in csrc/tree/parts.c: many in a
+/* Whether a leaf's particles are kept apart by too few digits, as in csrc/tree/pieces.c: many in a
  * small leaf, or any if there is no other leaf. Those at one place may be there. */
 DEVICE_FN bool is_unresolved(const struct tree_device_job &job, int first, int end, double radius)
 {
