@@ -23,9 +23,9 @@ static int add_exactly(const struct softened *s, const struct softened_target *t
         r[c] = t->x[c] - s->of[SOFTENED_X + c][j];
         if (s->term & PAIR_JERK) v[c] = t->v[c] - s->of[SOFTENED_V + c][j];
     }
-    if (m == 0.0) return 0;
+    if (m == 0.0 && s->has_gaps) return 0;
     if (r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0 && eps2[0] + eps2[1] == 0.0) return 1;
-    cpu_exact_softened(s->term, r, v, eps2, m, rest);
+    if (m != 0.0) cpu_exact_softened(s->term, r, v, eps2, m, rest);
     return 0;
 }
 

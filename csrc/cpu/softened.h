@@ -20,7 +20,8 @@ enum {
 struct softened {
     double *of[SOFTENED_NUMBERS];
     int64_t n;
-    int term; /* of shared/pair.h */
+    int term;     /* of shared/pair.h */
+    int has_gaps; /* those without mass are none */
 };
 
 struct softened_target {

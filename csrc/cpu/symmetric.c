@@ -87,6 +87,7 @@ void cpu_symmetric_run(const struct symmetric *s, int64_t n, int threads, struct
     struct work w = {.set = s->all, .sum = sum};
     w.set.n = n < s->capacity ? n : s->capacity;
     w.set.term = PAIR_OWN;
+    w.set.has_gaps = 1; /* addresses that were never written */
     threads_each(threads, sum->ni, TARGETS, sum_some, &w);
     sum->zero_distances = w.zero_distances;
 }
