@@ -34,7 +34,8 @@ TESTS = """api/test_accuracy api/test_configuration api/test_few_body api/test_c
     api/test_contract_neighbours api/test_contract_pointers api/test_faults_codes
     api/test_faults_host api/test_g5_clusters api/test_g5_faults api/test_g5_forces
     api/test_g5_names api/test_g5_sums api/test_log cli/test_cli
-    python/test_subsystems tree/test_tree_faults tree/test_tree_share""".split()
+    python/test_softened_sums python/test_subsystems tree/test_own_softening tree/test_tree_faults
+    tree/test_tree_share""".split()
 # Of the CPU, in the instruction set that all machines have: the programs take the others.
 CHOSEN = "not avx2 and not avx512 and not neon and not cuda and not tree] and not allocation"
 
