@@ -11,6 +11,7 @@ flat          very many particles without thickness
 plot, equal   time against error: by theta; and of several shapes, by bounds, too
 active        targets are a hundredth of the groups, drawn at random or the densest
 shapes        the error that was asked for, on systems of all shapes
+softening     of any size, one for all; splines, and that of each body
 published-    order: GASPHiA, a lattice row by row and shuffled, and the sum without the sort of the
               targets, in these orders and in the tree's own. operations: Hamada and others (2009),
               terms of Barnes and Hut's walk, in groups as it is, and for one particle a walk, the
@@ -22,6 +23,7 @@ import copy
 import functools
 import statistics
 import time
+import warnings
 from collections import defaultdict
 
 import numpy as np
@@ -58,6 +60,7 @@ BY_BOUND = [setting for order, bounds in BOUNDS.items() for setting in (
     *((theta, order) for theta in (1.0, 0.9, 0.75, 0.6, 0.5, 0.42)),
     *((WIDEST_BY_BOUND, order, bound) for bound in bounds))]  # fmt: skip
 LATTICE, NEAREST, ACTIVE = 10**6, (1, 8, 32), ((0.75, 5), 0.01)
+SOFTENINGS = 0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0
 SINGLES, HAMADA_EPS, DIRECT, STEP = 512, 0.025, 65536, 1e-3
 
 
@@ -127,13 +130,13 @@ class Gpu(launcher.TreeLauncher):
     def _exact(self):
         return self.xp.RawKernel((HERE / "tree_exact.cu").read_text(), "tree_exact")
 
-    def exact(self, pos, mass, rows):
+    def exact(self, pos, mass, rows, eps):
         """Acceleration of some particles, and the sums of the lengths of their terms: (k, 4)."""
         n, k = len(mass), len(rows)
         found, blocks = self.xp.zeros((k, 4)), -(-k // 256)
         shares = max(1, min(-(-n // 256), 4096 // blocks))
         self._exact((blocks, shares), (256,), (pos, mass, np.int32(n), rows, np.int32(k),
-                                               np.float64(EPS * EPS), found))  # fmt: skip
+                                               np.float64(eps * eps), found))  # fmt: skip
         return found
 
 
@@ -143,14 +146,14 @@ one_gpu = functools.cache(Gpu)  # which keeps the kernels that it has compiled
 class Model:
     """A model on a GPU, with exact forces on some of its particles, drawn at random."""
 
-    def __init__(self, make, n, seed, targets=TARGETS):
-        self.gpu, self.name, self.seed = one_gpu(), make.__name__, seed
+    def __init__(self, make, n, seed, targets=TARGETS, eps=EPS):
+        self.gpu, self.name, self.seed, self.eps = one_gpu(), make.__name__, seed, eps
         self.gpu.free()
         pos, self.mass = make(self.gpu.xp, n, seed)
         self.pos, self.n = self.gpu.xp.ascontiguousarray(pos), len(self.mass)
         rows = np.random.default_rng((seed or 0, 4)).choice(self.n, min(targets, self.n), False)
         self.rows = self.gpu.xp.asarray(rows.astype(np.int32))
-        self.exact = self.gpu.exact(self.pos, self.mass, self.rows)
+        self.exact = self.gpu.exact(self.pos, self.mass, self.rows, eps)
 
     def relative_errors(self, acc, least=0.0):
         return relative_errors(self.gpu.xp, acc[self.rows], self.exact, least)
@@ -158,7 +161,7 @@ class Model:
     def run(self, theta, order, bound=0.0, last_acc=None):
         """One whole evaluation: what Octree.forces gives."""
         grown = Octree(self.gpu, self.pos, self.mass)
-        return grown.forces(Setting(theta, order, EPS * EPS, bound), Targets(last_acc=last_acc))
+        return grown.forces(Setting(theta, order, self.eps**2, bound), Targets(last_acc=last_acc))
 
     def terms(self, counts):
         """A particle's."""
@@ -297,21 +300,48 @@ def search(options):
             yield figure | {"neighbours_ms": ms}
 
 
+def softening(options):
+    gpu, n = one_gpu(), min(M, options.largest)
+    for make in models.plummer, models.clustered:
+        for eps in SOFTENINGS:
+            model = Model(make, n, 83, eps=eps)
+            for setting in ((0.75, 5), (0.75, 0)):
+                yield {"what": "one", "eps": eps} | measure(model, setting)
+    pos, mass = models.plummer(gpu.xp, n, 83)
+
+    def grown(**how):
+        return Tree(mass, pos, **how).forces(theta=0.75)
+
+    rows, two = gpu.xp.arange(0, n, n // 1000, dtype=np.int32), 0.01 + 0.02 * (gpu.xp.arange(n) % 2)
+    for law in ("plummer", "spline"):
+        for name, eps in ("0.01", 0 * two + 0.01), ("0.01 and 0.03", two), ("0.1", 0 * two + 0.1):
+            with Grape6(softening=law, backend="cuda") as board:
+                board.set_particles(mass, pos, eps=eps)
+                exact = gpu.xp.pad(board.forces(pos[rows], index=rows).acc, ((0, 0), (0, 1)))
+            run = functools.partial(grown, eps=eps, softening=law)
+            errors = relative_errors(gpu.xp, run().acc[rows], exact, 0.0)
+            yield {"what": "own", "law": law, "eps": name, "n": n, "ms": gpu.median_ms(run, 0.1),
+                   "error": summary(errors)}  # fmt: skip
+
+
 def close(options):
-    """Bodies in close pairs, at the same places, and far from the origin."""
+    """Bodies in close pairs, at the same places, far from the origin, and from all others."""
+    warnings.simplefilter("ignore")  # of pairs at one place
     gpu = one_gpu()
     pos, mass = models.plummer(gpu.xp, min(10**6, options.largest), 95)
     some, half = len(mass) // 10, len(mass) // 2
-    paired, doubled = pos.copy(), pos.copy()
+    paired, doubled, far, crowd = (pos.copy() for _ in range(4))
     paired[:some] = pos[some : 2 * some] + 1e-7 * gpu.xp.random.standard_normal((some, 3))
     doubled[:half] = pos[half : 2 * half]
+    far[: some // 10] *= 1e6
+    crowd[: some // 5] = pos[0]
     sets = {"plain": pos, "one in ten in a pair 1e-7 apart": paired,
-            "half at the places of others": doubled,
+            "half at the places of others": doubled, "20000 at one place": crowd,
+            "10000 a million times as far away": far,
             "a million diameters from the origin": pos + 1e6 * float(gpu.xp.ptp(pos))}  # fmt: skip
     for eps in (1e-3, 0.0):
         for name, at in sets.items():
-            setting = Setting(*ACTIVE[0], eps * eps)
-            ms = gpu.median_ms(lambda at=at, s=setting: Octree(gpu, at, mass).forces(s))
+            ms = gpu.median_ms(lambda at=at, e=eps: Tree(mass, at).forces(eps=e, theta=0.75))
             yield {"n": len(mass), "model": name, "eps": eps, "ms": ms}
 
 
@@ -447,6 +477,7 @@ PARTS = {
     "equal": sweep([(make, 81) for make in (models.plummer, models.clustered, models.fractal,
                                             models.thin_disk)], [4 * M], BY_BOUND, seconds=0.1),
     "search": search,
+    "softening": softening,
     "close": close,
     "published-order": order,
     "published-operations": operations,
