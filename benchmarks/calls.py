@@ -101,10 +101,6 @@ def cpu(options, commands=CPU_COMMANDS, source="cpu_calls.c", **more):
     return compared(source, commands, options, best, GRAPE6_BACKEND="cpu", **more)
 
 
-def steps(options):
-    return cpu(options, STEP_COMMANDS)
-
-
 def grape5(options):
     for isa, name in (("avx2", "AVX2"), ("avx512", "AVX-512")):
         for figure in cpu(options, GRAPE5_COMMANDS, "grape5_calls.c", GRAPE6_ISA=isa,
@@ -115,25 +111,22 @@ def grape5(options):
 def gpu(options):
     for figure in compared("gpu_calls.c", GPU_GOALS, options, middle, GRAPE6_BACKEND="cuda"):
         yield figure | {"goal": GPU_GOALS[figure["command"]]}
-    for mode in ("grape", "double", "single"):
-        yield errors(mode, min(16384, options.largest))
-
-
-def errors(mode, n, step=8):
-    """Of forces on some bodies of a Plummer sphere."""
+    n = min(16384, options.largest)
     mass, pos, vel = plummer(n, seed=3)
-    rows = np.arange(0, n, step)
-    exact = reference.direct_sum(mass, pos, vel, rows=rows, extended=mode == "double")
-    with Grape6(backend="cuda", precision=mode) as grape:
-        grape.set_particles(mass, pos, vel)
-        found = grape.forces(pos[rows], vel[rows], rows)
-    sums, along = errors_of(found, exact)
-    about = {"what": "accuracy", "mode": mode, "n": n, "rows": len(rows)}
-    return about | sums | {"mean_along_acc": along}
+    rows = np.arange(0, n, 8)  # errors are those of forces on some of the bodies
+    for mode in ("grape", "double", "single"):
+        exact = reference.direct_sum(mass, pos, vel, rows=rows, extended=mode == "double")
+        with Grape6(backend="cuda", precision=mode) as grape:
+            grape.set_particles(mass, pos, vel)
+            found = grape.forces(pos[rows], vel[rows], rows)
+        sums, along = errors_of(found, exact)
+        about = {"what": "accuracy", "mode": mode, "n": n, "rows": len(rows)}
+        yield about | sums | {"mean_along_acc": along}
 
 
 if __name__ == "__main__":
-    run(__doc__, {"cpu": cpu, "steps": steps, "grape5": grape5, "gpu": gpu},
+    run(__doc__, {"cpu": cpu, "steps": lambda options: cpu(options, STEP_COMMANDS),
+                  "grape5": grape5, "gpu": gpu},
         gpu=lambda part, options: part == "gpu",
         rounds={"type": int, "default": 3},
         largest={"type": int, "default": 1 << 20, "help": "N"},

@@ -22,7 +22,6 @@ from merger import EDGES, EPS, PASSAGES, WIDTH
 from published import HERE, ROOT, printed, results
 from tables import Part, figures_of, filled_in, value
 
-PICTURES = ROOT / "docs/figures"
 DRAWN = tomllib.loads((HERE / "pictures.toml").read_text())
 COLOURS = ["#e07a1f", "#1f4e79", "#2a9d8f", "#b5446e", "#6c6f7d", "#8c6d31", "#5b8c5a"]
 INK = {
@@ -87,11 +86,8 @@ STYLES = {
 TIME, LENGTH = "time [$(R_d^3 / G M_d)^{1/2}$]", "$R_d$"
 
 
-RUNS = [f"merger-{how}-h200" for how in STYLES]
-
-
 def merger():
-    figures = [*figures_of(results(RUNS))]
+    figures = [*figures_of(results([f"merger-{how}-h200" for how in STYLES]))]
     yield "merger-curves", curves(list(zip(STYLES.values(), figures, strict=True)))
     yield "merger-stars", strip({k[6:]: v for k, v in figures[-1].items() if k[:6] == "stars "})
 
@@ -146,13 +142,9 @@ def curves(runs):
     return figure
 
 
-def main():
+if __name__ == "__main__":
     made = {name: pictures(name, spec) for name, spec in DRAWN.items()} | {"merger": merger()}
     with mpl.rc_context(INK):
         for name in sys.argv[1:] or made:
             for file, drawn in made[name]:
-                drawn.savefig(PICTURES / f"{file}.png")
-
-
-if __name__ == "__main__":
-    main()
+                drawn.savefig(ROOT / f"docs/figures/{file}.png")

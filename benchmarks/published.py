@@ -92,11 +92,9 @@ def beside(figure):
 def our_figure(entry, key):
     where = entry.get("where", {}) | ({entry["match"]: key} if "match" in entry else {})
     others = {k: selected(entry["file"], w)[0] for k, w in entry.get("with", {}).items()}
-    found = selected(entry["file"], where)
     alike = defaultdict(list)
-    for f in found:
-        value = float(eval(entry["ours"], FUNCTIONS, f | others))
-        alike[f.get(entry.get("each"))].append(value)
+    for f in selected(entry["file"], where):
+        alike[f.get(entry.get("each"))].append(float(eval(entry["ours"], FUNCTIONS, f | others)))
     take = getattr(statistics, entry.get("take", "mean"))
     return statistics.mean(map(take, alike.values()))
 

@@ -189,26 +189,25 @@ def by_program(program, file, n, eta, backend, pipes=16384):
 
 
 def tree_leapfrog(options, order=5):
-    backend, eps, steps = f"{options.backend}-tree", TREE_EPS, TREE_STEPS
     for n in sizes(options, 256, 1 << 20):
-        with Leapfrog(*plummer(n, 1), dt=1 / steps, eps=eps, backend=backend, theta=TREE_THETA,
-                      order=order) as sphere:  # fmt: skip
-            start = direct_energy(sphere, options.backend, eps)
-            sphere.evolve(1 / steps)  # compiles what is not compiled yet
+        with Leapfrog(*plummer(n, 1), dt=1 / TREE_STEPS, eps=TREE_EPS, theta=TREE_THETA,
+                      order=order, backend=f"{options.backend}-tree") as sphere:  # fmt: skip
+            start = direct_energy(sphere, options.backend)
+            sphere.evolve(1 / TREE_STEPS)  # compiles what is not compiled yet
             began = time.perf_counter()
-            sphere.evolve(1 + 1 / steps)
+            sphere.evolve(1 + 1 / TREE_STEPS)
             seconds = time.perf_counter() - began
-            error = abs(direct_energy(sphere, options.backend, eps) / start - 1)
-            yield {"what": sphere.backend, "n": n, "seconds": seconds, "error": error, "eps": eps,
-                   "step": 1 / steps, "steps": steps, "theta": TREE_THETA,
-                   "order": order}  # fmt: skip
+            error = abs(direct_energy(sphere, options.backend) / start - 1)
+            yield {"what": sphere.backend, "n": n, "seconds": seconds, "error": error,
+                   "eps": TREE_EPS, "step": 1 / TREE_STEPS, "steps": TREE_STEPS,
+                   "theta": TREE_THETA, "order": order}  # fmt: skip
 
 
-def direct_energy(sphere, backend, eps):
+def direct_energy(sphere, backend):
     mass, pos, vel = sphere.particles()
     with Grape6(backend=backend, precision="double", jerk=False) as board:
         board.set_particles(mass, pos)
-        pot = board.forces(eps=eps).pot
+        pot = board.forces(eps=TREE_EPS).pot
     return float(0.5 * (mass * ((vel**2).sum(axis=1) + pot)).sum())
 
 
@@ -233,11 +232,10 @@ def devices(options):
                    "times_one": {k: middle[1] / middle[k] for k in counts}}  # fmt: skip
 
 
-PARTS = {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite,
-         "4.4": tree_leapfrog, "5.1": devices}  # fmt: skip
-
 if __name__ == "__main__":
-    run(__doc__, PARTS, prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
+    run(__doc__, {"4.1": all_pairs, "kernel": kernels, "4.1-4.3": block_steps, "4.2": hermite,
+                  "4.4": tree_leapfrog, "5.1": devices},
+        prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
         smallest={"type": int, "help": "N"},
         largest={"type": int, "default": 1 << 20, "help": "N"},
         backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip

@@ -81,14 +81,12 @@ def sphere_of(options, n, seed, folder):
     file = Path(folder, f"sphere-{n}-{seed}")
     if not file.exists():
         words = [program(options, "makeplummer", ""), "-n", n, "-s", seed, "-i"]
-        text, _, _ = taken(words + ["-u"] * (n >= SCALED), env=environment())
-        file.write_text(text)
+        file.write_text(taken(words + ["-u"] * (n >= SCALED), env=environment())[0])
     return file
 
 
 def treecode_cases(options):
-    pairs = itertools.product(sizes(options, 256, 1 << 20), options.backends)
-    return [{"n": n, "backend": backend} for n, backend in pairs]
+    return [{"n": n, "backend": b} for n in sizes(options, 256, 1 << 20) for b in options.backends]
 
 
 def treecode(options, case, folder):
