@@ -43,8 +43,7 @@ static void force(int step, char **a)
         }
         if (k >= 0) take[k] = (clock_of(threads) - start) / calls;
     }
-    const double seconds = median(take, TAKES);
-    const double rate = pairs / seconds;
+    const double seconds = median(take, TAKES), rate = pairs / seconds;
     const int slots[] = {nn ? 43 : 40, 74, 34};
     g6x_backend(0, name, sizeof name);
     int used = (int)(sizeof isas / sizeof *isas) - 2;

@@ -159,8 +159,7 @@ static void walk(int n, int pipes)
 
 static void opening(void)
 {
-    double take[101];
-    double start = now();
+    double take[101], start = now();
     check(g6_open(0));
     const double first = now() - start;
     for (int k = 0; k < 101; k++) {

@@ -121,8 +121,7 @@ def compile_c(source, folder, *flags, name=None, library=paths.LIBRARY.parent, c
 
 def environment(library=paths.LIBRARY.parent, **more):
     """For a program that is linked with a build of the library."""
-    more = {name: str(value) for name, value in more.items()}
-    return os.environ | {"LD_LIBRARY_PATH": str(library)} | more
+    return os.environ | {"LD_LIBRARY_PATH": str(library)} | {k: str(v) for k, v in more.items()}
 
 
 class Failed(Exception):
@@ -136,9 +135,8 @@ class Late(Failed):
 def taken(words, limit=None, **how):
     """What a program writes on stdout and stderr, and the seconds of its process."""
     began, pipe = time.perf_counter(), subprocess.PIPE
-    words = list(map(str, words))
-    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True,
-                          **how) as process:  # fmt: skip
+    with subprocess.Popen([*map(str, words)], stdout=pipe, stderr=pipe, text=True,
+                          start_new_session=True, **how) as process:  # fmt: skip
         try:
             out, log = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -172,7 +170,5 @@ def errors_of(found, exact):
     """Median and largest relative errors of the sums, and the mean of acc's along acc."""
     errors = {name: relative(getattr(found, name), getattr(exact, name))
               for name in ("acc", "jerk", "pot")}  # fmt: skip
-    along = (found.acc * exact.acc).sum(1) / (exact.acc**2).sum(1) - 1
-    return {n: [float(np.median(e)), float(e.max())] for n, e in errors.items()}, float(
-        along.mean()
-    )
+    along = float(((found.acc * exact.acc).sum(1) / (exact.acc**2).sum(1) - 1).mean())
+    return {n: [float(np.median(e)), float(e.max())] for n, e in errors.items()}, along

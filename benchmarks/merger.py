@@ -45,8 +45,7 @@ def densest(mass, pos, share=0.9, least=0.01):
 
 def profile(mass, pos):
     """Density in shells about the densest point."""
-    radius = np.linalg.norm(pos - densest(mass, pos), axis=1)
-    inside, _ = np.histogram(radius, EDGES, weights=mass)
+    inside, _ = np.histogram(np.linalg.norm(pos - densest(mass, pos), axis=1), EDGES, weights=mass)
     return inside / (4 / 3 * np.pi * np.diff(EDGES**3))
 
 

@@ -70,11 +70,9 @@ def by_ranks(name, arguments, read, options, thesis, **more):
     more |= {"GRAPE6_BACKEND": options.backend, "GRAPE6_THREADS": threads}
     with tempfile.TemporaryDirectory() as folder:
         program, place = Path(folder, name), Path(grape6py.__file__).parent.parent
-        subprocess.run(
-            ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
-             f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
-            check=True,
-        )  # fmt: skip
+        subprocess.run(["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
+                        f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
+                       check=True)  # fmt: skip
         for n in options.n or thesis:
             file = sphere(folder, n)
             first = same = None

@@ -49,10 +49,8 @@ def by_terms(pos, mass):
     n = len(mass)
     rows = np.random.default_rng(n).choice(n, min(n, TARGETS), False).astype(np.int32)
     found, x = np.empty((len(rows), 4)), np.ascontiguousarray(pos.T)
-    x_at, mass_at, rows_at, found_at = (
-        ctypes.c_void_p(array.ctypes.data) for array in (x, mass, rows, found)
-    )
-    tree_exact()(n, x_at, mass_at, len(rows), rows_at, ctypes.c_double(EPS * EPS), found_at)
+    x_at, m_at, rows_at, found_at = (ctypes.c_void_p(a.ctypes.data) for a in (x, mass, rows, found))
+    tree_exact()(n, x_at, m_at, len(rows), rows_at, ctypes.c_double(EPS * EPS), found_at)
     return rows, found
 
 
@@ -152,7 +150,6 @@ def search(options):
 
 
 if __name__ == "__main__":
-    parts = {"cpu": speeds, "shapes": shapes, "dominant": dominant, "search": search}
-    run(__doc__, parts, prefix="tree-", about=lambda options: {"eps": EPS},
-        rounds={"type": int, "default": 5},
+    run(__doc__, {"cpu": speeds, "shapes": shapes, "dominant": dominant, "search": search},
+        prefix="tree-", about=lambda options: {"eps": EPS}, rounds={"type": int, "default": 5},
         largest={"type": int, "default": 1_000_000, "help": "N"})  # fmt: skip
