@@ -39,7 +39,8 @@ HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tre
 HOST_DEVICE float tree_softening(const struct tree_opening *o, const struct tree_group *g)
 {
     if (!o->soft) return 0.0f;
-    return o->bound > 0.0f ? g->eps2 : o->soft_share * fminf(g->eps2, o->most_eps2);
+    const float least = o->own ? g->eps2 - g->eps2_spread : g->eps2;
+    return o->bound > 0.0f ? least : o->soft_share * fminf(least, o->most_eps2);
 }
 
 HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_opening *o,

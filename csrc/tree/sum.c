@@ -169,7 +169,8 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
 static int is_soft(const struct tree *t, const struct tree_targets *targets, int by_bound)
 {
     double most = 0.0;
-    for (int64_t k = 0; k < targets->n; k++) most = fmax(most, targets->eps2[k]);
+    for (int64_t k = 0; k < targets->n && !t->own.eps; k++) most = fmax(most, targets->eps2[k]);
+    if (t->own.eps) most = ldexp(2.0 * (double)t->own.cell[0].mean, 2 * t->box.length);
     int level = t->levels;
     while (level > 0 && t->own_cells - t->level_first[level - 1] < TREE_SOFT_LEFT * t->own_cells)
         level--;
@@ -186,7 +187,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     const double theta = by_accuracy ? TREE_WIDEST_BY_BOUND : setting->theta;
     const double bound = by_accuracy ? tree_bound_of(order, setting->accuracy) : setting->bound;
     const int term = tree_pair_term(t, setting);
-    const int soft = !term && is_soft(t, targets, bound > 0.0);
+    const int soft = term != PAIR_SPLINE && is_soft(t, targets, bound > 0.0);
     struct tree_sum s = {.job = {.tree = t,
                                  .place = t->place,
                                  .jerk = out->jerk != NULL,
@@ -199,7 +200,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
                          .out = out};
     struct prepared p = {0};
     struct tree_cell_centre *place = NULL;
-    float *reach = term ? tree_softening_reaches(t, term, bound) : NULL;
+    float *reach = term ? tree_softening_reaches(t, term, soft, bound) : NULL;
     int code = term && !reach ? G6X_E_MEMORY : 0;
     s.opening.own = term;
     s.job.reach = reach;

@@ -34,7 +34,7 @@ FLUSH = "-ftz=true"
 PRECISIONS = ("grape", "double", "single")  # by G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
-_ORDER = re.compile(r"^tree_.*_(\d)(_soft|_own)?$")  # of expansions, in a tree kernel's name
+_ORDER = re.compile(r"^tree_.*_(\d)(_soft)?(_own)?$")  # of expansions, in a tree kernel's name
 _DEPTH = 16
 
 
@@ -83,9 +83,9 @@ def options(precision: str) -> tuple[str, ...]:
 def options_of(kernel: str, precision: str) -> tuple[str, ...]:
     """The same for one kernel alone (kernels/base.cuh)."""
     order = _ORDER.search(kernel)
-    kinds = {"TREE_SOFT": "_soft", "TREE_OWN": "_own"}
+    kinds = enumerate(("SOFT", "OWN"), 2)
     of_order = [f"-DTREE_ORDER={order[1]}"] if order else []
-    of_order += [f"-D{name}={int(order[2] == kind)}" for name, kind in kinds.items() if order]
+    of_order += [f"-DTREE_{name}={int(bool(order[k]))}" for k, name in kinds if order]
     return (*options(precision), FLUSH, *of_order, "-DONLY", f"-DONLY_{kernel}=0,1")
 
 

@@ -43,8 +43,8 @@ def build(folder):
         source = KERNELS / "direct/direct.cu"
         add(source, f"{mode}.o", f"-DMODE={number}", f"-DFAKE_GPU_MODE={mode}")
     of_trees = "-DFAKE_GPU_MODE=tree"
-    orders = [[f"-DTREE_ORDER={order}", f"-DTREE_{kind}=1"]
-              for order in range(2, 7) for kind in ("PLAIN", "SOFT", "OWN")]  # fmt: skip
+    orders = [[f"-DTREE_ORDER={order}", f"-DTREE_SOFT={soft}", f"-DTREE_OWN={own}"]
+              for order in range(2, 7) for soft in range(2) for own in range(2)]  # fmt: skip
     for number, order in enumerate([[], *orders]):
         add(KERNELS / "tree/tree.cu", f"tree_{number}.o", "-DMODE=2", of_trees, *order)
     for name in ("leapfrog", "field"):

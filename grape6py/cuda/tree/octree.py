@@ -6,6 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,8 @@ class Octree(TreeCells):
             job.term = term_of(setting)
         if job.term and (self.distant or not LEAST_EXTENT < self._extent < MOST_EXTENT):
             raise Unresolved  # the host's tree sums what a double holds, too
-        job.soft = not job.term and setting.eps2 > 0 and is_soft(setting, self.smallest_side)
+        eps2 = self._own_eps2 if job.own_eps else setting.eps2
+        job.soft = not setting.spline and eps2 > 0 and is_soft(setting, eps2, self.smallest_side)
         job.target_count = ni = self.near if targets.pos is None else len(targets.pos)
         job.rows = rows = self.n if targets.pos is None else ni
         self.set(acc=self._new((rows, 3), np.float64), pot=self._new(rows, np.float64))
@@ -280,6 +282,11 @@ class Octree(TreeCells):
             self.set(barnes_hut=self.structures("tree_cell_centre", self.cells))
             self.launch("tree_barnes_hut", self.cells)
 
+    @functools.cached_property
+    def _own_eps2(self) -> float:
+        """Of pairs, in the mean."""
+        return 2 * float((self.arrays["own_eps"] ** 2).mean())
+
     def _take_softening(self) -> None:
         """That of targets and particles, and how far cells are to be away for it."""
         job = self.fields
@@ -392,8 +399,8 @@ class Octree(TreeCells):
     def _order(self) -> str:
         """Of the names of kernels that make expansions; empty: there are none."""
         job = self.fields
-        kind = "_soft" if job.soft else "_own" if job.term else ""
-        return f"{job.order_of_expansion or ''}{kind}"
+        kind = "_soft" if job.soft else ""
+        return f"{job.order_of_expansion or ''}{kind}{'_own' if job.term else ''}"
 
     @property
     def _walk(self) -> str:
@@ -410,7 +417,7 @@ class Octree(TreeCells):
         own = "_own" if self.fields.term else ""
         if not self.fields.order_of_expansion:
             return f"_bh{own}"
-        return "_soft" if self.fields.soft else own
+        return f"_soft{own}" if self.fields.soft else own
 
     def _small_groups(self, count: int) -> None:
         """Walk, far and near terms of the groups that the job names."""

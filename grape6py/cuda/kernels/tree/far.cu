@@ -156,7 +156,9 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     job.far_sum[g.first + lane] = sum;
 }
 
-#if TREE_SOFT
+#if TREE_SOFT && TREE_OWN
+#define ORDER_NAME(name, order) name##_##order##_soft_own
+#elif TREE_SOFT
 #define ORDER_NAME(name, order) name##_##order##_soft
 #elif TREE_OWN
 #define ORDER_NAME(name, order) name##_##order##_own

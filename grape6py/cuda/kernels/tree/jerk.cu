@@ -142,6 +142,7 @@ template <int TERMS, int PAIRS, int LANES> DEVICE_FN void jerks(const struct tre
 JERKS(tree_jerk, OCTUPOLES, BARE)
 JERKS(tree_jerk_soft, SOFT_OCTUPOLES, BARE)
 JERKS(tree_jerk_own, OCTUPOLES, OWN_EPS)
+JERKS(tree_jerk_soft_own, SOFT_OCTUPOLES, OWN_EPS)
 JERKS(tree_jerk_bh, QUADRUPOLES, BARE)
 JERKS(tree_jerk_bh_own, QUADRUPOLES, OWN_EPS)
 
