@@ -225,7 +225,7 @@ class Grape6(Closed):
             Time at which these hold.
         eps : array_like, shape (n,), optional
             Each particle's own softening length; a pair has sqrt(eps_i^2 + eps_j^2), or the larger
-            one of "spline". In an update, zero if left out.
+            one of "spline". In an update, zero if left out. An update has it only if all had.
         index : array_like of int, shape (n,), optional
             Labels; a target and a particle of equal index do not interact. By default
             the address, or in an update what the address had.
@@ -280,6 +280,11 @@ class Grape6(Closed):
                 if eps is not None:
                     host = memory_space.HostPlace(None)
                     own_eps = validate.lengths_of(host, place.on_host("eps", eps), n)
+                    if address is not None and len(self._table) and not self._softened.are_needed:
+                        raise ArgumentError(
+                            "the particles were given without eps: give all of them with eps "
+                            "before some are given again with theirs"
+                        )
                 if eps is not None or self._softened.are_needed:
                     own_mass = place.on_host("mass", mass)
                 columns: Untyped = index, time, mass, k18, j6, a2, vel, x

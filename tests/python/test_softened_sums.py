@@ -67,20 +67,20 @@ def test_updates_prediction_and_one_eps_for_all(law):
         found = grape.forces(time=0.5)
         at = np.r_[np.arange(150), 0, 0]
         m, x, v, e = mass[at], pos[at], vel[at], eps[at]
-        for rows, k in (([5, 150, 151], slice(0, 3)), ([9], slice(0, 1))):
-            m[rows], x[rows] = mass[k] * (2 if len(rows) > 1 else 1), pos[k]
-            x[rows] += 1 if len(rows) > 1 else -1
-            v[rows], e[rows] = vel[k], eps[k] if len(rows) > 1 else 0.0
+        for rows, k, new in (([5, 150, 151], slice(0, 3), 1), ([9], slice(0, 1), 0)):
+            m[rows], x[rows] = mass[k] * (1 + new), pos[k] + 2 * new - 1
+            v[rows], e[rows] = vel[k], eps[k] * new
         agree(found, softened.forces(m, x + v / 2, v, e, spline=law == "spline"))
         grape.set_particles(mass, pos, vel)
         found = grape.forces(eps=0.3)
         if law == "spline":
-            alike = np.full(150, 0.3)
-            agree(found, softened.forces(mass, pos, vel, alike, spline=True))
+            agree(found, softened.forces(mass, pos, vel, np.full(150, 0.3), spline=True))
         else:
             with Grape6() as other:
                 other.set_particles(mass, pos, vel)
                 assert (on_host(other.forces(eps=0.3).acc) == on_host(found.acc)).all()
+            with pytest.raises(ArgumentError, match="without eps"):  # whose masses are not kept
+                grape.set_particles(mass[:2], pos[:2], vel[:2], address=[0, 1], eps=eps[:2])
 
 
 def test_what_is_refused():
