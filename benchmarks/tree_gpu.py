@@ -330,14 +330,15 @@ def close(options):
     gpu = one_gpu()
     pos, mass = models.plummer(gpu.xp, min(10**6, options.largest), 95)
     some, half = len(mass) // 10, len(mass) // 2
-    paired, doubled, far, crowd = (pos.copy() for _ in range(4))
+    paired, doubled, far, few_far, crowd = (pos.copy() for _ in range(5))
     paired[:some] = pos[some : 2 * some] + 1e-7 * gpu.xp.random.standard_normal((some, 3))
     doubled[:half] = pos[half : 2 * half]
     far[: some // 10] *= 1e6
+    few_far[: some // 1000] *= 1e6
     crowd[: some // 5] = pos[0]
     sets = {"plain": pos, "one in ten in a pair 1e-7 apart": paired,
             "half at the places of others": doubled, "20000 at one place": crowd,
-            "10000 a million times as far away": far,
+            "10000 a million times as far away": far, "100 a million times as far away": few_far,
             "a million diameters from the origin": pos + 1e6 * float(gpu.xp.ptp(pos))}  # fmt: skip
     for eps in (1e-3, 0.0):
         for name, at in sets.items():

@@ -6,8 +6,11 @@
 #include "shared/pair_terms.h"
 #include "shared/tree_opening.h"
 
-/* Distance over the sizes of cell and group, from which on a cell acts as a whole. */
+/* Distance over the sizes of cell and group, from which on a cell is far; and the share of a
+ * group's radius below which a cell's size does not matter to it: scattered targets would else have
+ * all cells opened. */
 #define TREE_PULL_FAR 0.8f
+#define TREE_PULL_SMALL 0.25f
 /* An acceleration that is a smaller share of the sum of absolute values counts as this share: near
  * points of balance (Dehnen 2014, section 3.3, has the sum itself). */
 #define TREE_PULL_SHARE 0.05f
@@ -24,13 +27,25 @@ HOST_DEVICE struct tree_pull tree_pull_none(void)
     return sum;
 }
 
-/* Whether cells at some places (x, y, z, size) act as wholes. */
-HOST_DEVICE vmask tree_pull_is_far(const struct tree_group *g, const vec place[4])
+/* Whether cells at some places (x, y, z, size) are farther than `reach`. */
+HOST_DEVICE vmask tree_pull_is_beyond(const struct tree_group *g, const vec place[4], vec reach)
 {
     const vec x = v_sub(place[0], v_set1(g->x)), y = v_sub(place[1], v_set1(g->y));
     const vec z = v_sub(place[2], v_set1(g->z));
-    const vec reach = v_mul(v_set1(TREE_PULL_FAR), v_add(place[3], v_set1(g->radius)));
-    return v_lt(v_mul(reach, reach), v_fma(z, z, v_fma(y, y, v_mul(x, x))));
+    return v_lt(v_mul(reach, v_abs(reach)), v_fma(z, z, v_fma(y, y, v_mul(x, x))));
+}
+
+HOST_DEVICE vec tree_pull_reach(const struct tree_group *g, vec size)
+{
+    return v_mul(v_set1(TREE_PULL_FAR), v_add(size, v_set1(g->radius)));
+}
+
+/* Whether cells at some places act as wholes. */
+HOST_DEVICE vmask tree_pull_is_whole(const struct tree_group *g, const vec place[4])
+{
+    const vmask small = v_lt(place[3], v_set1(TREE_PULL_SMALL * g->radius));
+    const vec reach = v_select(small, v_set1(-1), tree_pull_reach(g, place[3]));
+    return tree_pull_is_beyond(g, place, reach);
 }
 
 /* The largest eps^2 of a group's targets. */
@@ -47,7 +62,8 @@ HOST_DEVICE void tree_pull_add(struct tree_pull *sum, const struct tree_group *g
     const vec x = v_sub(place[0], v_set1(g->x)), y = v_sub(place[1], v_set1(g->y));
     const vec z = v_sub(place[2], v_set1(g->z)), radius = v_set1(g->radius);
     const vec d2 = v_fma(z, z, v_fma(y, y, v_mul(x, x))), both = v_add(place[3], radius);
-    const vec near = v_select(tree_pull_is_far(g, place), v_set1(0), v_mul(both, both));
+    const vmask far = tree_pull_is_beyond(g, place, tree_pull_reach(g, place[3]));
+    const vec near = v_select(far, v_set1(0), v_mul(both, both));
     const vec soft = v_add(v_set1(tree_pull_eps2(g) + 1e-30f), near);
     const vec i = v_rsqrt(v_add(d2, soft)), i3 = v_mul(mass, v_mul(i, v_mul(i, i)));
     const vec d = v_mul(d2, v_rsqrt(v_add(d2, v_set1(1e-30f)))), most = v_add(d, both);

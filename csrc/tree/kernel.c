@@ -271,12 +271,12 @@ static float pull(const struct tree_job *job, const struct tree_group *g, struct
             vec place[4];
             for (int l = 0; l < VL; l++) row[l] = &job->place[now->cell[k + l]].x;
             v_columns(row, place);
-            const unsigned far = vmask_bits(tree_pull_is_far(g, place));
+            const unsigned whole = vmask_bits(tree_pull_is_whole(g, place));
             const int n = now->count - k < VL ? now->count - k : VL;
             for (int l = 0; l < VL; l++) {
                 const struct tree_cell *c = &job->tree->cell[now->cell[k + l]];
                 const int own = c->first < g->self_end && c->end > g->self_first;
-                const int acts = l < n && !own && (far >> l & 1 || c->child < 0);
+                const int acts = l < n && !own && (whole >> l & 1 || c->child < 0);
                 mass[l] = acts ? job->tree->far[now->cell[k + l]].m : 0.0f;
                 if (l < n && !acts && c->child >= 0) add_children(next, c);
             }

@@ -76,18 +76,22 @@ def test_targets_of_all_kinds_and_a_bound_with_far_bodies(where, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["device"], indirect=True)
-@pytest.mark.parametrize("places", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("places", "apart", "beyond"), [(1, 1.0, 0), (2, 1.0, 3), (3, 1e-9, 0), (5, 1.0, 40)]
+)
 @pytest.mark.parametrize("eps", [0.0, 0.3])
-def test_any_number_may_stand_at_one_place(where, monkeypatch, places, eps):
-    """More than a crowd each."""
+def test_any_number_may_stand_at_one_place(where, monkeypatch, places, apart, beyond, eps):
+    """More than a crowd each, in one of the smallest cells or not, with bodies far away or not."""
     n, rng = 2200 * places + 900, np.random.default_rng(places)
     mass, pos, vel = plummer(n, seed=3)
     mass = mass * rng.uniform(0.5, 1.5, n)
     shared = rng.permutation(n)[: 2150 * places]
-    pos[shared] = rng.standard_normal((places, 3))[np.arange(len(shared)) % places]
+    pos[shared] = apart * rng.standard_normal((places, 3))[np.arange(len(shared)) % places]
+    others = np.setdiff1d(np.arange(n), shared)
+    pos[others[:beyond]] *= 1e7
     stays(monkeypatch)
     where.never_few(monkeypatch)
-    some = np.concatenate([shared[:40], np.setdiff1d(np.arange(n), shared)[::9]])
+    some = np.concatenate([shared[:40], others[::9]])
     true = truth(mass, pos, vel, eps, at=pos[some], at_vel=vel[some], own=some)
     moving, at_rest = where.tree(mass, pos, vel), where.tree(mass, pos)
     for setting in ({"theta": 0.3}, {"accuracy": 1e-3}):
@@ -101,5 +105,7 @@ def test_any_number_may_stand_at_one_place(where, monkeypatch, places, eps):
         plain = plain._replace(acc=plain.acc[some], pot=plain.pot[some])
         assert np.percentile(true.errors(plain), 95) < 5e-3
         assert true.rounding(plain, "pot") < 1e-3
-    momentum = at_rest.forces(eps=eps, momentum=True).acc
-    assert np.abs(mass @ momentum).max() < 1e-10 * (mass @ np.linalg.norm(momentum, axis=1))
+    for tree in moving, at_rest:
+        found = tree.forces(eps=eps, momentum=True)
+        for of_all in (found.acc, found.jerk)[: 1 + (tree is moving)]:
+            assert np.abs(mass @ of_all).max() < 1e-10 * (mass @ np.linalg.norm(of_all, axis=1))

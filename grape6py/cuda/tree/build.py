@@ -16,6 +16,7 @@ from grape6py._lib import codes
 from grape6py._lib.declarations import DEFINED
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.tree import kernels
+from grape6py.cuda.tree.sites import Sites
 from grape6py.cuda.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ class TreeCells(Job):
         blocks = n // numbers.CELL_BLOCK + 1
         super().__init__(gpu, ffi, "tree_device_job", n=n, blocks=blocks)
         self.n = n
-        self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
         gpu.prepare(kernels.BUILD if vel is None else kernels.MOVING)
         if vel is not None and not n:
@@ -83,9 +83,25 @@ class TreeCells(Job):
             self.distant = int(status.distant)
             if self.distant <= n // DISTANT_SHARE:
                 break
-        self.near = self.fields.n = n - self.distant  # which are in the box, and in cells
+        self.sites: Sites | None = None
+        self.unresolved = bool(status.crowds)
+        if status.crowds and whole is None:
+            status = self._merge_sites(status)
+        merged = self.fields.merged
+        self.near = self.fields.n = n - self.distant - merged  # which are in the box, and in cells
         self.fields.distant, self.fields.closer = self.distant, status.closer
         self._make_cells(status)
+
+    def _merge_sites(self, status: CData) -> CData:
+        """The particles of very many at one place become one; the status then."""
+        self.sites = Sites(self, self._workspace.view("sorted", np.uint64), self.n - self.distant)
+        if self.arrays["v"] is not None:
+            self._find_frame()
+        self.fields.merged = self.sites.merged
+        self.fields.n = self.n - self.sites.merged
+        before, status = status.crowds, self._count_cells()
+        self.unresolved = status.crowds > before
+        return status
 
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:
         return self.xp.empty(shape, dtype)
@@ -159,22 +175,20 @@ class TreeCells(Job):
             place=self.structures("tree_cell_centre", self.cells),
         )
         self.launch("tree_cells", n + 1, numbers.CELL_BLOCK)
-        self.crowds = self._crowded(status)
-        self.unresolved = bool(self.crowds)
         if self.unresolved:
             return
         self.launch("tree_leaf_moments", 128 * pieces(n, numbers.LEAF_SPAN))
         self.launch("tree_inner_moments", self.cells)
         if job.v:
             self._find_rates()
-        self.drop("summed above complete")
+        self.drop("summed above complete sorted")
         if self._whole is not None:  # other ranks want to know before any sums
             self.unresolved = bool(self._read_status().unresolved)
 
     @property
     def is_whole(self) -> bool:
         """Whether one box resolves all particles."""
-        return not (self.unresolved or self.distant)
+        return not (self.unresolved or self.distant or self.sites)
 
     @functools.cached_property
     def smallest_side(self) -> float:
@@ -183,15 +197,6 @@ class TreeCells(Job):
         levels = range(numbers.CELL_LEVELS)
         deepest = max((k for k in levels if self.cells - self._level_first[k] >= left), default=0)
         return float(self._extent / 2**deepest)
-
-    def _crowded(self, status: CData) -> list[tuple[int, int]]:
-        """Where the particles of cells of the deepest level are that have very many."""
-        cells = self.arrays["cell"][status.level_first[numbers.CELL_LEVELS - 1] :]
-        if not len(cells):
-            return []
-        first, end = np.frombuffer(self.gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
-        which = end - first > numbers.TREE_CROWD
-        return list(zip(first[which].tolist(), end[which].tolist(), strict=True))
 
     def _find_frame(self) -> None:
         """Unit and frame of the velocities, and these in the order of the keys."""

@@ -21,7 +21,6 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
-from grape6py.cuda.tree.sites import Sites
 from grape6py.cuda.tree.softened import softened_job
 from grape6py.errors import NotFiniteError
 
@@ -40,7 +39,6 @@ class DeviceTree(OwnTree):
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
         self._tree: Untyped = None  # an Octree, if there are particles, here or on other ranks
         self._replica: Replica | None = None
-        self._sites: Sites | None = None  # of a tree that has crowds
         self._copies: list[DeviceArray] = []
         self._cupy, self._number, self.of_host, self._n = cupy, device, of_host, 0
         self.device = device
@@ -137,7 +135,7 @@ class DeviceTree(OwnTree):
     def close(self) -> None:
         with lock:
             self.is_open, self._tree, self._copies = False, None, []
-            self._replica = self._sites = None
+            self._replica = None
 
     def forces(
         self, setting: Setting, targets: Targets, parts: Sequence[AnyArray] | None = None
@@ -157,13 +155,9 @@ class DeviceTree(OwnTree):
 
     def sum(self, setting: Setting, targets: Targets, parts: Sequence[AnyArray] = ()) -> Found:
         """Forces by an opening angle or a bound. Raises Unresolved."""
-        own = setting.spline or self._eps is not None
-        if self._tree is None or (own and self._tree.crowds):
+        if self._tree is None:
             raise Unresolved
-        tree = self._tree
-        if tree.crowds and not self._of_ranks:
-            tree = self._sites = self._sites or Sites(tree)
-        acc, pot, jerk, counts = tree.forces(setting, targets, parts)
+        acc, pot, jerk, counts = self._tree.forces(setting, targets, parts)
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise codes.from_code("RANGE", text)

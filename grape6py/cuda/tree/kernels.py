@@ -20,9 +20,9 @@ SEARCH = tuple(
 LEAPFROG = "leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step"
 FIELD = ["field_add_all"]
 ESTIMATE = ["tree_pulls", "tree_gather_last", "tree_least_pull", "tree_raise_pulls"]
-DISTANT = "tree_distant_terms", "tree_distant_on_targets", "tree_distant_pairs"
+DISTANT = tuple(f"tree_distant_{step}" for step in "sources terms on_targets pairs".split())
 MOMENTUM = ["tree_net_force", "tree_close_system"]
-SITES = "tree_site_check", "tree_site_sums"
+SITES = tuple(f"tree_site_{step}" for step in "marks moves sums results own".split())
 
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 

@@ -16,7 +16,7 @@ from grape6py._arrays.kinds import AnyArray, CData, DeviceArray, Floats
 from grape6py._lib import codes
 from grape6py._lib.tree_setting import Targets
 from grape6py.cuda.job import pieces
-from grape6py.cuda.tree import kernels, share
+from grape6py.cuda.tree import distant, kernels, share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import Capacities, Counts, is_soft, longer, width_of
 from grape6py.cuda.tree.softened import LEAST_EXTENT, MOST_EXTENT, softened_rows, term_of
@@ -64,7 +64,7 @@ class Octree(TreeCells):
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
         super().__init__(gpu, pos, mass, vel, lists + OTHER_BYTES * n, whole)
-        self.fields.close_room = AGAIN_ROOM
+        self.fields.close_room, self._mass = AGAIN_ROOM, mass  # the caller's
         self.set(own_eps=eps)
 
     def forces(
@@ -76,19 +76,23 @@ class Octree(TreeCells):
         ranks' trees, on the host or the device, which act as well; forces then do not add up to
         zero. Raises Unresolved.
         """
-        if not self.distant:
-            return self._near_forces(setting, targets, imports)
-        on_distant = None
-        if targets.pos is None and self.fields.closer:
-            which = self.order[self.near : self.near + self.fields.closer]
-            pos, last_acc = self.arrays["x"][which], targets.last_acc
-            vel = None if self.arrays["v"] is None else self.arrays["v"][which]
-            last_acc = None if last_acc is None else last_acc[which]
-            of_distant = Targets(pos=pos, vel=vel, last_acc=last_acc)
-            on_distant = self._near_forces(setting.replaced(momentum=False), of_distant)[:3]
-        return self._near_forces(setting, targets, (), lambda: self._add_distant(on_distant))
+        if self.sites:
+            acc, pot, jerk, counts = self.sites.forces(self._sums, setting, targets)
+        else:
+            acc, pot, jerk, counts = self._sums(setting, targets, imports)
+        if setting.momentum and counts.too_large is None and not len(imports):
+            self._remove_net_force(acc, jerk)
+        return acc, pot, jerk, counts
 
-    def _near_forces(
+    def _sums(
+        self, setting: Setting, targets: Targets, imports: Sequence[AnyArray] = ()
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
+        """Forces of all that is in the tree, and of distant particles."""
+        if not self.distant:
+            return self.near_forces(setting, targets, imports)
+        return distant.forces(self, setting, targets)
+
+    def near_forces(
         self,
         setting: Setting,
         targets: Targets,
@@ -102,7 +106,9 @@ class Octree(TreeCells):
         self._follow(setting)
         if setting.spline or job.own_eps:
             job.term = term_of(setting)
-        if job.term and (self.distant or not LEAST_EXTENT < self._extent < MOST_EXTENT):
+        if job.term and (
+            self.distant or self.sites or not LEAST_EXTENT < self._extent < MOST_EXTENT
+        ):
             raise Unresolved  # the host's tree sums what a double holds, too
         eps2 = self._own_eps2 if job.own_eps else setting.eps2
         job.soft = not setting.spline and eps2 > 0 and is_soft(setting, eps2, self.smallest_side)
@@ -170,8 +176,6 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = rows - status.too_large if status.too_large else None
-        if setting.momentum and too_large is None and not len(imports):
-            self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 
     def parts(self, setting: Setting, regions: Sequence[DeviceArray]) -> list[DeviceArray]:
@@ -204,32 +208,18 @@ class Octree(TreeCells):
         job.theta, job.order_of_expansion = setting.theta, setting.order
         job.eps2_given, job.bound, job.soft, job.term = setting.eps2, setting.bound, False, 0
 
-    def _add_distant(self, on_distant: Sequence[DeviceArray] | None) -> None:
-        """What distant particles do to all targets; `on_distant`: results of the closer of them as
-        targets of the others."""
-        job = self.fields
-        names = "near_acc near_pot near_jerk"
-        self.set(**dict(zip(names.split(), on_distant or (None,) * 3, strict=True)))
-        self.set(momenta=self._new(numbers.DISTANT_TERMS, np.float64))
-        self.set(listed=self._new(job.rows, np.int32))
-        self.gpu.prepare(kernels.DISTANT)
-        if self.distant > numbers.DISTANT_FEW:
-            self.launch("tree_distant_terms", 256, 256)
-        self.launch("tree_distant_on_targets", job.rows, 256)
-        if self.distant > numbers.DISTANT_FEW:
-            self.launch("tree_distant_pairs", 128 * numbers.DISTANT_BLOCKS)
-        self.drop(f"momenta listed {names}")
-
-    def _remove_net_force(self) -> None:
+    def _remove_net_force(self, acc: DeviceArray, jerk: DeviceArray) -> None:
         """From accelerations and jerks."""
-        self.fields.n = self.n
+        self.fields.n, mass = self.n, self.arrays["m"]
+        self.set(acc=acc, jerk=jerk, m=self._mass)
         self.set(momenta=self._new((numbers.FLOW_PIECES, 4), np.float64))
         for name in ("acc", "jerk") if self.fields.jerk else ("acc",):
             self.fields.vectors = getattr(self.fields, name)
             self.launch("tree_net_force", 256 * numbers.FLOW_PIECES, 256)
             self.launch("tree_close_system", self.n, 256)
         self.fields.n = self.near
-        self.drop("momenta")
+        self.set(m=mass)
+        self.drop("momenta acc jerk")
 
     def _results(self) -> list[DeviceArray]:
         """Acc, pot and jerk, which are the caller's from now on."""

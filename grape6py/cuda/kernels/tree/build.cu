@@ -83,7 +83,8 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
     if (job.whole)
         tree_whole_box(job.box, job.whole);
     else
-        tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)(job.n + job.distant));
+        tree_box_of(job.box, low, high, from_ordered_bits(s->mass),
+                    (double)(job.n + job.distant + job.merged));
     if (job.moments && !job.whole)
         job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
     job.box->spread2 = job.moments && job.status->cells ? tree_spread2(job.moments) : 1.0;
@@ -164,7 +165,7 @@ KERNEL(tree_gather, struct tree_device_job, 256, 1)
     job.sorted[k] = key;
 }
 
-/* The place of a particle, found by its key; of equal keys, by its number. -1: beyond the box. */
+/* The place of a particle, found by its key and number. -1: beyond the box. */
 DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box *box, int number)
 {
     float4 high, low;
@@ -177,11 +178,12 @@ DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box 
         const float4 rest = job.low[middle];
         uint64_t its = (uint64_t)(uint32_t)__float_as_int(rest.w) << 31;
         if ((int)(its >> 31) == front_of(key)) its = key_of(box, job.high[middle], rest);
-        if (its < key || (its == key && job.order[middle] < number))
+        if (its < key)
             first = middle + 1;
         else
             end = middle;
     }
+    while (first < job.n - 1 && job.order[first] != number) first++;
     return first;
 }
 
@@ -260,6 +262,9 @@ KERNEL(tree_count, struct tree_device_job, 1024, 1)
         leaf = min(leaf + 1, (int)TREE_LEVELS);
         if (k) begin = min(shared_levels(key[t + TREE_LEAF - 1], key[t + TREE_LEAF]), leaf);
         job.levels[k] = (uint16_t)((leaf + 1) | (begin + 1) << 8);
+        if (begin < TREE_LEVELS && common[t + TREE_LEAF] == TREE_LEVELS && k + TREE_CROWD < n &&
+            job.sorted[k + TREE_CROWD] == key[t + TREE_LEAF])
+            atomicAdd(&job.status->crowds, 1);
     }
     for (int level = 0; level < CELL_LEVELS; level++) {
         const unsigned here = __ballot_sync(0xffffffffu, level > begin && level <= leaf);

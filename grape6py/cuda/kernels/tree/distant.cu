@@ -3,18 +3,20 @@
  * through an expansion about its centre, if there are many. */
 
 enum {
-    DISTANT_FEW = 32,   /* are summed for each target by its thread */
-    DISTANT_TERMS = 29, /* 1 + 3 + 6 + 10 derivatives; and 3 + 6 rates of those of order 1 and 2 */
+    DISTANT_FEW = 32,    /* are summed for each target by its thread */
+    DISTANT_TERMS = 29,  /* 1 + 3 + 6 + 10 derivatives; and 3 + 6 rates of those of order 1 and 2 */
+    DISTANT_AT_ONCE = 2, /* targets of a warp, for which a source is read once */
     DISTANT_BLOCKS = 4096
 };
 /* Half the width of the middle, as a share of that of the box: the first derivatives that are left
  * out have a relative weight of its cube. */
 #define DISTANT_MIDDLE 0x1p-8
 
-/* A particle beyond the box, as it acts on targets in its units; the unit of velocity is wide's. */
-struct distant_source {
-    double x[3], v[3], m;
-};
+namespace in_double
+{
+typedef double vec;
+#include "shared/rsqrt.h"
+} // namespace in_double
 
 DEVICE_FN struct distant_source distant_source_of(const struct tree_device_job &job,
                                                   const struct tree_box *box, int64_t i)
@@ -53,28 +55,32 @@ DEVICE_FN struct distant_target distant_target_of(const struct tree_device_job &
     return t;
 }
 
-/* Adds a pair, unless it is one of a target with itself. */
-DEVICE_FN void distant_pair(const struct tree_device_job &job, double eps2, int64_t i,
-                            const struct tree_box *box, struct distant_target *t)
+/* All of them, side by side. */
+KERNEL(tree_distant_sources, struct tree_device_job, 128, 1)
+{
+    const struct tree_box box = *job.box;
+    const int j = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (j < job.distant) job.source[j] = distant_source_of(job, &box, job.order[job.n + j]);
+}
+
+/* Adds a pair, unless it is one of a target with itself, which is particle i. */
+DEVICE_FN void distant_pair(const struct tree_device_job &job, double eps2,
+                            const struct distant_source &s, int64_t i, struct distant_target *t)
 {
     if (i == t->number) return;
-    const struct distant_source s = distant_source_of(job, box, i);
     double d[3], w[3], s2 = eps2, rv = 0.0;
-    for (int c = 0; c < 3; c++) {
-        d[c] = s.x[c] - t->x[c], w[c] = s.v[c] - t->v[c];
-        s2 += d[c] * d[c], rv += d[c] * w[c];
-    }
+    for (int c = 0; c < 3; c++) d[c] = s.x[c] - t->x[c], s2 += d[c] * d[c];
     if (s2 < TREE_DEEPEST) {
         (void)fits_double(job, (job.targets ? job.targets : job.x) + 3 * t->row, i, s2);
         atomicAdd((unsigned long long *)&job.status->zero_distances, 1ULL);
         return;
     }
-    const double y = 1.0 / sqrt(s2), my3 = s.m * y * y * y;
+    const double y = in_double::rsqrt_refine(s2, rsqrt_estimate(s2)), my3 = s.m * y * y * y;
     t->phi += s.m * y;
-    for (int c = 0; c < 3; c++) {
-        t->acc[c] += my3 * d[c];
-        t->jerk[c] += my3 * (w[c] - 3.0 * rv * y * y * d[c]);
-    }
+    for (int c = 0; c < 3; c++) t->acc[c] += my3 * d[c];
+    if (!job.jerk) return;
+    for (int c = 0; c < 3; c++) w[c] = s.v[c] - t->v[c], rv += d[c] * w[c];
+    for (int c = 0; c < 3; c++) t->jerk[c] += my3 * (w[c] - 3.0 * rv * y * y * d[c]);
 }
 
 /* Adds what was found to a target's results, in the caller's units. */
@@ -110,7 +116,7 @@ KERNEL(tree_distant_terms, struct tree_device_job, 256, 1)
     const double eps2 = eps2_in_box(job, &box);
     double sum[DISTANT_TERMS] = {};
     for (int j = (int)threadIdx.x; j < job.distant; j += 256) {
-        const struct distant_source s = distant_source_of(job, &box, job.order[job.n + j]);
+        const struct distant_source s = job.source[j];
         const double *d = s.x, *v = s.v, y = 1.0 / sqrt(tree_square(d) + eps2), y2 = y * y;
         const double g1 = s.m * y * y2, g2 = 3.0 * g1 * y2, g3 = 5.0 * g2 * y2;
         int term = 0, rate = 20;
@@ -212,7 +218,7 @@ KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int64_t k = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    if (k >= job.rows) return;
+    if (k >= (job.targets ? job.rows : job.n + job.distant)) return;
     const int64_t row = job.targets ? k : job.order[k], beyond = job.targets ? -1 : k - job.n;
     const double eps2 = eps2_in_box(job, &box);
     const bool is_near = beyond >= 0 && beyond < job.closer;
@@ -236,7 +242,7 @@ KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
     const double middle = DISTANT_MIDDLE * half;
     if (job.distant <= DISTANT_FEW) {
         for (int j = 0; j < job.distant; j++)
-            distant_pair(job, eps2, job.order[job.n + j], &box, &t);
+            distant_pair(job, eps2, job.source[j], job.order[job.n + j], &t);
     } else if (fabs(t.x[0]) < middle && fabs(t.x[1]) < middle && fabs(t.x[2]) < middle) {
         distant_expansion(job.momenta, &t);
     } else {
@@ -246,25 +252,36 @@ KERNEL(tree_distant_on_targets, struct tree_device_job, 256, 1)
     put_distant(job, &box, &t);
 }
 
-/* All pairs of those on the list: a CUDA block for one after another. */
+/* All pairs of those on the list: a warp for some after others. */
 KERNEL(tree_distant_pairs, struct tree_device_job, 128, 1)
 {
-    __shared__ double part[7][128];
     const struct tree_box box = *job.box;
     const double eps2 = eps2_in_box(job, &box);
-    const int lane = (int)threadIdx.x, all = job.status->listed;
-    for (int k = (int)blockIdx.x; k < all; k += (int)gridDim.x) {
-        struct distant_target t = distant_target_of(job, &box, job.listed[k]);
-        for (int j = lane; j < job.distant; j += 128)
-            distant_pair(job, eps2, job.order[job.n + j], &box, &t);
-        for (int c = 0; c < 3; c++) part[c][lane] = t.acc[c], part[3 + c][lane] = t.jerk[c];
-        part[6][lane] = t.phi;
-        combine<7>(part, [](int, double a, double b) { return a + b; });
-        if (lane == 0) {
-            for (int c = 0; c < 3; c++) t.acc[c] = part[c][0], t.jerk[c] = part[3 + c][0];
-            t.phi = part[6][0];
-            put_distant(job, &box, &t);
+    const int lane = (int)threadIdx.x % 32, all = job.status->listed;
+    const int warp = (int)(blockIdx.x * 128 + threadIdx.x) / 32, warps = 4 * (int)gridDim.x;
+    for (int k = DISTANT_AT_ONCE * warp; k < all; k += DISTANT_AT_ONCE * warps) {
+        struct distant_target at[DISTANT_AT_ONCE];
+        TREE_UNROLL
+        for (int i = 0; i < DISTANT_AT_ONCE; i++)
+            at[i] = distant_target_of(job, &box, job.listed[min(k + i, all - 1)]);
+        for (int j = lane; j < job.distant; j += 32) {
+            const struct distant_source s = job.source[j];
+            const int64_t number = job.order[job.n + j];
+            TREE_UNROLL
+            for (int i = 0; i < DISTANT_AT_ONCE; i++)
+                if (k + i < all) distant_pair(job, eps2, s, number, &at[i]);
         }
-        __syncthreads();
+        TREE_UNROLL
+        for (int i = 0; i < DISTANT_AT_ONCE; i++) {
+            struct distant_target *t = &at[i];
+            for (int by = 16; by; by /= 2) {
+                for (int c = 0; c < 3; c++) {
+                    t->acc[c] += __shfl_xor_sync(EVERY, t->acc[c], by);
+                    t->jerk[c] += __shfl_xor_sync(EVERY, t->jerk[c], by);
+                }
+                t->phi += __shfl_xor_sync(EVERY, t->phi, by);
+            }
+            if (lane == 0 && k + i < all) put_distant(job, &box, t);
+        }
     }
 }

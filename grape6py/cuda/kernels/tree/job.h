@@ -21,7 +21,7 @@ struct tree_status {
     int32_t too_large;    /* rows less the first of results that does not fit; or 0 */
     int32_t distant, closer; /* particles beyond the box, and those of them not far beyond it */
     int32_t listed;          /* targets of tree/distant.cu's list */
-    int32_t padding;
+    int32_t crowds;          /* of more than TREE_CROWD particles with one key */
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
     uint64_t zero_distances;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals, targets; for fewer collisions in parts */
@@ -32,6 +32,11 @@ struct tree_flow {
     uint64_t fastest, targets_fastest; /* the largest components, as bits */
     struct tree_box wide;              /* whose unit of velocity holds those of the targets, too */
     float speed;                       /* the tree's unit of velocity in that */
+};
+
+/* A particle beyond the box, as it acts on targets in its units; the unit of velocity is wide's. */
+struct distant_source {
+    double x[3], v[3], m;
 };
 
 /* Groups of one size. */
@@ -104,7 +109,8 @@ struct tree_device_job {
     struct tree_cell_eps2 *cell_eps2;  /* of cells, */
     float *reach;                      /* and how far each is to be away (shared/tree_softening.h) */
     double *near_acc, *near_pot, *near_jerk; /* of the closer distant particles, by all others */
-    int32_t *listed;
+    struct distant_source *source; /* distant particles, */
+    int32_t *listed;               /* and targets that need pairs with all of them */
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;
@@ -115,7 +121,7 @@ struct tree_device_job {
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t soft; /* TREE_SOFT_FROM */
     int32_t term, cell_level; /* PAIR_OWN or PAIR_SPLINE, if particles have such softening; of cells */
-    int32_t seeks_core, distant, closer, rows; /* n is without the distant; rows: of results */
+    int32_t seeks_core, distant, closer, merged, rows; /* n is without the distant and merged; rows: of results */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t region_count;
     int32_t root_count; /* 0: walks begin with cell 0 */

@@ -265,7 +265,7 @@ KERNEL(tree_pulls, struct tree_device_job, 128, 8)
                  [&](int cell, const tree_cell &c, const tree_cell_centre &at) {
                      const float place[4] = {at.x, at.y, at.z, at.size};
                      const bool own = c.first < g.self_end && c.end > g.self_first;
-                     const bool opens = c.child >= 0 && (own || !tree_pull_is_far(&g, place));
+                     const bool opens = c.child >= 0 && (own || !tree_pull_is_whole(&g, place));
                      if (!opens && !own) tree_pull_add(&sum, &g, place, job.far[cell].m);
                      return opens;
                  });
