@@ -249,14 +249,24 @@ DEVICE_FN void walk_of_warp(const struct tree_device_job &job,
     }
 }
 
+/* Whether a cell has a target of a group, which may lie far apart: by their places, or -1. */
+DEVICE_FN bool has_target(const struct tree_cell &c, const struct tree_group *g, const int *self)
+{
+    if (c.first >= g->self_end || c.end <= g->self_first) return false;
+    for (int k = 0; k < 32; k++)
+        if (c.first <= self[k] && self[k] < c.end) return true;
+    return false;
+}
+
 /* How strong the field is at groups of targets (shared/tree_pull.h): a warp each. */
 KERNEL(tree_pulls, struct tree_device_job, 128, 8)
 {
-    __shared__ int32_t stacks[TRAVERSAL_WARPS][TRAVERSAL_STACK];
+    __shared__ int32_t stacks[TRAVERSAL_WARPS][TRAVERSAL_STACK], selves[TRAVERSAL_WARPS][32];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, n = job.target_count;
     const int first = ((int)blockIdx.x * TRAVERSAL_WARPS + warp) * TREE_GROUP;
     if (first >= n) return;
-    const int target = min(first + lane, n - 1);
+    const int target = min(first + lane, n - 1), *self = selves[warp];
+    selves[warp][lane] = job.targets ? job.target_self[target] : target;
     struct tree_bounds b;
     const struct tree_group g =
         group_of_warp(job, target, first, min((int)TREE_GROUP, n - first), &b);
@@ -264,7 +274,7 @@ KERNEL(tree_pulls, struct tree_device_job, 128, 8)
     walk_of_warp(job, job.place, stacks[warp],
                  [&](int cell, const tree_cell &c, const tree_cell_centre &at) {
                      const float place[4] = {at.x, at.y, at.z, at.size};
-                     const bool own = c.first < g.self_end && c.end > g.self_first;
+                     const bool own = has_target(c, &g, self);
                      const bool opens = c.child >= 0 && (own || !tree_pull_is_whole(&g, place));
                      if (!opens && !own) tree_pull_add(&sum, &g, place, job.far[cell].m);
                      return opens;
