@@ -26,9 +26,9 @@ C = TypeVar("C", bound=type)
 
 # Dimensions of arguments by their names, in all that takes quantities.
 ARGUMENTS = {
-    **dict.fromkeys("mass source_mass bulge_mass halo_mass black_hole".split(), "mass"),
+    **dict.fromkeys("mass masses source_mass bulge_mass halo_mass black_hole".split(), "mass"),
     **dict.fromkeys("pos source_pos targets eps radius boundary centre h scale a b core cutoff "
-                    "pericentre separation semi_major_axis disk_height bulge_scale "
+                    "edges pericentre separation semi_major_axis disk_height bulge_scale "
                     "halo_scale".split(), "length"),
     "vel": "velocity", "speed": "velocity", "acc": "acceleration", "last_acc": "acceleration",
     "jerk": "jerk", "snap": "snap",
@@ -42,7 +42,10 @@ _RESULTS: dict[str, Untyped] = {
     "potential": "potential", "energy_change": "energy", "momentum": "momentum",
     "angular_momentum": "angular momentum", "centre_of_mass": "length",
     "lagrangian_radii": "length", "walks": ("acceleration", "potential"),
-    "tidal_radius": "length",
+    "tidal_radius": "length", "center_of_mass": "length", "density_centre": "length",
+    "core_radius": "length", "half_mass_radius": "length",
+    **dict.fromkeys("kinetic_energy potential_energy total_energy".split(), "energy"),
+    "crossing_time": "time", "relaxation_time": "time",
 }  # fmt: skip
 
 

@@ -33,6 +33,16 @@ FIELDS = {
     "Nearest": {"distance": "length"},
     "Binaries": {"semi_major_axis": "length"},
     "Event": {"time": "time"},
+    "Bound": {"mass": "mass"},
+    "MassFunction": {"edges": "mass", "per_mass": "per mass", "error": "per mass"},
+    "Profile": {
+        "edges": "length",
+        "radius": "length",
+        "mass": "mass",
+        "density": "density",
+        "surface_density": "surface density",
+        **dict.fromkeys(("dispersion", "radial", "tangential"), "velocity"),
+    },
 }
 
 
@@ -264,8 +274,9 @@ class Converter:
             "mass": mass, "length": length, "time": time, "velocity": velocity,
             "acceleration": velocity / time, "jerk": velocity / time**2,
             "potential": velocity**2, "energy": mass * velocity**2, "momentum": mass * velocity,
-            "angular momentum": mass * length * velocity, "frequency": 1 / time,
+            "angular momentum": mass * length * velocity, "frequency": time**-1,
             "G": length * velocity**2 / mass, "density": mass / length**3,
+            "surface density": mass / length**2, "per mass": mass**-1,
         }[dimension]  # fmt: skip
 
 

@@ -11,12 +11,12 @@ from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers, UInt6
 from grape6py._lib import memory_space
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.forces.grape6 import Grape6
+from grape6py.integrators.diagnosed import Diagnosed
 from grape6py.integrators.energy_check import SpecificCheck
-from grape6py.integrators.quantities import Quantities
 from grape6py.ranks.domains import Moves
 
 
-class Changes(Quantities):
+class Changes(Diagnosed):
     """Bodies on their way, which may change; see :class:`~.base.Integration`.
 
     The integration goes on from :attr:`time` with the changed bodies. Those that feel the change
@@ -215,6 +215,8 @@ class Changes(Quantities):
             for array in (pos, vel):
                 array -= [self._owners.total(mass * column) / whole for column in array.T]
             self._change_some(mass, pos, vel, np.arange(len(self._blocks.mass)))
+
+    move_to_com = move_to_centre_of_mass
 
     # ---- what they share ---------------------------------------------------------------------
 

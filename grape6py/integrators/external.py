@@ -42,7 +42,7 @@ class External:
     """
 
     def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
-        self._field, self._G = field, G
+        self.field, self._G = field, G
         self.function: Callable[[float, Untyped, Untyped], Untyped] | None = None
         self.c, rotates = ffi.NULL, False
         if isinstance(field, analytic.Field):
@@ -61,7 +61,7 @@ class External:
 
     def alone(self) -> External:
         """The field in coordinates at rest."""
-        return External(self._field, self._G, None)
+        return External(self.field, self._G, None)
 
     def set_epoch(self, time: float) -> None:
         """Let the library count from a time."""

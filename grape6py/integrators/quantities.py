@@ -1,4 +1,4 @@
-"""What one asks of bodies on their way: arrays of them, energy, momenta, radii.
+"""What one asks of bodies on their way: arrays of them, and their energy.
 
 Where each rank has bodies of its own (`_owners`), arrays are of those, and sums over the bodies of
 all ranks, which all ask for.
@@ -9,24 +9,21 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from grape6py import diagnostics
 from grape6py._arrays import ids, libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._lib.library import ffi
-from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError
+from grape6py.errors import AccuracyWarning, CallOrderError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, SpecificCheck, remedies
 from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE, ranks_of
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import AnyArray, Attributes, Floats, State, UInt64s, Untyped
-    from grape6py.bound_pairs import Binaries
     from grape6py.events import Event
     from grape6py.forces.grape6 import Grape6
     from grape6py.integrators.blocks import Blocks, Moment
@@ -332,9 +329,9 @@ class Quantities(Closed):
         if acting > 1 or (acting and external is not None) or acting == self.n:
             return None
         pos, vel, *_ = self._synchronised()
-        light = ~heavy
+        light, motion = ~heavy, diagnostics.momentum(mass, vel, ranks=self._owners)
         pot = self._known_potential()[light]
-        pos, vel = pos[light], vel[light] - self.momentum() / (self._owners.total(mass) or 1.0)
+        pos, vel = pos[light], vel[light] - motion / (self._owners.total(mass) or 1.0)
         with self._owners.agreement("the field"):
             if external is not None and len(pos):
                 pot = pot + external.potential(self.time, pos, vel)
@@ -349,49 +346,6 @@ class Quantities(Closed):
         what it does to the total energy, in mode double: the total less this is conserved.
         """
         return self._energy_change
-
-    def _sum(self, find: Callable[..., Floats], *names: str, **options: Untyped) -> Floats:
-        """What a function of diagnostics finds, of masses and some arrays."""
-        with self._owners.agreement(f"{find.__name__}()"):
-            arrays = (getattr(self._synchronised(), name) for name in names)
-            return find(self._blocks.mass, *arrays, **options, ranks=self._owners)
-
-    def momentum(self) -> Floats:
-        """Total momentum; shape (3,)."""
-        return self._sum(diagnostics.momentum, "vel")
-
-    def angular_momentum(self) -> Floats:
-        """Total angular momentum about the origin; shape (3,)."""
-        return self._sum(diagnostics.angular_momentum, "pos", "vel")
-
-    def centre_of_mass(self) -> Floats:
-        """Centre of mass; shape (3,). NaN without mass."""
-        return self._sum(diagnostics.centre_of_mass, "pos")
-
-    def virial_ratio(self) -> float:
-        """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
-        return self.energy().virial_ratio
-
-    def lagrangian_radii(
-        self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
-    ) -> Floats:
-        """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
-        options = {"fractions": fractions, "centre": centre}
-        return self._sum(diagnostics.lagrangian_radii, "pos", **options)
-
-    def binaries(self) -> Binaries:
-        """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""
-        from grape6py.bound_pairs import binaries
-
-        with self._owners.agreement("binaries()"):
-            if self._owners.size > 1:
-                raise ArgumentError(
-                    "binaries() are of bodies that one rank has, and here each has its own: look "
-                    "for them in a file of the run"
-                )
-        pos, vel, *_ = self._synchronised()
-        eps = self._settings["eps"]
-        return binaries(self._blocks.mass, pos, vel, eps, G=self._G, ids=self.ids)
 
     def _set_constant(self, G: float) -> None:
         self._G = validate.positive("G", G)

@@ -53,7 +53,8 @@ def of(cluster):
     sums = [cluster.energy().total, cluster.energy_change, cluster.virial_ratio(), cluster.time,
             *cluster.momentum(), *cluster.angular_momentum(), *cluster.centre_of_mass(),
             *cluster.lagrangian_radii(), float(cluster.lagrangian_radii(0.3, [0, 1, 0])),
-            ]  # fmt: skip
+            *cluster.profile(3).density, cluster.core_radius(), cluster.half_mass_radius(),
+            cluster.mass_function(masses=[0, 1, 2]).number[0]]  # fmt: skip
     events = [(e.kind, e.time.hex(), list(e.ids), float(e.value).hex()) for e in cluster.events]
     same = [float(x).hex() for x in sums] + [cluster.steps, cluster.blocks, cluster.n, events]
     same.append(found.hexdigest()[:16])
