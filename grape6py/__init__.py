@@ -53,7 +53,10 @@ def __getattr__(name):
         return value
     if name in _MODULES:
         return importlib.import_module(f"grape6py.{_MODULES[name]}")
-    raise AttributeError(f"module 'grape6py' has no attribute {name!r}")
+    from grape6py.errors import meant
+
+    hint = "" if name[0] == "_" else meant(name, [*_HOME, *_MODULES])
+    raise AttributeError(f"module 'grape6py' has no attribute {name!r}{hint}")
 
 
 def __dir__():

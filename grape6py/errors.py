@@ -17,9 +17,43 @@ def printable(text: object) -> str:
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(text))
 
 
+# What is called otherwise in REBOUND, AMUSE, galpy, gala, pynbody, NBODY6 and elsewhere, by the
+# names that it has here.
+_ELSEWHERE = {
+    "time": "t model_time get_time", "n": "N num_particles number_of_particles nbody n_bodies num",
+    "pos": "x r position positions xyz", "vel": "v velocity velocities vxyz",
+    "mass": "m masses", "acc": "a acceleration accelerations", "ids": "id iords key keys indices",
+    "evolve": "integrate evolve_model evolve_to run step_to advance integrate_orbit",
+    "add": "add_particle add_particles append add_body", "save": "write dump output saveas to_file",
+    "remove": "remove_particle remove_particles delete pop", "load": "restore restart from_file",
+    "energy": "E etot Etot get_energy", "half_mass_radius": "rh r_half r_hm half_mass rhalf",
+    "core_radius": "rc r_core get_core", "centre_of_mass": "com", "tidal_radius": "jacobi_radius",
+    "binaries": "get_binaries pairs", "relaxation_time": "trh t_rh t_relax", "backend": "device",
+    "particles": "to_particles bodies stars", "close": "stop_model cleanup_code cleanup",
+    "step_sizes": "dts time_steps", "crossing_time": "t_cross tcr",
+    "eps": "softening epsilon epsilon_squared eps_soft rsoft soft", "field": "potential galaxy pot",
+    "dt": "time_step timestep stepsize", "dt_max": "max_dt dtmax", "threads": "nthreads",
+    "w0": "W0 W_0", "semi_major_axis": "a sma", "eccentricity": "e ecc", "comm": "communicator mpi",
+    "theta": "opening_angle angle", "seed": "random_state rng", "units": "converter convert_nbody",
+    "cuda": "gpu GPU", "cpu": "CPU host", "Encounter": "Collision CollisionDetection",
+    "mwpotential2014": "MWPotential2014 MilkyWayPotential MilkyWay", "EnergyError": "Energy",
+    "nfw": "NFW NFWPotential", "miyamoto_nagai": "MiyamotoNagai MiyamotoNagaiPotential",
+    "logarithmic": "LogarithmicHaloPotential Logarithmic", "WallTime": "Timeout TimeLimit",
+    "point_mass": "KeplerPotential Kepler PointMass", "plummer": "Plummer PlummerPotential "
+    "new_plummer_model new_plummer_sphere", "king": "King new_king_model", "Hermite": "Simulation",
+    "kroupa": "new_kroupa_mass_distribution Kroupa kroupa_imf", "Tree": "BHTree Octree PyTreeGrav",
+    "salpeter": "new_salpeter_mass_distribution Salpeter", "fractal": "new_fractal_cluster_model",
+    "open_run": "Simulationarchive SimulationArchive open_archive", "read_snapshot": "load read "
+    "read_set_from_file", "write_snapshot": "write_set_to_file", "bound": "bound_subset members",
+    "lagrangian_radii": "LagrangianRadii lagr", "mass_segregation": "mass_segregation_ratio msr",
+}  # fmt: skip
+
+
 def meant(name: str, known: Iterable[str]) -> str:
-    """What follows a name that is unknown, if a known one is near it."""
-    near = difflib.get_close_matches(name, list(known), 1)
+    """What follows an unknown name, if a known one means the same elsewhere or is near it."""
+    known = list(known)
+    near = [ours for ours in known if name in _ELSEWHERE.get(ours, "").split()]
+    near = near or difflib.get_close_matches(name, known, 1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 

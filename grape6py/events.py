@@ -13,14 +13,14 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
 
 from grape6py import _clock, diagnostics
 from grape6py._arrays import quantities, validate
 from grape6py._arrays.closed import Closed
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, meant
 from grape6py.in_units import ARGUMENTS
 from grape6py.progress import next_multiple
 from grape6py.units import Units
@@ -316,3 +316,8 @@ class Events:
             return []
         self._wall = None  # it happens once
         return [(wall.action, Event("wall time", self._cluster.time, (), latest.value))]
+
+
+def __getattr__(name: str) -> NoReturn:
+    hint = "" if name[0] == "_" else meant(name, ("Encounter", "Escape", "EnergyError", "WallTime"))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

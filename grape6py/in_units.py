@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 from grape6py._arrays import quantities
 from grape6py._arrays.kinds import Attributes, Untyped
 from grape6py._arrays.quantities import FIELDS, Converter, first, holds_quantity, is_amuse
-from grape6py.errors import ArgumentError, UnitError
+from grape6py.errors import ArgumentError, UnitError, meant
 from grape6py.units import Units
 
 P = ParamSpec("P")
@@ -43,7 +43,7 @@ _RESULTS: dict[str, Untyped] = {
     "angular_momentum": "angular momentum", "centre_of_mass": "length",
     "lagrangian_radii": "length", "walks": ("acceleration", "potential"),
     "tidal_radius": "length", "center_of_mass": "length", "density_centre": "length",
-    "core_radius": "length", "half_mass_radius": "length",
+    "core_radius": "length", "half_mass_radius": "length", "virial_radius": "length",
     **dict.fromkeys("kinetic_energy potential_energy total_energy".split(), "energy"),
     "crossing_time": "time", "relaxation_time": "time",
 }  # fmt: skip
@@ -64,11 +64,21 @@ def takes_quantities(cls: C) -> C:
 
     def __new__(kind: type, *arguments: Untyped, **options: Untyped) -> Untyped:
         own: Untyped = super(cls, kind)
-        if options.get("units") is None and not holds_quantity([*arguments, *options.values()], 4):
-            return own.__new__(kind)
         signature = inspect.signature(kind.__init__)  # type: ignore[misc]
+        _check_names(kind.__name__, signature, options)
+        first = arguments[0] if arguments else None
+        units = options.get("units") or (
+            hasattr(first, "_fields") and getattr(first, "units", None)
+        )
+        if not units and not holds_quantity([*arguments, *options.values()], 4):
+            return own.__new__(kind)
         given = dict(signature.bind(None, *arguments, **options).arguments)
         del given["self"]
+        bodies: Untyped = given.get("mass")
+        if hasattr(bodies, "_fields") and given.get("pos") is None:  # Particles, or a Snapshot
+            given |= bodies._asdict() | {"units": units}
+            if getattr(bodies, "ids", None) is not None:
+                given.setdefault("ids", bodies.ids)
         given = getattr(kind, "_in_order", dict)(given)
         takes_g, made = "G" in signature.parameters, own.__new__(kind)
         converter, numbers = _in_numbers(given, takes_g, not takes_g, ARGUMENTS)
@@ -81,6 +91,14 @@ def takes_quantities(cls: C) -> C:
     cls.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
     cls.__new__ = __new__  # type: ignore[assignment]
     return cls
+
+
+def _check_names(called: str, signature: inspect.Signature, options: Mapping[str, object]) -> None:
+    """Raise a TypeError that says what an argument is named here."""
+    known = signature.parameters
+    if wrong := [name for name in options if name not in known]:
+        others = [name for name in known if name != "self"]
+        raise TypeError(f"{called}() has no argument {wrong[0]}{meant(wrong[0], others)}")
 
 
 def _in_numbers(
@@ -202,6 +220,7 @@ def taken(
 
         @functools.wraps(function)
         def called(*arguments: P.args, **options: P.kwargs) -> R:
+            _check_names(function.__name__, signature, options)
             units = options.get("units")
             if units is None and not holds_quantity([*arguments, *options.values()], 4):
                 return function(*arguments, **options)

@@ -1,7 +1,7 @@
 """Objects that refuse to be given an attribute which would do nothing."""
 
 import inspect
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from grape6py.errors import ReadOnlyError, meant
 
@@ -10,6 +10,14 @@ class Closed:
     """Its public attributes are those of the class; those without a setter are changed by calls."""
 
     _SET_BY: ClassVar[dict[str, str]] = {}  # such calls
+
+    def __getattr__(self, name: str) -> NoReturn:
+        kind = type(self)
+        if name[0] == "_" or hasattr(kind, name):  # whose own error is raised again
+            object.__getattribute__(self, name)
+        hint = meant(name, (known for known in dir(kind) if known[0] != "_"))
+        text = f"a {kind.__name__} has no attribute {name}{hint}"
+        raise AttributeError(text, name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
         kind = type(self)

@@ -14,7 +14,7 @@ import numpy as np
 
 from grape6py._arrays import quantities
 from grape6py._arrays.kinds import AnyArray, ArrayModule, Floats, Int32s, Int64s, Shape, Untyped
-from grape6py.errors import ArgumentError, NotFiniteError, SizeError
+from grape6py.errors import ArgumentError, NotFiniteError, SizeError, meant
 
 INT_MAX = 2**31 - 1
 T = TypeVar("T")
@@ -218,7 +218,8 @@ def integer(name: str, value: Untyped) -> int:
         value = quantities.number(name, value)
     given: Untyped = None if _is_no_number(value) else value
     try:
-        whole = operator.index(given)
+        is_whole = isinstance(given, float) and given.is_integer()  # as 1e3
+        whole = int(given) if is_whole else operator.index(given)
     except TypeError:
         raise ArgumentError(f"{name} = {value!r} is not an integer") from None
     if abs(whole) > INT_MAX:
@@ -229,5 +230,21 @@ def integer(name: str, value: Untyped) -> int:
 def choice(name: str, value: object, known: Mapping[str, T]) -> T:
     """Look `value` up in the dictionary `known`."""
     if not isinstance(value, str) or value not in known:
-        raise ArgumentError(f"{name} = {value!r} is unknown; there are: {', '.join(known)}")
+        hint = meant(value, known) if isinstance(value, str) else ""
+        raise ArgumentError(f"{name} = {value!r} is unknown{hint}; there are: {', '.join(known)}")
     return known[value]
+
+
+def columns(call: str, first: Untyped, *others: Untyped) -> tuple[Untyped, ...]:
+    """Masses, positions and velocities that were given one by one, or first, as Particles."""
+    if others[0] is None and hasattr(first, "_fields"):
+        return tuple(first)
+    names = call[call.index("(") + 1 : call.index(")")].split(", ")[1:]
+    if missing := [name for name, other in zip(names, others, strict=True) if other is None]:
+        raise TypeError(f"{missing[0]} is missing: it is {call}, or Particles in their place")
+    return first, *others
+
+
+def ids_of(bodies: Untyped, given: Untyped) -> Untyped:
+    """Those that are given, or else a Snapshot's; masked arrays have something else of the name."""
+    return getattr(bodies, "ids", None) if given is None and hasattr(bodies, "_fields") else given

@@ -6,6 +6,9 @@ ones, which add up by ``+`` and are evaluated by the library, on the CPU and on 
 takes those of galpy, gala and Agama; integrators/orbit_frame.py moves coordinates along an orbit.
 """
 
+from typing import NoReturn
+
+from grape6py.errors import meant
 from grape6py.fields.adapters import from_acceleration, from_agama, from_gala, from_galpy
 from grape6py.fields.analytic import (
     Field,
@@ -34,3 +37,8 @@ __all__ = [
     "power_law_cutoff",
     "rotation",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    hint = "" if name[0] == "_" else meant(name, __all__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

@@ -102,6 +102,7 @@ class Changes(Diagnosed):
         Parameters
         ----------
         ids : int or array_like of int
+            Or a mask of all bodies, as wherever ids are given.
 
         Raises
         ------
@@ -226,10 +227,14 @@ class Changes(Diagnosed):
         return self._blocks.mass.copy(), moment.pos.copy(), moment.vel.copy()
 
     def _numbers(self, ids: Numbers) -> Int64s:
-        """Rows of the bodies with some ids."""
+        """Rows of the bodies with some ids, or in a mask."""
         given = (
             ids if isinstance(ids, list | tuple) else np.atleast_1d(validate.numbers("ids", ids))
         )
+        if isinstance(given, np.ndarray) and given.dtype.kind == "b":
+            if len(given) != len(self._blocks.mass):
+                raise ArgumentError(f"a mask of {len(given)} for {len(self._blocks.mass)} bodies")
+            return np.flatnonzero(given)
         requested = numbers.of("ids", given, error=AddressError)
         rows, known = numbers.rows(self._own_ids(), requested)
         if not known.all():

@@ -65,6 +65,11 @@ class Diagnosed(Quantities):
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
         return self.energy().virial_ratio
 
+    def virial_radius(self) -> float:
+        """G M^2 / (2 |W|) with the potential energy W: 1 in Henon units; NaN without mass."""
+        mass, depth = self._owners.total(self._blocks.mass), -2 * self.energy().potential
+        return self._G * mass**2 / depth if depth else float("nan")
+
     # ---- size and shape ----------------------------------------------------------------------
 
     def density_centre(self, neighbours: int = 6, *, where: Untyped = None) -> Floats:

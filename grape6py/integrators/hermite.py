@@ -20,6 +20,7 @@ from grape6py.integrators.blocks import Blocks, power_of_two
 from grape6py.integrators.hermite_arrays import STATE, HostArrays, Setup
 from grape6py.integrators.hermite_device import DeviceArrays
 from grape6py.integrators.time_scale import time_scale
+from grape6py.models import Particles
 from grape6py.units import Units
 
 _NO_SUBSYSTEMS = (
@@ -59,7 +60,8 @@ class Hermite(Integration):
 
     Parameters
     ----------
-    mass : array_like, shape (n,)
+    mass : array_like, shape (n,), or Particles
+        A model or a snapshot stands for all three, and its ids.
     pos, vel : array_like, shape (n, 3)
         At time 0, in any units.
     ids : array_like of int, shape (n,), optional
@@ -132,9 +134,9 @@ class Hermite(Integration):
 
     def __init__(
         self,
-        mass: Numbers,
-        pos: Numbers,
-        vel: Numbers,
+        mass: Numbers | Particles,
+        pos: Numbers | None = None,
+        vel: Numbers | None = None,
         *,
         ids: Numbers | None = None,
         G: float = 1.0,
@@ -155,6 +157,8 @@ class Hermite(Integration):
     ) -> None:
         self._take_ranks(comm)
         with self._ranks.agreement("Hermite()"):
+            ids = validate.ids_of(mass, ids)
+            mass, pos, vel = validate.columns("Hermite(mass, pos, vel)", mass, pos, vel)
             validate.order("Hermite(mass, pos, vel)", mass, pos)
             self._library = libraries.library_of((mass, pos, vel))
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:

@@ -21,6 +21,7 @@ from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_arrays import STATE
 from grape6py.integrators.leapfrog_steps import Leaps
 from grape6py.integrators.watch import Sighting
+from grape6py.models import Particles
 from grape6py.units import Units
 
 # What a tree goes by, and of how many bodies, if neither theta nor accuracy is given: angles for a
@@ -124,9 +125,9 @@ class Leapfrog(Integration):
 
     def __init__(
         self,
-        mass: Numbers,
-        pos: Numbers,
-        vel: Numbers,
+        mass: Numbers | Particles,
+        pos: Numbers | None = None,
+        vel: Numbers | None = None,
         *,
         ids: Numbers | None = None,
         G: float = 1.0,
@@ -151,6 +152,8 @@ class Leapfrog(Integration):
         self._take_ranks(comm)
         with self._ranks.agreement("Leapfrog()"):
             with self._ranks.agreement("the arguments") as agreement:
+                ids = validate.ids_of(mass, ids)
+                mass, pos, vel = validate.columns("Leapfrog(mass, pos, vel)", mass, pos, vel)
                 validate.order("Leapfrog(mass, pos, vel)", mass, pos)
                 self._library = libraries.library_of((mass, pos, vel))
                 if dt is not None:

@@ -84,6 +84,10 @@ class Quantities(Closed):
     def __len__(self) -> int:
         return self.n
 
+    def __getitem__(self, which: Untyped) -> Particles:
+        """One body by its row, or some by a mask, rows or a slice, at :attr:`time`."""
+        return Particles._make(array[which] for array in self.particles())
+
     def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -129,6 +129,14 @@ class Snapshot(Closed, Particles):
         made.time = None if time is None else float(time)
         made.ids, made.units = ids, units
         return made
+
+    def __len__(self) -> int:
+        """Number of bodies."""
+        return len(self.mass)
+
+    @classmethod
+    def _make(cls, columns: Iterable[Floats]) -> Self:  # type: ignore[override]
+        return cls(*columns)
 
     def check(self, name: str, first: int = 0) -> None:
         """Raise a SnapshotError for what is no number: a file of a name has such.
