@@ -7,7 +7,7 @@ binary forms in it, which becomes harder in encounters.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from grape6py import Hermite, diagnostics, plummer, salpeter, stars
+from grape6py import Hermite, plummer, salpeter, stars
 
 masses = salpeter(192, seed=2, lowest=1.0, highest=10.0)
 cluster = Hermite(*stars(masses, plummer, seed=2, virial_ratio=0.5))
@@ -16,10 +16,9 @@ fractions = [0.05, 0.2, 0.5]
 
 
 def look(c):
-    centre = diagnostics.density_centre(c.mass, c.pos)
     found = c.binaries().hardness
     times.append(c.time)
-    radii.append(c.lagrangian_radii(fractions, centre))
+    radii.append(c.lagrangian_radii(fractions, "density"))
     hardness.append(found[0] if len(found) else np.nan)
 
 
