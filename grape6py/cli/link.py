@@ -37,23 +37,16 @@ MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
+    about = (__doc__ or "").partition("\n")[0]
     parser = commands.add_parser(
-        "link",
-        help="put the library where clients look for it",
-        description=(__doc__ or "").partition("\n")[0],
+        "link", help="put the library where clients look for it", description=about
     )
-    parser.add_argument(
-        "--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment"
-    )
-    parser.add_argument(
-        "--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}"
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="put files of others aside; with --remove, remove the library that programs need, too",
-    )
-    parser.add_argument("--remove", action="store_true", help="take away what was put there")
+    add = parser.add_argument
+    add("--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment")
+    add("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}")
+    forced = "put files of others aside; with --remove, remove the library that programs need, too"
+    add("--force", action="store_true", help=forced)
+    add("--remove", action="store_true", help="take away what was put there")
     parser.set_defaults(run=run)
 
 
