@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from grape6py._arrays.kinds import Bools, Floats, Int8s, Untyped
+from grape6py._arrays.kinds import Bools, Floats, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.files.runs.moments import Moment
 from grape6py.models import Component
@@ -66,7 +66,8 @@ class Groups(NamedTuple):
 
 def groups(moments: Iterable[Moment], name: str = "") -> Groups:
     """The groups of a run. Its name tells whether bodies are galaxies, if labels do not."""
-    labels = _labels(moment.component for moment in moments)
+    known = (moment.component for moment in moments if moment.component is not None)
+    labels = sorted(set().union(*(np.unique(component).tolist() for component in known)))
     of_galaxies = [label for label in labels if label % _OF_GALAXY != Component.DISK]
     two = any(label >= _OF_GALAXY for label in labels)
     if not of_galaxies and not (two and labels):
@@ -99,14 +100,6 @@ def _others(labels: list[int]) -> list[Group]:
     rest = tuple(label for label in labels if label >= 2 * _OF_GALAXY
                  and label % _OF_GALAXY != Component.HALO)  # fmt: skip
     return [Group("others", BODIES, rest)] if rest else []
-
-
-def _labels(components: Iterable[Int8s | None]) -> list[int]:
-    found: set[int] = set()
-    for component in components:
-        if component is not None:
-            found |= set(np.unique(component).tolist())
-    return sorted(found)
 
 
 class Bodies:

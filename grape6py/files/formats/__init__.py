@@ -85,11 +85,8 @@ class Format(NamedTuple):
 
     def warn(self, name: str, lost: list[str]) -> None:
         """Name what a file of a name does not keep, by a warning of three calls above."""
-        warnings.warn(
-            f"{name}: {self.title} has no place for {', '.join(lost)}: not kept",
-            Grape6Warning,
-            stacklevel=4,
-        )
+        text = f"{name}: {self.title} has no place for {', '.join(lost)}: not kept"
+        warnings.warn(text, Grape6Warning, stacklevel=4)
 
 
 _BITS_32, _BITS_64, _UNSIGNED = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1), (0, 2**64 - 1)
