@@ -417,18 +417,12 @@ struct options session_registry_initial(void)
     return copy;
 }
 
-int session_registry_set_initial(int key, int value)
+int session_registry_set_initial(int key, int is_whole, double value)
 {
+    struct options *initial = options_initial_values();
     (void)pthread_mutex_lock(&registry);
-    const int code = options_set_int(options_initial_values(), key, value, &process_error);
-    (void)pthread_mutex_unlock(&registry);
-    return code;
-}
-
-int session_registry_set_initial_double(int key, double value)
-{
-    (void)pthread_mutex_lock(&registry);
-    const int code = options_set_double(options_initial_values(), key, value, &process_error);
+    const int code = is_whole ? options_set_int(initial, key, (int)value, &process_error)
+                              : options_set_double(initial, key, value, &process_error);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }
