@@ -148,10 +148,10 @@ def by_name(path: PathLike) -> Format:
 
 def _by_name(path: PathLike) -> Format | None:
     name = os.path.basename(os.fspath(path)).lower()
-    for format_ in FORMATS.values():
-        if name.endswith(format_.endings) or re.fullmatch(format_.pattern, name):
-            return format_
-    return None
+    fits = (
+        f for f in FORMATS.values() if name.endswith(f.endings) or re.fullmatch(f.pattern, name)
+    )
+    return next(fits, None)
 
 
 def format_of(source: Source) -> Format:
