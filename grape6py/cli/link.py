@@ -5,6 +5,7 @@ and left as they are; with ``--force`` they are put aside, and come back with ``
 """
 
 import argparse
+import contextlib
 import mmap
 import os
 import sys
@@ -146,11 +147,8 @@ def _users(folder: Path, library: str) -> list[Path]:
 def _names(path: Path, library: str) -> bool:
     if path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(paths.PREFIX):
         return False
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != b"\x7fELF":
-                return False
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(4) == b"\x7fELF":
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
                 return whole.find(b"\0%s\0" % library.encode()) >= 0
-    except OSError:
-        return False
+    return False
