@@ -200,9 +200,7 @@ class Bodies:
         drawn = [self._image(axes, moment)] if self.are_many else self._points(axes, moment, points)
         for hole in self.groups.holes:
             x, y = moment.pos[hole.among(moment)][:, self._plane].T
-            size = float(np.clip(0.045 * points, 5, 9))
-            (ring,) = axes.plot(x, y, ls="", **_hole(size))
-            drawn.append(ring)
+            drawn += axes.plot(x, y, ls="", **_hole(float(np.clip(0.045 * points, 5, 9))))
         return drawn
 
     def _points(self, axes: Axes, moment: Moment, points: float) -> list[Artist]:
