@@ -211,11 +211,9 @@ def _sum_rows(
 
         if out.nearest is not None:
             r2[same] = np.inf
-            where = r2.argmin(axis=1)
-            for row, column in enumerate(where):
-                if r2[row, column] < best[row]:
-                    best[row] = r2[row, column]
-                    out.nearest[few][row] = index[part][column]
+            closer = r2.min(axis=1) < best
+            best[closer] = r2[closer].min(axis=1)
+            out.nearest[few][closer] = index[part][r2[closer].argmin(axis=1)]
 
         if eps2:
             r2 += eps2

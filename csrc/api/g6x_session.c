@@ -111,7 +111,7 @@ static int set_int(struct session *s, int key, int value)
 
 int g6x_set_int(int clusterid, int key, int value)
 {
-    if (!session_registry_any_open()) return session_registry_set_initial(key, value);
+    if (!session_registry_any_open()) return session_registry_set_initial(key, 1, value);
     return ON_SESSION(clusterid, set_int, key, value);
 }
 
@@ -142,7 +142,7 @@ static int set_double(struct session *s, int key, double value)
 
 int g6x_set_double(int clusterid, int key, double value)
 {
-    if (!session_registry_any_open()) return session_registry_set_initial_double(key, value);
+    if (!session_registry_any_open()) return session_registry_set_initial(key, 0, value);
     return ON_SESSION(clusterid, set_double, key, value);
 }
 

@@ -34,11 +34,14 @@ static const struct client {
 
 static int in_file; /* whether the value being read comes from the configuration file */
 
+/* Of several problems the first one is told. */
+#define TELL(...)                                                                                  \
+    (void)(process->problem[0] || snprintf(process->problem, sizeof process->problem, __VA_ARGS__))
+
 static void problem(const char *name, const char *value, const char *requested)
 {
-    if (!process->problem[0])
-        (void)snprintf(process->problem, sizeof process->problem, "%s=%.60s: it must be %s%s", name,
-                       value, requested, in_file ? " (in the file of GRAPE6_CONFIG)" : "");
+    TELL("%s=%.60s: it must be %s%s", name, value, requested,
+         in_file ? " (in the file of GRAPE6_CONFIG)" : "");
 }
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -173,17 +176,10 @@ static FILE *open_config(const char *path)
     return file;
 }
 
-/* The message never shows the content of the file, which may belong to another user. */
-static void bad_line(int number, const char *requested)
-{
-    if (!process->problem[0])
-        (void)snprintf(process->problem, sizeof process->problem,
-                       "GRAPE6_CONFIG, line %d: it must be %s", number, requested);
-}
-
 /* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,
  * fractions, true and false. Names are those of the environment, in either case, with or
- * without GRAPE6_. Calls `use` for each. */
+ * without GRAPE6_. Calls `use` for each. Messages never show the content of the file, which may
+ * belong to another user. */
 static void read_config(const char *path, void (*use)(const char *name, const char *value))
 {
     char line[CONFIG_LINE];
@@ -196,7 +192,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
     in_file = 1;
     while (number++, fgets(line, sizeof line, file)) {
         if (!strchr(line, '\n') && strlen(line) == sizeof line - 1) {
-            bad_line(number, "of at most 510 characters");
+            TELL("GRAPE6_CONFIG, line %d: it must be of at most 510 characters", number);
             for (int c = 0; c != EOF && c != '\n';) c = getc(file);
             continue;
         }
@@ -218,7 +214,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
                                 (!at[end] || at[end] == '#') && is_plain(text)) {
             use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
         } else {
-            bad_line(number, "of the form name = value");
+            TELL("GRAPE6_CONFIG, line %d: it must be of the form name = value", number);
         }
     }
     in_file = 0;
@@ -239,11 +235,7 @@ static void use_other(const char *name, const char *value)
             apply(p, value);
             return;
         }
-    if (!process->problem[0])
-        (void)snprintf(process->problem, sizeof process->problem,
-                       "%.60s, in the file of GRAPE6_CONFIG: it must be a name of "
-                       "docs/environment.md",
-                       name + 7);
+    TELL("%.60s, in the file of GRAPE6_CONFIG: it must be a name of docs/environment.md", name + 7);
 }
 
 /* ---- variables GRAPE6_* that the library does not know --------------------------- */

@@ -9,26 +9,6 @@
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-/* The earliest end of a step. Several independent chains of comparisons run at once. */
-static double earliest(int n, const struct hermite_state *s, double common)
-{
-    enum { CHAINS = 8 };
-    double least[CHAINS];
-    for (int k = 0; k < CHAINS; k++) least[k] = INFINITY;
-    int p = 0;
-    for (; p + CHAINS <= n; p += CHAINS)
-        for (int k = 0; k < CHAINS; k++) {
-            const double end = hermite_step_end(s->t[p + k], s->dt[p + k], common);
-            least[k] = end < least[k] ? end : least[k];
-        }
-    for (; p < n; p++) {
-        const double end = hermite_step_end(s->t[p], s->dt[p], common);
-        least[0] = end < least[0] ? end : least[0];
-    }
-    for (int k = 1; k < CHAINS; k++) least[0] = least[k] < least[0] ? least[k] : least[0];
-    return least[0];
-}
-
 enum { PIECES = 1024, PIECE = 4096 };
 struct pieces {
     const struct hermite_state *s;
@@ -36,11 +16,26 @@ struct pieces {
     int *address, n, length, count[PIECES];
 };
 
+/* The earliest end of a step. Several independent chains of comparisons run at once. */
 static void find_earliest(void *context, int64_t first, int64_t end)
 {
+    enum { CHAINS = 8 };
     struct pieces *of = context;
-    const struct hermite_state from = {.t = of->s->t + first, .dt = of->s->dt + first};
-    of->least[first / of->length] = earliest((int)(end - first), &from, of->common);
+    const double *t = of->s->t, *dt = of->s->dt, common = of->common;
+    double least[CHAINS];
+    for (int k = 0; k < CHAINS; k++) least[k] = INFINITY;
+    int64_t p = first;
+    for (; p + CHAINS <= end; p += CHAINS)
+        for (int k = 0; k < CHAINS; k++) {
+            const double its = hermite_step_end(t[p + k], dt[p + k], common);
+            least[k] = its < least[k] ? its : least[k];
+        }
+    for (; p < end; p++) {
+        const double its = hermite_step_end(t[p], dt[p], common);
+        least[0] = its < least[0] ? its : least[0];
+    }
+    for (int k = 1; k < CHAINS; k++) least[0] = least[k] < least[0] ? least[k] : least[0];
+    of->least[first / of->length] = least[0];
 }
 
 /* Lists those of a piece where it is in the array. */

@@ -75,11 +75,6 @@ static int grow(struct jmemory *j, int64_t address)
 
 /* ---- writing ----------------------------------------------------------------- */
 
-static inline uint64_t not_zero3(const double *a)
-{
-    return (bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2])) << 1;
-}
-
 static inline void mark_changed(struct jmemory *j, int32_t address)
 {
     const int32_t word = address / 64;
@@ -209,7 +204,8 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
         take_at_rest(j, address, index, time, mass, x))
         return 0;
     if (address >= j->rest.first && address < j->rest.end) commit_at_rest(j);
-    if (not_zero3(k18) && make_k18(j)) return refused(j, address);
+    const uint64_t any_k18 = (bits_of(k18[0]) | bits_of(k18[1]) | bits_of(k18[2])) << 1;
+    if (any_k18 && make_k18(j)) return refused(j, address);
     const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
                          63;

@@ -42,15 +42,6 @@ static void find_hits(void *batch, int64_t first, int64_t end)
     }
 }
 
-/* Number of bits set. Uses no popcount instruction, since the library must run on any processor. */
-static int64_t count_bits(uint64_t a)
-{
-    a -= a >> 1 & 0x5555555555555555u;
-    a = (a & 0x3333333333333333u) + (a >> 2 & 0x3333333333333333u);
-    a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return (int64_t)(a * 0x0101010101010101u >> 56);
-}
-
 static void count_hits(void *batch, int64_t first, int64_t end)
 {
     const struct batch *b = batch;
@@ -58,7 +49,7 @@ static void count_hits(void *batch, int64_t first, int64_t end)
     for (int64_t k = first; k < end; k++) {
         const uint64_t *hits = b->hits + k * words;
         int64_t n = 0;
-        for (int64_t w = 0; w < words; w++) n += count_bits(hits[w]);
+        for (int64_t w = 0; w < words; w++) n += __builtin_popcountll(hits[w]);
         b->start[k + 1] = n;
     }
 }

@@ -309,13 +309,6 @@ static struct tile_range tile_range(const struct direct_job *job, int i, int n)
     return t;
 }
 
-static int tile_fits(const struct direct_job *job, const struct tile_range *t, int64_t block)
-{
-    const struct block_range *r = &job->ranges[block];
-    return in_range(job->mode, &t->fast, r) && in_range(job->mode, &t->slow, r) &&
-           in_range(job->mode, &t->creeping, r);
-}
-
 /* Completes the sums of a block for a lane, in the caller's units: adds its close pairs, or
  * computes the whole block exactly if it is out of range. */
 static void tile_lane_exactly(const struct direct_job *job, struct tile *t, int split, int jerk,
@@ -358,7 +351,10 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         const real *j = (const real *)job->rows + (size_t)b * BLOCK * nrow;
         const int32_t *index = job->jindex + b * BLOCK;
         tile_block(&t, split, jerk, nn, j, index, nc, self);
-        const int fits = tile_fits(job, &range, b);
+        const struct block_range *r = &job->ranges[b];
+        const int fits = in_range(job->mode, &range.fast, r) &&
+                         in_range(job->mode, &range.slow, r) &&
+                         in_range(job->mode, &range.creeping, r);
         for (int k = 0; k < NSUM; k++)
             for (int l = 0; l < TILE; l++)
                 t.sum[k][l] = t.sum[k][l] * job->unit[k][0] * job->unit[k][1];

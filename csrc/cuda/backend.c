@@ -4,7 +4,6 @@
 
 #include "core/by_row.h"
 #include "cuda/arrays.h"
-#include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "cuda/multi_device.h"
 #include "g6lib.h"

@@ -165,21 +165,13 @@ static int find_package(struct interpreter *found)
     return exists(path, "%s/cuda/bridge.py", found->package);
 }
 
-/* Version in a bridge's file name, _bridge.cpython-311-x86_64-linux-gnu.so. Other builds of Python
- * (debug, free-threaded) have a letter after the digits. */
-static int version_of_bridge(const char *file, char *version)
-{
-    unsigned minor;
-    char end;
-    if (sscanf(file, "_bridge.cpython-3%3u%c", &minor, &end) != 2 || end != '-') return 0;
-    (void)snprintf(version, VERSION, "3.%u", minor % 1000);
-    return 1;
-}
-
-/* Finds the bridge for found->version, or for any version if that is empty. */
+/* Finds the bridge for found->version, or for any version if that is empty. It is in the file's
+ * name, as _bridge.cpython-311-x86_64-linux-gnu.so; other builds of Python (debug, free-threaded)
+ * have a letter after the digits. */
 static int find_bridge(struct interpreter *found)
 {
-    char version[VERSION], other[VERSION] = "";
+    char version[VERSION], other[VERSION] = "", end;
+    unsigned minor;
     DIR *folder;
     if (!find_package(found))
         return refuse(found, G6X_E_PYTHON,
@@ -187,7 +179,8 @@ static int find_bridge(struct interpreter *found)
                       "one that `grape6 config --libs` names");
     folder = opendir(found->package);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (version_of_bridge(entry->d_name, version)) {
+        if (sscanf(entry->d_name, "_bridge.cpython-3%3u%c", &minor, &end) == 2 && end == '-') {
+            (void)snprintf(version, VERSION, "3.%u", minor % 1000);
             error_copy(version, other, VERSION);
             if (found->version[0] && strcmp(version, found->version)) continue;
             if (!exists(found->bridge, "%s/%s", found->package, entry->d_name)) continue;

@@ -174,19 +174,6 @@ static double cpu_seconds(const struct options *o, double ni, double nj, double 
            predictions * shared_out(predicting, nj / (DIRECT_CHUNKS_PER_THREAD * CHUNK), threads);
 }
 
-static double gpu_seconds(double ni, double nj)
-{
-    const double open = cuda_device_multiprocessors();
-    return GPU_CALL + ni * nj / (PAIRS_PER_MULTIPROCESSOR * (open > 0.0 ? open : MULTIPROCESSORS));
-}
-
-/* To open a GPU: nothing, if the process has opened one. */
-static double start_seconds(void)
-{
-    const char *given = TEST_VARIABLE(GPU_START);
-    return given ? strtod(given, NULL) : cuda_device_multiprocessors() ? 0.0 : GPU_START;
-}
-
 /* ---- the choice -------------------------------------------------------------------------- */
 
 /* A run, and the seconds that it is taken to cost. */
@@ -200,12 +187,15 @@ struct run {
 static struct run estimate(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows)
 {
     FPENV_HERE;
+    const char *given = TEST_VARIABLE(GPU_START);
     const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0,
                  all = n > 0 ? (double)n : 1.0;
-    const double calls = fmax(STEPS * all, (double)rows) / i, block = BLOCK_ROOTS * sqrt(all),
-                 start = start_seconds();
+    const double calls = fmax(STEPS * all, (double)rows) / i, block = BLOCK_ROOTS * sqrt(all);
+    const double open = cuda_device_multiprocessors(); /* of a GPU that the process has opened */
+    const double start = given ? strtod(given, NULL) : open > 0.0 ? 0.0 : GPU_START;
+    const double rate = PAIRS_PER_MULTIPROCESSOR * (open > 0.0 ? open : MULTIPROCESSORS);
     const double cpu = calls * cpu_seconds(o, i, j, fmin(i / block, 1.0)),
-                 gpu = start + calls * gpu_seconds(i, j);
+                 gpu = start + calls * (GPU_CALL + i * j / rate);
     return (struct run){i, j, cpu, gpu, start, gpu < cpu};
 }
 

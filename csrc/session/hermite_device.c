@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/backend_device.h"
-#include "core/field_time.h"
 #include "session/choice.h"
 #include "session/force.h"
 #include "session/force_device.h"

@@ -52,11 +52,6 @@ static inline int quick_begin(struct session *s, void *self)
     return 0;
 }
 
-static inline void quick_end(struct session *s)
-{
-    atomic_store_explicit(&s->quick.writing, 0, memory_order_release);
-}
-
 /* Checks whether the system supports it. Call it once per process, also in a forked child. */
 void session_quick_write_prepare(void);
 /* After a write of a particle at rest under the lock: this thread may make the next without it. */
@@ -81,6 +76,6 @@ static inline int quick_write(int64_t id, int address, int index, double time, d
         q->next = next + 1;
         written = 1;
     }
-    quick_end(s);
+    atomic_store_explicit(&q->writing, 0, memory_order_release);
     return written;
 }

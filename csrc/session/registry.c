@@ -65,13 +65,6 @@ static int reserve_closed(int64_t ids)
     return 0;
 }
 
-static void add_closed(int64_t id)
-{
-    uint64_t *place = place_of(key_of(id));
-    closed += !*place;
-    *place = key_of(id);
-}
-
 static int is_closed(int64_t id) { return places && *place_of(key_of(id)) != 0; }
 
 static void clear_closed(void)
@@ -247,10 +240,12 @@ int session_registry_open(int64_t id, int backend, int device)
 static void detach(struct session *s, struct session **list)
 {
     struct session **at = chain_of(s->id);
+    uint64_t *place = place_of(key_of(s->id));
     while (*at != s) at = &(*at)->next;
     *at = s->next;
     atomic_store(&s->closing, 1);
-    add_closed(s->id);
+    closed += !*place;
+    *place = key_of(s->id);
     sessions_open--;
     s->next = *list;
     *list = s;
@@ -422,18 +417,12 @@ struct options session_registry_initial(void)
     return copy;
 }
 
-int session_registry_set_initial(int key, int value)
+int session_registry_set_initial(int key, int is_whole, double value)
 {
+    struct options *initial = options_initial_values();
     (void)pthread_mutex_lock(&registry);
-    const int code = options_set_int(options_initial_values(), key, value, &process_error);
-    (void)pthread_mutex_unlock(&registry);
-    return code;
-}
-
-int session_registry_set_initial_double(int key, double value)
-{
-    (void)pthread_mutex_lock(&registry);
-    const int code = options_set_double(options_initial_values(), key, value, &process_error);
+    const int code = is_whole ? options_set_int(initial, key, (int)value, &process_error)
+                              : options_set_double(initial, key, value, &process_error);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }

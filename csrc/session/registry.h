@@ -39,9 +39,8 @@ int session_registry_refuse(int code, const char *format, ...)
 void session_registry_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether any id is open. */
 int session_registry_any_open(void);
-/* Initial options of future sessions, for calls while no id is open. */
+/* Initial options of future sessions, whole or real, for calls while no id is open. */
 struct options session_registry_initial(void);
-int session_registry_set_initial(int key, int value);
-int session_registry_set_initial_double(int key, double value);
+int session_registry_set_initial(int key, int is_whole, double value);
 /* Id of the session that was used last. */
 int64_t session_registry_recent(void);

@@ -116,15 +116,6 @@ HOST_DEVICE int kepler_move(double gm, double dt, double r[3], double v[3])
     return 1;
 }
 
-/* Moves r and v on by the universal anomaly s; returns the time that this takes. */
-HOST_DEVICE double kepler_advance(const struct kepler_orbit *o, double s, double r[3], double v[3])
-{
-    double g[4], r1;
-    const double dt = kepler_time(o, s, g, &r1);
-    kepler_turn(o, g, r1, 1.0, r, v);
-    return dt;
-}
-
 /* The least distance of an orbit, and the time until it is there, negative if that is past. Found
  * where the radial velocity is zero, between now and half a turn away. */
 HOST_DEVICE double kepler_pericentre(double gm, const double r[3], const double v[3], double *when)

@@ -88,7 +88,8 @@ static int move_by_kicks(struct few_body *f, const struct few_setting *s, double
         }
         kick(v, 0.5 * part * o.r, acc);
         o = kepler_orbit_of(gm, x, v);
-        go_on(&at, kepler_advance(&o, part, x, v));
+        go_on(&at, kepler_time(&o, part, g, &r1));
+        kepler_turn(&o, g, r1, 1.0, x, v);
         tide(f, s, *at.time, x, acc);
         kick(v, 0.5 * part * sqrt(kepler_dot(x, x)), acc);
     }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "g6lib.h"
 #include "util/memory.h"
 
 #define ARRAYS_OF(g, n)                                                                            \

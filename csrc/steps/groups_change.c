@@ -1,7 +1,6 @@
 /* groups_change.c - groups are made, take others in, and part: see groups.h. */
 #include <string.h>
 
-#include "g6lib.h"
 #include "steps/groups.h"
 #include "util/memory.h"
 

@@ -65,13 +65,8 @@ class Forces(NamedTuple):
 
 def empty_forces(ni: int, nn: bool = False, xp: ArrayModule = np) -> Forces:
     """Arrays for the forces on ni targets, without neighbours."""
-    return Forces(
-        xp.empty((ni, 3)),
-        xp.empty((ni, 3)),
-        xp.empty(ni),
-        xp.empty(ni, np.int32) if nn else None,
-        xp.empty(ni, np.float32) if nn else None,
-    )
+    near = (xp.empty(ni, np.int32), xp.empty(ni, np.float32)) if nn else ()
+    return Forces(xp.empty((ni, 3)), xp.empty((ni, 3)), xp.empty(ni), *near)
 
 
 class Board:

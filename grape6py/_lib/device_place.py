@@ -117,17 +117,13 @@ class DevicePlace:
             raise
 
     def write(
-        self,
-        address: kinds.Int32s | None,
-        index: kinds.Int32s | None,
-        time: DeviceArray,
-        mass: DeviceArray,
-        *rest: DeviceArray,
+        self, address: kinds.Int32s | None, index: kinds.Int32s | None, *arrays: DeviceArray
     ) -> None:
         """See ``Board.write``; address and index are NumPy's."""
-        arrays = self._put(address), self._put(index), time, mass, *rest
+        _, mass, *_ = arrays
+        given = self._put(address), self._put(index), *arrays
         self._board.has_particles = True
-        self._call(lib.g6x_set_j_particles_device, len(mass), *arrays)
+        self._call(lib.g6x_set_j_particles_device, len(mass), *given)
 
     def _put(self, array: AnyArray | None) -> DeviceArray:
         return None if array is None else self._cupy.asarray(array)
@@ -143,18 +139,9 @@ class DevicePlace:
         written = self._put(table.written)
         return tuple(array[written] for array in arrays)
 
-    def forces(
-        self,
-        nj: int,
-        index: DeviceArray,
-        pos: DeviceArray,
-        vel: DeviceArray,
-        eps2: float,
-        h2: kinds.Floats,
-        nn: bool,
-        lists: bool,
-    ) -> Forces:
+    def forces(self, nj: int, *call: Untyped) -> Forces:
         """See ``Board.forces``; h2 is NumPy's."""
+        index, pos, vel, eps2, h2, nn, lists = call
         ni = len(pos)
         out, found = empty_forces(ni, nn, self._cupy), []
         radii = self._put(h2) if lists else None

@@ -77,17 +77,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Grape6Error as error:
         if not error.printed:
             print(f"grape6: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         place = error.filename or _stuck_output()
         text = error.strerror or str(error)
         if not isinstance(error, BrokenPipeError):  # the reader went away: grape6 info | head -1
             where = f"{place}: " if place else ""
             print(printable(f"grape6: {where}{text}"), file=sys.stderr)
-        return 1
     except MemoryError as error:
         print(f"grape6: out of memory: {error}", file=sys.stderr)
-        return 1
+    return 1
 
 
 def _add_examples(words: str, parser: argparse.ArgumentParser) -> None:

@@ -34,17 +34,12 @@ VECTOR_BITS = {"avx512": 512, "avx2": 256, "neon": 128, "base": 128}
 
 def add_parser(commands: numbers.Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "bench",
-        help="measure the speed",
-        description="Without more words: the direct sum in each mode.",
-    )
+    about = "Without more words: the direct sum in each mode."
+    parser = commands.add_parser("bench", help="measure the speed", description=about)
     kinds = parser.add_subparsers(metavar="[what]")
+    raw = argparse.RawDescriptionHelpFormatter
     direct = kinds.add_parser(
-        "direct",
-        help="the direct sum",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "direct", help="the direct sum", description=__doc__, formatter_class=raw
     )
     add = direct.add_argument
     add("--backend", default="auto", choices=["auto", "cpu"])
@@ -55,9 +50,8 @@ def add_parser(commands: numbers.Commands) -> None:
     add("--threads", type=numbers.whole, help="threads (default: all this process may use)")
     add("--isa", default="best", choices=["best", *VECTOR_BITS], help="instruction set")
     add("--samples", type=numbers.whole, default=15, help="the median of which is given (15)")
-    add(
-        "--seconds", type=numbers.not_negative, default=0.05, help="least length of a sample (0.05)"
-    )
+    add("--seconds", type=numbers.not_negative, default=0.05,
+        help="least length of a sample (0.05)")  # fmt: skip
     add("--json", action="store_true", help="print a JSON object")
     direct.set_defaults(run=run)
     parser.set_defaults(run=lambda _: _standard(direct))
@@ -106,13 +100,8 @@ def direct(options: argparse.Namespace) -> Attributes:
     model = plummer(options.n, seed=1)
     index = np.resize(np.arange(options.n, dtype=np.int32), ni)  # over again if there are fewer
     targets = index, model.pos[index], model.vel[index]
-    with Grape6(
-        backend="cpu",
-        precision=options.precision,
-        threads=options.threads,
-        isa=options.isa,
-        jerk=True,
-    ) as session:
+    given = {name: getattr(options, name) for name in ("precision", "threads", "isa")}
+    with Grape6(backend="cpu", jerk=True, **given) as session:
         session.set_particles(*model)
         threads = session.threads
         sums = empty_forces(ni, options.nn)

@@ -22,19 +22,16 @@ from grape6py.files.storage import atomic_files
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
+    about = (__doc__ or "").partition("\n")[0]
     parser = commands.add_parser(
-        "config",
-        help="flags for compiling and linking",
-        description=(__doc__ or "").partition("\n")[0],
+        "config", help="flags for compiling and linking", description=about
     )
+    add = parser.add_argument
     for name, (_, meaning) in _table().items():
-        parser.add_argument(
-            f"--{name}", dest="names", action="append_const", const=name, help=meaning
-        )
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
-    parser.add_argument(
-        "--python", action="store_true", help="make this the Python that programs start for a GPU"
-    )
+        add(f"--{name}", dest="names", action="append_const", const=name, help=meaning)
+    add("--json", action="store_true", help="print a JSON object")
+    add("--python", action="store_true",
+        help="make this the Python that programs start for a GPU")  # fmt: skip
     parser.set_defaults(run=run, names=None)
 
 

@@ -29,11 +29,9 @@ one of them, or without the number: snap_010 for snap_010.0.hdf5, snap_010.1.hdf
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
+    epilog = _EPILOG.format(textwrap.fill(formats.listed(), 95))
     parser = commands.add_parser(
-        "convert",
-        help="change the format of a file of bodies",
-        description=__doc__,
-        epilog=_EPILOG.format(textwrap.fill(formats.listed(), 95)),
+        "convert", help="change the format of a file of bodies", description=__doc__, epilog=epilog
     )
     add = parser.add_argument
     names = ", ".join(formats.FORMATS)

@@ -68,14 +68,13 @@ def _print_file(options: argparse.Namespace) -> int:
 
 def _about_file(options: argparse.Namespace) -> Attributes:
     found = snapshot.read_snapshot(options.file, options.which, set=options.set)
-    moments = found.moments
-    if found.is_of_a_run:
-        moments = len(run_index.find(options.file).outputs)
+    of_run = found.is_of_a_run
+    moments = len(run_index.find(options.file).outputs) if of_run else found.moments
     ids = found.ids
     return {
         "file": options.file,
-        "format": "run" if found.is_of_a_run else found.format,
-        "title": "a run of grape6" if found.is_of_a_run else formats.FORMATS[found.format].title,
+        "format": "run" if of_run else found.format,
+        "title": "a run of grape6" if of_run else formats.FORMATS[found.format].title,
         "moments": moments,
         "number": (-1 if options.which is None else options.which) % moments,
         "time": found.time,
@@ -95,9 +94,7 @@ def _collect() -> Attributes:
 
     about = machine.describe() | {"path": str(paths.LIBRARY)}
     with Grape6() as session:
-        about["backend"] = session.backend
-        about["precision"] = session.precision
-        about["threads"] = session.threads
+        about |= {name: getattr(session, name) for name in ("backend", "precision", "threads")}
     about["auto"] = _choices(lib) if about["backend"].startswith("auto") else None
     about["npipes"] = lib.g6_npipes()
     about["isas"] = [isa for isa, here in machine.isas().items() if here]

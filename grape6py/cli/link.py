@@ -5,6 +5,7 @@ and left as they are; with ``--force`` they are put aside, and come back with ``
 """
 
 import argparse
+import contextlib
 import mmap
 import os
 import sys
@@ -37,23 +38,16 @@ MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_
 
 def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
+    about = (__doc__ or "").partition("\n")[0]
     parser = commands.add_parser(
-        "link",
-        help="put the library where clients look for it",
-        description=(__doc__ or "").partition("\n")[0],
+        "link", help="put the library where clients look for it", description=about
     )
-    parser.add_argument(
-        "--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment"
-    )
-    parser.add_argument(
-        "--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}"
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="put files of others aside; with --remove, remove the library that programs need, too",
-    )
-    parser.add_argument("--remove", action="store_true", help="take away what was put there")
+    add = parser.add_argument
+    add("--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment")
+    add("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}")
+    forced = "put files of others aside; with --remove, remove the library that programs need, too"
+    add("--force", action="store_true", help=forced)
+    add("--remove", action="store_true", help="take away what was put there")
     parser.set_defaults(run=run)
 
 
@@ -153,11 +147,8 @@ def _users(folder: Path, library: str) -> list[Path]:
 def _names(path: Path, library: str) -> bool:
     if path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(paths.PREFIX):
         return False
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != b"\x7fELF":
-                return False
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(4) == b"\x7fELF":
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
                 return whole.find(b"\0%s\0" % library.encode()) >= 0
-    except OSError:
-        return False
+    return False

@@ -368,9 +368,8 @@ class _Integration:
         began, forces = self._profile_from or (math.nan, math.nan)
         outputs = self._output_time
         integration = _clock.seconds() - began - outputs
-        forces = cluster.force_seconds - forces - self._output_forces
-        profile = {"integration": integration, "bookkeeping": integration - forces}
-        profile["outputs"] = outputs
+        own = integration - (cluster.force_seconds - forces - self._output_forces)
+        profile = {"integration": integration, "bookkeeping": own, "outputs": outputs}
         taken: dict[str, float] = getattr(cluster._forces, "seconds", {})  # of stages of a tree
         slowest = self._ranks.largest(np.array(list(taken.values())))
         stages = dict(zip(taken, slowest.tolist(), strict=True))

@@ -49,10 +49,7 @@ GREY = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}
 def add_parser(commands: numbers.Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
-        "selftest",
-        help="compare the CPU's forces with the oracle",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "selftest", help="compare the CPU's forces with the oracle", description=__doc__
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument("--verbose", "-v", action="store_true", help="print every check")
@@ -123,17 +120,14 @@ class Truth:
     def wrong_lists(self, lists: Untyped, grey: float) -> int:
         """Number of lists that miss a clear neighbour or have a particle that is clearly none."""
         if grey not in self._lists:
+            squares = ((RADIUS * (1 + side * grey)) ** 2 for side in (-1, 1))
             self._lists[grey] = [
-                reference.direct_sum(
-                    np.ones(N), self._pos, h2=(RADIUS * (1 + side * grey)) ** 2
-                ).neighbours
-                for side in (-1, 1)
+                reference.direct_sum(np.ones(N), self._pos, h2=h2).neighbours for h2 in squares
             ]
+        least, most = self._lists[grey]
         return sum(
             not (set(few) <= set(got) <= set(many) and np.array_equal(got, np.sort(got)))
-            for few, got, many in zip(
-                self._lists[grey][0], lists, self._lists[grey][1], strict=True
-            )
+            for few, got, many in zip(least, lists, most, strict=True)
         )
 
 

@@ -139,7 +139,11 @@ class Field(Closed):
         """
         given = {"pos": pos, "vel": vel}
         if self.units is not None and quantities.holds_quantity([t, pos, vel], 4):
-            return self._in_units(converter_for(self.units, given), t, pos, vel)
+            converter: Untyped = converter_for(self.units, given)
+            arguments = {"t": (t, "time"), "pos": (pos, "length"), "vel": (vel, "velocity")}
+            numbers = (converter.numbers(name, *of) for name, of in arguments.items())
+            values = self.with_gravity(converter.units.G)(*numbers)
+            return converter.given(values, None)  # type: ignore[no-any-return]
         validate.number("t", t)
         alone = self if self.G is None else self.with_masses_times(self.G)
         found = memory_space.first_on_device(given)
@@ -152,12 +156,6 @@ class Field(Closed):
         out = FieldValues(np.zeros_like(x), np.zeros_like(x), np.zeros(len(x)))
         add_on_host(alone.c_struct(), 0.0, x, v, *out)
         return out
-
-    def _in_units(self, converter: Untyped, t: float, pos: Numbers, vel: Numbers) -> FieldValues:
-        given = {"t": (t, "time"), "pos": (pos, "length"), "vel": (vel, "velocity")}
-        numbers = (converter.numbers(name, *of) for name, of in given.items())
-        found: FieldValues = converter.given(self.with_gravity(converter.units.G)(*numbers), None)
-        return found
 
     @property
     def text(self) -> str:
@@ -185,14 +183,12 @@ class Field(Closed):
 
     def with_masses_times(self, factor: float) -> Field:
         """The field with masses multiplied."""
-        return Field(
-            (
-                Term(kind, (first * factor, *rest)) if _KINDS[kind][1][0] == "mass" else term
-                for term in self._terms
-                for kind, (first, *rest) in [term]
-            ),
-            self._omega,
+        terms = (
+            Term(kind, (first * factor, *rest)) if _KINDS[kind][1][0] == "mass" else term
+            for term in self._terms
+            for kind, (first, *rest) in [term]
         )
+        return Field(terms, self._omega)
 
     def in_units(self, units: Units) -> Field:
         """The field in other units; as it is, if it has none."""

@@ -75,9 +75,6 @@ def accelerations(
         grape.set_particles(mass, pos, vel)
         acc, of_acc, pot, *_ = grape.forces(eps=eps)
     requested = [acc, of_acc if jerk else None, pot if potential else None]
-    found = [
-        libraries.given_to(library, array if G == 1 else array * G)
-        for array in requested
-        if array is not None
-    ]
+    given = (array if G == 1 else array * G for array in requested if array is not None)
+    found = [libraries.given_to(library, array) for array in given]
     return found[0] if len(found) == 1 else tuple(found)

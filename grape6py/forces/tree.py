@@ -7,6 +7,7 @@ GPU (cuda/tree/device_tree.py).
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
@@ -158,7 +159,9 @@ class Tree(Closed):
         del units  # of takes_quantities
         mass, pos = self._in_order({"mass": mass, "pos": pos}).values()
         given = {"pos": pos, "mass": mass, "vel": vel, "eps": eps}
-        self._description, self._warned = (softening, backend, threads, isa), False
+        self._warned = False
+        self._options: Attributes = {"softening": softening, "backend": backend}
+        self._options |= {"threads": threads, "isa": isa}
         self._is_spline = validate.choice("softening", softening, SOFTENINGS)
         with contextlib.ExitStack() as stack:
             ranks = ranks_of(comm)
@@ -531,7 +534,8 @@ class Tree(Closed):
 
     def copy(self) -> Tree:
         """Another tree of the same particles, which gives the same bits."""
-        return _rebuilt(*self.__reduce__()[1])
+        make, particles = self.__reduce__()
+        return cast("Tree", make(*particles))
 
     def __copy__(self) -> Tree:
         return self.copy()
@@ -543,7 +547,8 @@ class Tree(Closed):
         self._check_open()
         if self._tree.ranks is not None:
             raise ArgumentError("a tree of several ranks has no copies: make a new one")
-        return _rebuilt, (*self._tree.particles(), self._eps, *self._description)
+        pos, mass, vel = self._tree.particles()
+        return functools.partial(Tree, eps=self._eps, **self._options), (mass, pos, vel)
 
     @contextlib.contextmanager
     def _call(self, given: Mapping[str, object]) -> Iterator[Place]:
@@ -569,20 +574,6 @@ class Tree(Closed):
         if self_index is not None:
             self_index = place.ints("self_index", self_index, len(pos))
         return len(pos), Targets(pos, number=self_index)
-
-
-def _rebuilt(
-    pos: Numbers,
-    mass: Numbers,
-    vel: Numbers | None,
-    eps: Numbers | None,
-    softening: str,
-    backend: str,
-    threads: int | None,
-    isa: str | None,
-) -> Tree:
-    more: Attributes = {"backend": backend, "threads": threads, "isa": isa}
-    return Tree(mass, pos, vel, eps=eps, softening=softening, **more)
 
 
 def _setting(

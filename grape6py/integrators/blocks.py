@@ -375,16 +375,14 @@ class Blocks:
         for name in KEPT:
             setattr(new, name, getattr(self, name))
         old, there = self.state(), rows >= 0
-        gone = np.setdiff1d(np.arange(self.n), rows)
-        acts = bool(self.mass[gone].any() or self.mass[rows[there & changed]].any())
-        acts = acts or bool(mass[changed | ~there].any())
-        acts = acts or "subsystems" in old
+        gone, anew = np.setdiff1d(np.arange(self.n), rows), changed | ~there
+        masses = self.mass[gone], self.mass[rows[there & changed]], mass[anew]
+        acts = "subsystems" in old or any(some.any() for some in masses)
         since = self._since_epoch(time)
         fitting = self._fitting_step(since)
         state = {name: np.zeros((len(mass), *old[name].shape[1:])) for name in self.bodies.own}
         for name, array in state.items():
             array[there] = old[name][rows[there]]
-        anew = changed | ~there
         if not acts and (fitting is not None or not anew.any()):
             new.epoch = self.epoch
             state["pos"][anew], state["vel"][anew] = pos[anew], vel[anew]

@@ -36,6 +36,7 @@ from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
 Gravity: TypeAlias = "DirectGravity | Trees"
+Device: TypeAlias = tuple[CuPy, int]  # and its number
 
 _ANY_ACCURACY = 1e-3  # of pairs, which are summed one by one
 # A GPU, which one waits for, is worth it from the number of bodies on of which pairs are summed one
@@ -96,20 +97,20 @@ def find(
 
 
 def _trees(
-    ranks: Ranks, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
+    ranks: Ranks, device: Device | None, threads: int | None, eps: float, walk: Attributes
 ) -> Trees:
     """Trees on a device, or on the host."""
     given = device, threads, eps, walk
     return Trees(*given) if ranks.comm is None else SharedTrees(ranks, *given)
 
 
-def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
+def _device_under(name: str, array: DeviceArray) -> Device:
     """CuPy and the number of the device that an argument of this name lies on."""
     cupy = memory_space.import_cupy(name)
     return cupy, memory_space.take(cupy, name, array).device.id
 
 
-def _device_of(session: Grape6) -> tuple[CuPy, int] | None:
+def _device_of(session: Grape6) -> Device | None:
     """CuPy and the number of a session's device; None on the CPU, and without CuPy."""
     if session.backend.startswith("cuda-tree"):  # which takes no arrays of its device
         with Grape6(backend="cuda") as direct:
@@ -213,7 +214,7 @@ class Trees(_Gravity):
     precision = "single"  # of the pairs
 
     def __init__(
-        self, device: tuple[CuPy, int] | None, threads: int | None, eps: float, walk: Attributes
+        self, device: Device | None, threads: int | None, eps: float, walk: Attributes
     ) -> None:
         self.device, self._walk, self._eps, self._warned = device, walk, eps, False
         self._setting = Setting.of(walk, eps2=eps**2, spline=walk.get("softening") == "spline")
@@ -269,12 +270,7 @@ class SharedTrees(Trees):
     """
 
     def __init__(
-        self,
-        ranks: Ranks,
-        device: tuple[CuPy, int] | None,
-        threads: int | None,
-        eps: float,
-        walk: Attributes,
+        self, ranks: Ranks, device: Device | None, threads: int | None, eps: float, walk: Attributes
     ) -> None:
         super().__init__(device, threads, eps, walk)
         self.ranks, self._threads = ranks, threads

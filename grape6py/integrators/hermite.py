@@ -170,14 +170,8 @@ class Hermite(Integration):
             if dt is not None:
                 no_others(eta=eta, eta_start=eta_start, dt_max=dt_max)
             eta = validate.positive("eta", 0.02 if eta is None else eta)
-            self._settings = {
-                "eps": eps,
-                "eta": eta,
-                "eta_start": validate.positive(
-                    "eta_start", eta / 8 if eta_start is None else eta_start
-                ),
-                "passes": _passes(passes),
-            }
+            first = validate.positive("eta_start", eta / 8 if eta_start is None else eta_start)
+            self._settings = {"eps": eps, "eta": eta, "eta_start": first, "passes": _passes(passes)}
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
             fits = outside is None or (outside.function is None and not outside.c.omega)
@@ -236,21 +230,11 @@ class Hermite(Integration):
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
-        if self.precision == "single" and self._settings.get("subsystems"):
+        s, board, mode = self._settings, self._forces._board, self.precision
+        if mode == "single" and s.get("subsystems"):
             raise ArgumentError(_NO_SUBSYSTEMS)
-        setup = Setup(
-            self._forces._board,
-            self.precision,
-            mass,
-            (self._settings["eta"], *limits(self._settings)),
-            self._settings["passes"],
-            self._settings["eps"],
-            self.G,
-            outside,
-            self._ranks,
-            self._settings.get("subsystems", False),
-        )
-        self._blocks = _blocks(setup)
+        rule, more = (s["eta"], *limits(s)), (outside, self._ranks, s.get("subsystems", False))
+        self._blocks = _blocks(Setup(board, mode, mass, rule, s["passes"], s["eps"], self.G, *more))
         self._begin()
         self._warned = self._warned_of_subsystems = False
 

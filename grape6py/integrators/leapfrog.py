@@ -18,7 +18,7 @@ from grape6py.in_units import takes_quantities
 from grape6py.integrators import external, gravity
 from grape6py.integrators.base import Integration, kind_of, limits, no_others, outside_settings
 from grape6py.integrators.blocks import power_of_two
-from grape6py.integrators.leapfrog_arrays import STATE
+from grape6py.integrators.leapfrog_arrays import STATE, Bodies
 from grape6py.integrators.leapfrog_steps import Leaps
 from grape6py.integrators.watch import Sighting
 from grape6py.models import Particles
@@ -182,26 +182,20 @@ class Leapfrog(Integration):
                 if own_eps is not None and dt is None and n and not float(own_eps.min()):
                     raise ArgumentError("block steps go by the softening: an eps is 0")
             own_ids = None if ids is None else self._checked_ids(ids, n)
-            self._blocks.start(mass, pos, vel, own_ids, own_eps)
+            self._blocks.start(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=own_ids, eps=own_eps))
 
     def _restore(
-        self,
-        mass: Floats,
-        state: State,
-        outside: external.External | None,
-        *,
-        backend: str,
-        precision: str | None,
-        threads: int | None,
+        self, mass: Floats, state: State, outside: external.External | None, **options: Untyped
     ) -> None:
-        tree = self._has_tree
+        tree, backend = self._has_tree, options["backend"]
         backend = "tree" if tree and backend == "auto" else backend
         if gravity.is_tree(backend) != tree:
             raise ArgumentError(
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
-        self._open({}, len(mass), outside, backend, None if tree else precision, threads)
+        precision = None if tree else options["precision"]
+        self._open({}, len(mass), outside, backend, precision, options["threads"])
         self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(mass, state)
 

@@ -63,16 +63,9 @@ class Leaps:
         # Time asked for, bodies looked at, bodies seen then.
         self._seen: tuple[float, Bodies, Bodies] | None = None
 
-    def start(
-        self,
-        mass: DeviceArray,
-        pos: DeviceArray,
-        vel: DeviceArray,
-        ids: UInt64s | None,
-        eps: DeviceArray = None,
-    ) -> None:
+    def start(self, bodies: Bodies) -> None:
         """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
-        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=ids, eps=eps))
+        self._take(bodies)
         self._escape()
         with self._arrays.using():
             self._start()

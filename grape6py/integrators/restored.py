@@ -174,11 +174,8 @@ def _read(
             name: validate.floats(name, arrays[f"state/{name}"], (len(mass), *shape))
             for name, shape in kind.STATE.items()
         }
-        state |= {
-            name: extra_of(name, extra[f"state/{name}"])
-            for name in EXTRA
-            if f"state/{name}" in extra
-        }
+        known = [name for name in EXTRA if f"state/{name}" in extra]
+        state |= {name: extra_of(name, extra[f"state/{name}"]) for name in known}
         if not (state["dt"] > 0).all():
             raise ArgumentError("a step is not above zero")
         return mass, state, {

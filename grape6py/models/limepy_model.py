@@ -1,7 +1,5 @@
 """Lowered isothermal models with anisotropy and several masses, by the package astro-limepy."""
 
-import contextlib
-from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
@@ -95,8 +93,12 @@ def limepy(
     package = _package()
     entropy = seed.generate_state(4) if isinstance(seed, np.random.SeedSequence) else seed
     word = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-    with _global_random_state(), np.errstate(all="ignore"):
-        drawn = _drawn(package, phi0, g, settings, numbers, word)
+    state = np.random.get_state()  # NumPy's global numbers go on as if nothing had been drawn
+    try:
+        with np.errstate(all="ignore"):
+            drawn = _drawn(package, phi0, g, settings, numbers, word)
+    finally:
+        np.random.set_state(state)
     pos, vel = (np.column_stack([getattr(drawn, name) for name in names])
                 for names in (("x", "y", "z"), ("vx", "vy", "vz")))  # fmt: skip
     particles = centred(np.repeat(mean, numbers), pos, vel)
@@ -138,16 +140,6 @@ def _components(
         row = int(np.argmin(numbers))
         raise ArgumentError(f"n = {n}: component {row} has less than one body; increase n")
     return numbers, mass / (numbers * mass).sum()
-
-
-@contextlib.contextmanager
-def _global_random_state() -> Iterator[None]:
-    """Context after which NumPy's global random numbers go on as if nothing had been drawn."""
-    state = np.random.get_state()
-    try:
-        yield
-    finally:
-        np.random.set_state(state)
 
 
 def _drawn(

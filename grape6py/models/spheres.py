@@ -63,7 +63,14 @@ def plummer(
     root *= root
     radius = np.sqrt(root / (1 - root))
     escape = np.sqrt(2 / np.sqrt(1 + radius * radius))
-    speed = escape * _speed_fraction(random, n)
+
+    def shares(count: int) -> Floats:
+        """Speeds over that of escape, distributed as q^2 (1 - q^2)^(7/2), by rejection."""
+        q, height = random.random(count), 0.1 * random.random(count)
+        rest = 1 - q * q
+        return q[height < q * q * rest * rest * rest * np.sqrt(rest)]
+
+    speed = escape * sampling.fill(shares, n)
 
     unit = 3 * math.pi / 16  # of length, in Henon units; of velocity its inverse root
     pos = directions(random, n) * (unit * radius)[:, None]
@@ -127,14 +134,3 @@ def uniform(
         for size in (radius, speed)
     )
     return sphere(pos, vel, rescale, virial_ratio)
-
-
-def _speed_fraction(random: np.random.Generator, n: int) -> Floats:
-    """Draw n speeds over escape speed, distributed as q^2 (1 - q^2)^(7/2), by rejection."""
-
-    def draw(count: int) -> Floats:
-        q, height = random.random(count), 0.1 * random.random(count)
-        rest = 1 - q * q
-        return q[height < q * q * rest * rest * rest * np.sqrt(rest)]
-
-    return sampling.fill(draw, n)

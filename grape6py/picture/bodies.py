@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from grape6py._arrays.kinds import Bools, Floats, Int8s, Untyped
+from grape6py._arrays.kinds import Bools, Floats, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.files.runs.moments import Moment
 from grape6py.models import Component
@@ -66,7 +66,8 @@ class Groups(NamedTuple):
 
 def groups(moments: Iterable[Moment], name: str = "") -> Groups:
     """The groups of a run. Its name tells whether bodies are galaxies, if labels do not."""
-    labels = _labels(moment.component for moment in moments)
+    known = (moment.component for moment in moments if moment.component is not None)
+    labels = sorted(set().union(*(np.unique(component).tolist() for component in known)))
     of_galaxies = [label for label in labels if label % _OF_GALAXY != Component.DISK]
     two = any(label >= _OF_GALAXY for label in labels)
     if not of_galaxies and not (two and labels):
@@ -99,14 +100,6 @@ def _others(labels: list[int]) -> list[Group]:
     rest = tuple(label for label in labels if label >= 2 * _OF_GALAXY
                  and label % _OF_GALAXY != Component.HALO)  # fmt: skip
     return [Group("others", BODIES, rest)] if rest else []
-
-
-def _labels(components: Iterable[Int8s | None]) -> list[int]:
-    found: set[int] = set()
-    for component in components:
-        if component is not None:
-            found |= set(np.unique(component).tolist())
-    return sorted(found)
 
 
 class Bodies:
@@ -207,9 +200,7 @@ class Bodies:
         drawn = [self._image(axes, moment)] if self.are_many else self._points(axes, moment, points)
         for hole in self.groups.holes:
             x, y = moment.pos[hole.among(moment)][:, self._plane].T
-            size = float(np.clip(0.045 * points, 5, 9))
-            (ring,) = axes.plot(x, y, ls="", **_hole(size))
-            drawn.append(ring)
+            drawn += axes.plot(x, y, ls="", **_hole(float(np.clip(0.045 * points, 5, 9))))
         return drawn
 
     def _points(self, axes: Axes, moment: Moment, points: float) -> list[Artist]:

@@ -56,7 +56,11 @@ class Searches:
             for r in range(self._ranks.size):
                 rows = asked[1][asked[0] == r]
                 more, more_r2 = (a[asked[0] == r] for a in got)
-                number[rows], r2[rows] = _nearer(number[rows], r2[rows], more, more_r2, k)
+                both, far = np.hstack([number[rows], more]), np.hstack([r2[rows], more_r2])
+                last = np.where(both < 0, np.iinfo(np.int64).max, both)
+                order = np.lexsort((last, far))[:, :k]  # ties to the lowest number
+                number[rows] = np.take_along_axis(both, order, 1)
+                r2[rows] = np.take_along_axis(far, order, 1)
         return self._as_given(number, np.sqrt(r2, out=r2))
 
     def _named(self, at: Floats, index: Int32s) -> tuple[Int64s, Floats]:
@@ -127,12 +131,3 @@ def _reaches(at: Floats, radii: Floats, boxes: Floats) -> Bools:
             r2 = (outside * outside).sum(axis=2) * (1 - 2**-40)
         found[k : k + _AT_ONCE] = (r2 <= radii[k : k + _AT_ONCE, None]).any(axis=1)
     return found
-
-
-def _nearer(
-    number: Int64s, r2: Floats, more: Int64s, more_r2: Floats, k: int
-) -> tuple[Int64s, Floats]:
-    """The k nearest of both, ties to the lowest number."""
-    number, r2 = np.hstack([number, more]), np.hstack([r2, more_r2])
-    order = np.lexsort((np.where(number < 0, np.iinfo(np.int64).max, number), r2))[:, :k]
-    return np.take_along_axis(number, order, 1), np.take_along_axis(r2, order, 1)

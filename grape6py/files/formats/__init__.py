@@ -85,11 +85,8 @@ class Format(NamedTuple):
 
     def warn(self, name: str, lost: list[str]) -> None:
         """Name what a file of a name does not keep, by a warning of three calls above."""
-        warnings.warn(
-            f"{name}: {self.title} has no place for {', '.join(lost)}: not kept",
-            Grape6Warning,
-            stacklevel=4,
-        )
+        text = f"{name}: {self.title} has no place for {', '.join(lost)}: not kept"
+        warnings.warn(text, Grape6Warning, stacklevel=4)
 
 
 _BITS_32, _BITS_64, _UNSIGNED = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1), (0, 2**64 - 1)
@@ -151,10 +148,10 @@ def by_name(path: PathLike) -> Format:
 
 def _by_name(path: PathLike) -> Format | None:
     name = os.path.basename(os.fspath(path)).lower()
-    for format_ in FORMATS.values():
-        if name.endswith(format_.endings) or re.fullmatch(format_.pattern, name):
-            return format_
-    return None
+    fits = (
+        f for f in FORMATS.values() if name.endswith(f.endings) or re.fullmatch(f.pattern, name)
+    )
+    return next(fits, None)
 
 
 def format_of(source: Source) -> Format:

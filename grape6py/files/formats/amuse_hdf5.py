@@ -9,6 +9,7 @@ files that AMUSE has written, and amuse/io/store_v2.py.
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -267,7 +268,4 @@ def _text(units: Units | None, dimension: str) -> str:
         for base, power in _POWERS[dimension].items():
             size /= _CGS[base] ** power
         bases.insert(0, repr(size))
-    text = bases[0]
-    for base in bases[1:]:
-        text = f"({text} * {base})"
-    return text
+    return functools.reduce("({} * {})".format, bases)

@@ -125,18 +125,14 @@ def _blocks(source: Source) -> _Blocks:
     found: dict[str, tuple[int, int]] = {}
     offset, names, label = 0, iter(["HEAD", *_BLOCKS]), ""
     while offset < source.size and (has_labels or len(found) <= len(_BLOCKS)):
-        (size,) = struct.unpack(order + "I", source.read(offset, 4, "a block"))
-        source.check(offset + 4, size + 4, f"the block {label}")
-        after = source.read(offset + 4 + size, 4, "a block")
-        if struct.unpack(order + "I", after)[0] != size:
-            raise source.wrong(f"the block at byte {offset} has two different lengths")
+        size, at = source.record(offset, order + "I", "block", f"the block {label}")
         if has_labels and not label:
             if size != _LABEL:
                 raise source.wrong(f"at byte {offset} no label of a block stands")
-            label = source.read(offset + 4, 4, "a label").decode("latin-1").strip()
+            label = source.read(at, 4, "a label").decode("latin-1").strip()
         else:
             name = label if has_labels else next(names)
-            found.setdefault(name, (offset + 4, size))
+            found.setdefault(name, (at, size))
             label = ""
         offset += size + 8
     if "HEAD" not in found:

@@ -45,11 +45,8 @@ def amuse_states(source: Source, file: HDF5) -> dict[str, list[HDF5]]:
     """Groups of the saved states of each of AMUSE's sets, in their order."""
     sets = {}
     for name, group in members(source, file):
-        states = [
-            state
-            for _, state in sorted(members(source, group))
-            if isinstance(state, h5py.Group) and AMUSE_NUMBER in state.attrs
-        ]
+        groups = (one for _, one in sorted(members(source, group)) if isinstance(one, h5py.Group))
+        states = [state for state in groups if AMUSE_NUMBER in state.attrs]
         if states:
             sets[name] = states
     return sets

@@ -50,26 +50,16 @@ def _records(source: Source, order: str) -> Iterator[tuple[int, int, int, int]]:
     """Of each snapshot the number of bodies, NK, where AS begins, and the size of that record."""
     offset = 0
     while offset < source.size:
-        size, at = _record(source, offset, order)
+        size, at = source.record(offset, order + "i", "record", "a record")
         if size != _FIRST:
             raise source.wrong(f"the record at byte {offset} has {size} bytes, not NTOT ... NK")
         n, _, _, nk = struct.unpack(order + "4i", source.read(at, _FIRST, "a record"))
         offset = at + size + 4
-        size, at = _record(source, offset, order)
+        size, at = source.record(offset, order + "i", "record", "a record")
         if n < 0 or nk < 12 or size not in (4 * (nk + 8 * n), 4 * (nk + 11 * n)):
             raise source.wrong(f"the record at byte {offset} has {size} bytes, for {n} bodies")
         yield n, nk, at, size
         offset = at + size + 4
-
-
-def _record(source: Source, offset: int, order: str) -> tuple[int, int]:
-    """Size of a record, and where its data begin."""
-    (size,) = struct.unpack(order + "i", source.read(offset, 4, "a record"))
-    source.check(offset + 4, size + 4, "a record")
-    (after,) = struct.unpack(order + "i", source.read(offset + 4 + size, 4, "a record"))
-    if size != after:
-        raise source.wrong(f"the record at byte {offset} has two different lengths")
-    return size, offset + 4
 
 
 def _snapshot(source: Source, swapped: bool, n: int, nk: int, at: int, size: int) -> Snapshot:

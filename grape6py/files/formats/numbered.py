@@ -208,8 +208,6 @@ def _head(name: str, format_: Format) -> parts.Head | None:
     """Of a file of a snapshot that may be in several, if it is one."""
     if format_.layout is None or not os.path.isfile(name):
         return None
-    try:
-        with atomic_files.opened(name) as file:
-            return format_.layout.head(Source(file, name))
-    except (SnapshotError, OSError):
-        return None
+    with contextlib.suppress(SnapshotError, OSError), atomic_files.opened(name) as file:
+        return format_.layout.head(Source(file, name))
+    return None

@@ -5,6 +5,7 @@ Arrays are filled piece by piece, so that a file needs little more memory than i
 
 import io
 import os
+import struct
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -106,6 +107,14 @@ class Source:
         data = bytearray(size)
         self._fill(memoryview(data), offset, what)
         return bytes(data)
+
+    def record(self, offset: int, length: str, kind: str, name: str) -> tuple[int, int]:
+        """Size of a record, which stands before and after it as `length`, and where it begins."""
+        (size,) = struct.unpack(length, self.read(offset, 4, f"a {kind}"))
+        self.check(offset + 4, size + 4, name)
+        if struct.unpack(length, self.read(offset + 4 + size, 4, f"a {kind}"))[0] != size:
+            raise self.wrong(f"the {kind} at byte {offset} has two different lengths")
+        return size, offset + 4
 
     def values(self, offset: int, dtype: npt.DTypeLike, count: int, what: str) -> AnyArray:
         """A few numbers, for headers."""

@@ -283,11 +283,8 @@ def _write_synced(file: int, pieces: Iterable[bytes]) -> None:
 def asides(folder: str, name: str) -> list[str]:
     """Files aside that were to get a name, a pattern, or have had it; sorted."""
     pattern = re.compile(rf"\.{name}\.[0-9a-f]{{8}}\.grape6")
-    return sorted(
-        os.path.join(folder, found)
-        for found in os.listdir(folder or ".")
-        if pattern.fullmatch(found)
-    )
+    found = filter(pattern.fullmatch, os.listdir(folder or "."))
+    return sorted(os.path.join(folder, name) for name in found)
 
 
 def remove_aside(folder: str, name: str) -> None:
