@@ -204,7 +204,7 @@ class WallTime(_Watched):
 
     Parameters
     ----------
-    seconds : float
+    seconds : float or quantity
     on_time : "stop" or callable
     """
 
@@ -212,6 +212,8 @@ class WallTime(_Watched):
     action: Action
 
     def __init__(self, seconds: float, on_time: Action = "stop") -> None:
+        if quantities.holds_quantity(seconds):
+            seconds = _CGS.numbers("seconds", seconds, "time")
         vars(self).update(
             seconds=validate.number("seconds", seconds, negative=False),
             action=_action("on_time", on_time, ("stop",)),

@@ -169,10 +169,13 @@ def _nearest(table: dict[str, float], names: str, size: float) -> str:
     return next((name for name in names.split() if sizes[name] <= 4 * size), names.split()[-1])
 
 
-def _text(dimension: str, given: object) -> str:
+def _text(dimension: str, unit: object) -> str:
     """What the user gave as text."""
-    if isinstance(given, str):
-        return " ".join(given.split())
+    if isinstance(unit, str):
+        return " ".join(unit.split())
+    given = unit
     if not quantities.is_quantity(given):
-        raise ArgumentError(f"the unit of {dimension} is {given!r}, not a text or a quantity")
+        given = quantities.one_of(given)
+    if given is None:
+        raise ArgumentError(f"the unit of {dimension} is {unit!r}, not a text, unit or quantity")
     return quantities.text(dimension, given)

@@ -64,6 +64,14 @@ def _may_have_unit(kind: type) -> bool:
     return hasattr(kind, "value_in" if package == "amuse" else "to") and package in _PACKAGES
 
 
+def one_of(unit: Untyped) -> Untyped:
+    """The quantity that a unit of astropy or AMUSE is; None of what is none."""
+    package = type(unit).__module__.partition(".")[0]
+    if package == "amuse" and hasattr(unit, "new_quantity"):
+        return unit.new_quantity(1.0)
+    return 1.0 * unit if package == "astropy" and hasattr(unit, "decompose") else None
+
+
 def holds_quantity(value: object, deep: int = 3) -> bool:
     """Whether a value is one, or has some in its lists, or in its array of objects."""
     parts: list[Untyped] = [value]

@@ -75,3 +75,11 @@ def test_what_costs_a_line_works(tmp_path):
             assert again.G.value == pytest.approx(units.G)
     in_parsecs = plummer(20, seed=1, units=units)
     assert Hermite(in_parsecs, dt=0.01 * u.Myr).units == Hermite(*in_parsecs, dt=0.01 * u.Myr).units
+
+
+def test_units_are_units_and_so_are_times_on_the_clock():
+    assert Units(u.Msun, u.pc, velocity=u.km / u.s) == Units("Msun", "pc", velocity="km/s")
+    assert abs(Units(mass=u.kg, length=u.m, time=u.s).G / 6.6743e-11 - 1) < 1e-12
+    assert events.WallTime(2 * u.min).seconds == 120
+    with pytest.raises(ArgumentError, match="not a text, unit or quantity"):
+        Units(1.0, u.pc)
