@@ -10,6 +10,7 @@ from grape6py import models as models
 from grape6py import paths as paths
 from grape6py import picture as picture
 from grape6py import reference as reference
+from grape6py import run as run
 from grape6py import snapshot as snapshot
 from grape6py import units as units
 from grape6py._arrays import quantities as quantities
@@ -44,6 +45,8 @@ from grape6py.models import two_body as two_body
 from grape6py.models import uniform as uniform
 from grape6py.models import with_binaries as with_binaries
 from grape6py.picture import movie as movie
+from grape6py.run import Run as Run
+from grape6py.run import open_run as open_run
 from grape6py.snapshot import Snapshot as Snapshot
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot
