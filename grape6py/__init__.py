@@ -31,7 +31,7 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SAME = """archive bound_pairs diagnostics errors events fields models paths picture reference
-    run snapshot units"""
+    snapshot units"""
 _MODULES = {
     **{name: name for name in _SAME.split()},
     "formats": "files.formats",

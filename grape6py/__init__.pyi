@@ -10,7 +10,6 @@ from grape6py import models as models
 from grape6py import paths as paths
 from grape6py import picture as picture
 from grape6py import reference as reference
-from grape6py import run as run
 from grape6py import snapshot as snapshot
 from grape6py import units as units
 from grape6py._arrays import quantities as quantities

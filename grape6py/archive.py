@@ -16,6 +16,7 @@ again from the outputs.
 
 from typing import TypeAlias
 
+from grape6py.files.runs.outputs import history as history
 from grape6py.files.runs.reader import Record as Record
 from grape6py.files.runs.reader import read_snapshot as read_snapshot
 from grape6py.files.runs.reader import record as record
@@ -27,7 +28,6 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.integrators.restored import note_change as note_change
 from grape6py.integrators.restored import restore as restore
-from grape6py.run import history as history
 
 Cluster: TypeAlias = Hermite | Leapfrog
 read_particles = read_snapshot

@@ -24,6 +24,7 @@ from grape6py.cli import convert, launched, run_fields, run_models
 from grape6py.errors import ArgumentError, Grape6Error, meant, printable
 from grape6py.files import formats
 from grape6py.files.runs import moments, reader
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.runs.writer import Writer, describe
 from grape6py.files.storage import atomic_files
 from grape6py.integrators.blocks import power_of_two
@@ -33,7 +34,6 @@ from grape6py.integrators.restored import note_change, restore
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 from grape6py.ranks.stages import Stages
-from grape6py.run import Run, open_run
 from grape6py.units import Units
 
 RESTART_FILE = Path("grape6-restart.h5")
@@ -92,7 +92,7 @@ class _Integration:
     cluster: Hermite | Leapfrog
     _about: Attributes
     _history: list[reader.Record]
-    _earlier: Run  # that is gone on from
+    _earlier: Outputs  # that is gone on from
     _specific: float | None = None
     _seconds: list[float | None]
     _profile_from: tuple[float, float] | None
@@ -213,7 +213,7 @@ class _Integration:
         restored = restore(o.start, **options)
         # It is in units if the file was saved from Python with quantities.
         self.cluster = in_units.without_units(restored)
-        self._earlier = open_run(o.start)
+        self._earlier = outputs_of(o.start)
         about, records = self._earlier.about, self._earlier.records()
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]

@@ -29,10 +29,10 @@ from grape6py.progress import bar, multiples
 
 if TYPE_CHECKING:
     from grape6py.files.formats import Snapshot
+    from grape6py.files.runs.outputs import Outputs
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
     from grape6py.integrators.watch import Sighting
-    from grape6py.run import Run
 
 _LONGEST = 2.0**53
 
@@ -253,7 +253,7 @@ class Integration(Changes):
 
     @staticmethod
     def load(
-        path: PathLike | Run, which: int | None = None, **options: Untyped
+        path: PathLike | Outputs, which: int | None = None, **options: Untyped
     ) -> Hermite | Leapfrog:
         """The integration that a run ends with, or of one output, as :func:`archive.restore`."""
         return restored.restore(path, which, **options)

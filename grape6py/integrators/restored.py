@@ -17,12 +17,12 @@ from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import ArgumentError, Grape6Warning, NotFiniteError, RangeError, SnapshotError
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import reader as run_reader
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.storage import output_file
 from grape6py.integrators import external
 from grape6py.integrators.state import EXTRA, extra_of, integrator
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
-from grape6py.run import Run
 
 if TYPE_CHECKING:
     from grape6py.integrators.base import Integration
@@ -33,7 +33,7 @@ _OPTIONS = "backend", "precision", "threads", "comm", "field", "eta"  # of resto
 
 
 def restore(
-    path: PathLike | Run, which: int | None = None, **options: Untyped
+    path: PathLike | Outputs, which: int | None = None, **options: Untyped
 ) -> Hermite | Leapfrog:
     """The integration that a file ends with, or of another output; it continues with the same bits.
 
@@ -81,7 +81,7 @@ def restore(
         with ranks.agreement("which output") as agreement:
             which = None if which is None else validate.integer("which", which)
             agreement.same("which", which)
-        source = path if isinstance(path, Run) else Run(run_index.find(path))
+        source = path if isinstance(path, Outputs) else outputs_of(path)
         run, outputs = source.outputs_for(which)
         with output_file.explained(run.path):
             mode, backend = str(run.about["precision"]), str(run.about["backend"])

@@ -25,11 +25,11 @@ from grape6py import diagnostics
 from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.moments import Moment
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.storage import atomic_files
 from grape6py.picture import curves
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, distinct, labelled
-from grape6py.run import Run, open_run
 from grape6py.units import Units
 
 __all__ = ["Moment", "draw", "draw_file"]
@@ -47,7 +47,7 @@ _CURVES = (_LEFT, 2.05), (6.05, 1.85), (3.5, 1.95)
 _GAP = 0.12  # between the bodies at two moments
 
 
-def draw_file(path: PathLike, source: PathLike | Run) -> None:
+def draw_file(path: PathLike, source: PathLike | Outputs) -> None:
     """Draw a run, or the one that an HDF5 file holds (``archive.py``).
 
     Parameters
@@ -61,7 +61,7 @@ def draw_file(path: PathLike, source: PathLike | Run) -> None:
     SnapshotError, OSError
         As :func:`archive.read_particles`.
     """
-    run = source if isinstance(source, Run) else open_run(source)
+    run = source if isinstance(source, Outputs) else outputs_of(source)
     records = run.records()
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(run, k) for k in which]

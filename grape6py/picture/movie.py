@@ -17,11 +17,11 @@ from grape6py._arrays.kinds import PathLike, Untyped
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.runs import moments
 from grape6py.files.runs.moments import Moment
+from grape6py.files.runs.outputs import outputs_of
 from grape6py.files.storage import atomic_files
 from grape6py.picture import STYLE, title_of, write_title
 from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, distinct
-from grape6py.run import open_run
 
 SUFFIXES = (".gif", ".mp4")
 _DPI = 100
@@ -86,7 +86,7 @@ def film(
     if not 0.01 <= fps <= 1000:  # a frame of GIF lasts at most 655 s
         raise ArgumentError(f"fps = {fps}: frames a second are 0.01 to 1000")
     writer = _writer(kind, fps)
-    run = open_run(source)
+    run = outputs_of(source)
     records = run.records()
     if len(records) < 2:
         raise SnapshotError(

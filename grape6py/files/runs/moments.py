@@ -13,7 +13,7 @@ import numpy as np
 from grape6py._arrays.kinds import Floats, Int8s
 
 if TYPE_CHECKING:
-    from grape6py.run import Run
+    from grape6py.files.runs.outputs import Outputs
 
 COUNT = 4
 
@@ -36,7 +36,7 @@ class Moment(NamedTuple):
     component: Int8s | None = None
 
 
-def read(run: Run, which: int) -> Moment:
+def read(run: Outputs, which: int) -> Moment:
     """One output; errors as of :func:`archive.read_particles`."""
     found = run[which]
     assert found.time is not None
