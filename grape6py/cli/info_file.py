@@ -17,8 +17,8 @@ def show(options: argparse.Namespace) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Grape6Warning)
         about = _about_file(options)
-    for warning in caught:
-        print(f"grape6: {warning.message}", file=sys.stderr)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"grape6: {message}", file=sys.stderr)
     if options.json:
         print(json.dumps(about, indent=2))
         return
@@ -58,7 +58,7 @@ def _about_file(options: argparse.Namespace) -> Attributes:
 
 def _about_run(path: str, number: int) -> Attributes:
     run = open_run(path)
-    records, about = run.records(), run.about
+    records, about = run.records(), {"integrator": "hermite"} | run.about
     here = records[number]
     return {
         "times": [records[0]["time"], records[-1]["time"]],

@@ -377,9 +377,9 @@ def save(
     ArgumentError
         (a ValueError) for another ending, or if `component` is not of n bodies.
     SnapshotError
-        (a ValueError) if the file is there and is of this run with other settings, or goes on to a
-        later time, or is one output of a run; without `overwrite` also if it is of another run, or
-        no such file.
+        (a ValueError) if the file is there and is of this run with other settings, or has gone on
+        without this integration, or is one output of a run; without `overwrite` also if it is of
+        another run, or no such file.
     FileInUseError
         (an OSError) if another run is writing to it.
     OSError
