@@ -131,6 +131,8 @@ def test_bodies_at_a_time_and_by_their_ids(here, kind):
     cluster, all_, found = written(kind), expected(), open_run("r.h5")
     for own, mode in itertools.product(range(5), ("before", "nearest", "exact")):
         assert_is(found.at(found.times[own], mode), all_[own])
+    for near in np.nextafter(0.125, [0, 1]):  # as changes of units make them
+        assert_is(found.at(at(cluster, near)), all_[1])
     assert_is(found.at(at(cluster, 0.24)), all_[1])
     assert_is(found[::-1].at(at(cluster, 0.24), "nearest"), all_[2])
     for t, mode, words in (
