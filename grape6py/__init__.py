@@ -5,7 +5,8 @@ neighbours; ``Hermite`` and ``Leapfrog`` integrate, in ``fields`` and with ``eve
 ``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``, ``galaxy``, ``merger`` and
 ``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for
 ``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds them; ``read_snapshot`` and
-``write_snapshot`` keep them in files of many formats, ``Units`` says in which units they are;
+``write_snapshot`` keep them in files of many formats, ``open_run`` reads the outputs of a run,
+``Units`` says in which units they are;
 ``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
 when first used, so that ``import grape6py`` itself costs next to nothing.
 """
@@ -24,6 +25,7 @@ _NAMES = {
     "integrators.leapfrog": "Leapfrog",
     "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
         plummer salpeter stars tidal_radius two_body uniform with_binaries""",
+    "run": "Run open_run",
     "snapshot": "Snapshot read_snapshot write_snapshot",
     "units": "Units",
 }

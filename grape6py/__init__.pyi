@@ -44,6 +44,8 @@ from grape6py.models import two_body as two_body
 from grape6py.models import uniform as uniform
 from grape6py.models import with_binaries as with_binaries
 from grape6py.picture import movie as movie
+from grape6py.run import Run as Run
+from grape6py.run import open_run as open_run
 from grape6py.snapshot import Snapshot as Snapshot
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot

@@ -16,11 +16,8 @@ again from the outputs.
 
 from typing import TypeAlias
 
+from grape6py.files.runs.outputs import history as history
 from grape6py.files.runs.reader import Record as Record
-from grape6py.files.runs.reader import history as history
-from grape6py.files.runs.reader import read_component as read_component
-from grape6py.files.runs.reader import read_labelled as read_labelled
-from grape6py.files.runs.reader import read_particles as read_particles
 from grape6py.files.runs.reader import read_snapshot as read_snapshot
 from grape6py.files.runs.reader import record as record
 from grape6py.files.runs.reader import units_of as units_of
@@ -33,3 +30,4 @@ from grape6py.integrators.restored import note_change as note_change
 from grape6py.integrators.restored import restore as restore
 
 Cluster: TypeAlias = Hermite | Leapfrog
+read_particles = read_snapshot

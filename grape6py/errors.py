@@ -139,6 +139,10 @@ class SnapshotError(Grape6Error, ValueError):
     """A snapshot file has lines that are no bodies."""
 
 
+class NoOutputError(SnapshotError, IndexError):
+    """A run has no output of this number."""
+
+
 class Grape6Warning(UserWarning):
     """Something unusual that does not make a result wrong, if it is of no kind of its own."""
 

@@ -190,10 +190,7 @@ def _is_of_a_run(source: Source) -> bool:
 
 def of_a_run(path: str, which: int, ranks: Ranks = ONE) -> Snapshot:
     """Bodies of an output of a run, or a rank's share of them."""
-    found = run_reader.read_snapshot(path, which, ranks)
-    found.check(path)
-    found.format, found.is_of_a_run = "gadget-hdf5", True
-    return found
+    return run_reader.read_snapshot(path, which, ranks)
 
 
 def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> Snapshot:

@@ -31,6 +31,12 @@ FIELDS = {
     "TreeForces": {"acc": "acceleration", "jerk": "jerk", "pot": "potential"},
     "FieldValues": {"acc": "acceleration", "jerk": "jerk", "pot": "potential"},
     "Nearest": {"distance": "length"},
+    "Track": {"time": "time", "mass": "mass", "pos": "length", "vel": "velocity"},
+    "History": {
+        "time": "time",
+        "radii": "length",
+        **dict.fromkeys("kinetic potential external change total".split(), "energy"),
+    },
     "Binaries": {"semi_major_axis": "length"},
     "Event": {"time": "time"},
     "Bound": {"mass": "mass"},

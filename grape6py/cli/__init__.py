@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 
 from grape6py import __version__
-from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
+from grape6py.cli import bench, config, convert, info, link, movie, plot, run, selftest
 from grape6py.errors import Grape6Error, meant, printable
 
 # After the --help of each command, by its words.
@@ -30,6 +30,9 @@ _EXAMPLES = {
         grape6 convert snapshot_010.hdf5 stars.dat
         grape6 convert conf.3_12 stars.nemo --which 0
         grape6 convert cluster.h5 cluster.amuse --units '5e4 Msun 1.2 pc'""",
+    "plot": """
+        grape6 plot run.h5
+        grape6 plot snapshot_010.hdf5 -o bodies.pdf""",
     "movie": """
         grape6 movie run.h5
         grape6 movie run.h5 --out run.mp4 --fps 25 --size 2 --plane xz""",
@@ -59,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for module in (run, convert, movie, info, config, link, selftest, bench):
+    for module in (run, convert, plot, movie, info, config, link, selftest, bench):
         module.add_parser(commands)
     _add_examples("", parser)
     if argv is None:

@@ -1,21 +1,17 @@
-"""``grape6 info``: what is installed, and what a program linked with it will use; or of a file."""
+"""``grape6 info``: what is installed, and what a program linked with it will use."""
 
 import argparse
 import ctypes
 import importlib.util
 import json
 import os
-import sys
-import warnings
 from pathlib import Path
 
-from grape6py import paths, snapshot
+from grape6py import paths
 from grape6py._arrays.kinds import Attributes, CData
+from grape6py.cli import info_file
 from grape6py.cli.numbers import Commands
 from grape6py.cuda import errors as cuda_errors
-from grape6py.errors import Grape6Warning, printable
-from grape6py.files import formats
-from grape6py.files.runs import index as run_index
 
 
 def add_parser(commands: Commands) -> None:
@@ -32,7 +28,8 @@ def add_parser(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print it. Fails if the library is missing or cannot open a session."""
     if options.file is not None:
-        return _print_file(options)
+        info_file.show(options)
+        return 0
     if options.which is not None or options.set is not None:
         options.parser.error("--which and --set are of a file: give its name")
     about = _collect()
@@ -47,42 +44,6 @@ def run(options: argparse.Namespace) -> int:
     for name, value in about.items():
         print(f"{name + ':':13s} {_line(value)}")
     return 0
-
-
-def _print_file(options: argparse.Namespace) -> int:
-    """Print what is in a file of bodies."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", Grape6Warning)
-        about = _about_file(options)
-    for warning in caught:
-        print(f"grape6: {warning.message}", file=sys.stderr)
-    if options.json:
-        print(json.dumps(about, indent=2))
-        return 0
-    about["sets"] = ", ".join(f"{name} {n}" for name, n in about["sets"])
-    about["ids"] = about["ids"] and "{} to {}".format(*about["ids"])
-    for name, value in about.items():
-        print(printable(f"{name + ':':9s} {'-' if value in (None, '') else value}"))
-    return 0
-
-
-def _about_file(options: argparse.Namespace) -> Attributes:
-    found = snapshot.read_snapshot(options.file, options.which, set=options.set)
-    of_run = found.is_of_a_run
-    moments = len(run_index.find(options.file).outputs) if of_run else found.moments
-    ids = found.ids
-    return {
-        "file": options.file,
-        "format": "run" if of_run else found.format,
-        "title": "a run of grape6" if of_run else formats.FORMATS[found.format].title,
-        "moments": moments,
-        "number": (-1 if options.which is None else options.which) % moments,
-        "time": found.time,
-        "sets": found.sets,
-        "bodies": len(found.mass),
-        "units": None if found.units is None else str(found.units),
-        "ids": None if ids is None or not len(ids) else [int(ids.min()), int(ids.max())],
-    }
 
 
 def _collect() -> Attributes:

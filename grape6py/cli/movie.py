@@ -45,9 +45,14 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("grape6: interrupted; no movie was written", file=sys.stderr)
         return 128 + signal.SIGINT
+    write_beside_old(path, made)
+    return 0
+
+
+def write_beside_old(path: Path, data: bytes) -> None:
+    """Write a file, and say so; what is there is renamed."""
     kept: list[str | None] = []
-    atomic_files.write_whole(path, made, lambda: kept.append(atomic_files.keep(path, stays=True)))
+    atomic_files.write_whole(path, data, lambda: kept.append(atomic_files.keep(path, stays=True)))
     for name in filter(None, kept):
         print(printable(f"grape6: {path} was there, and is {name} now"), file=sys.stderr)
     print(printable(f"written: {path}"))
-    return 0

@@ -1,8 +1,9 @@
-"""Numbers of the command line: types for argparse, which name what is required."""
+"""Numbers and names of the command line: types for argparse, which name what is required."""
 
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -31,3 +32,9 @@ whole = kind("whole", int, lambda value: 0 < value < 2**31, "a whole number from
 seed = kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
 positive = kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
 not_negative = kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
+picture_name = kind(
+    "picture",
+    Path,
+    lambda path: path.suffix.lower() in (".png", ".pdf", ".svg"),
+    "a name that ends in .png, .pdf or .svg",
+)

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from grape6py.cli import convert
-from grape6py.cli.numbers import Commands, kind, not_negative, positive, seed, whole
+from grape6py.cli.numbers import Commands, kind, not_negative, picture_name, positive, seed, whole
 from grape6py.errors import Grape6Warning, printable
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
@@ -110,7 +110,7 @@ def add_parser(commands: Commands) -> None:
         help="snapshots; .h5: HDF5, a file for each output, to restart from; else the last output, "
         "in the ending's format (see grape6 convert). May be given more than once")  # fmt: skip
     add("--overwrite", action="store_true", help="replace the files of --out and --plot")
-    add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
+    add("--plot", metavar="FILE", type=picture_name, help="picture of the run: .png, .pdf or .svg")
     add("--renumber", action="store_true", default=None,
         help="the bodies of FILE get the numbers 0, 1, ... in place of its ids")  # fmt: skip
     add("--restart", action="store_true",
@@ -160,10 +160,4 @@ _radius = kind(
     lambda text: text if text == "tidal" else float(text),
     lambda value: value == "tidal" or 0 < float(value) < math.inf,
     "a number above zero, or tidal",
-)
-_picture = kind(
-    "picture",
-    Path,
-    lambda path: path.suffix.lower() in (".png", ".pdf", ".svg"),
-    "a name that ends in .png, .pdf or .svg",
 )

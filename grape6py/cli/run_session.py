@@ -19,11 +19,12 @@ import tqdm
 
 from grape6py import _clock, diagnostics, in_units, models, snapshot
 from grape6py._arrays.ids import Labels
-from grape6py._arrays.kinds import Attributes, Int8s, PathLike, Untyped
+from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 from grape6py.cli import convert, launched, run_fields, run_models
 from grape6py.errors import ArgumentError, Grape6Error, meant, printable
 from grape6py.files import formats
 from grape6py.files.runs import moments, reader
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.runs.writer import Writer, describe
 from grape6py.files.storage import atomic_files
 from grape6py.integrators.blocks import power_of_two
@@ -91,6 +92,7 @@ class _Integration:
     cluster: Hermite | Leapfrog
     _about: Attributes
     _history: list[reader.Record]
+    _earlier: Outputs  # that is gone on from
     _specific: float | None = None
     _seconds: list[float | None]
     _profile_from: tuple[float, float] | None
@@ -160,6 +162,7 @@ class _Integration:
                 component = component if component is None else component[owners.rows(n)]
             del drawn
             found = snapshot.Snapshot(*particles, units=units and units.with_g_one())
+            found.component = component
             shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
             about = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
@@ -172,7 +175,7 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            found, component = _read(o.start, owners, **_given(o, convert.LACKING))
+            found = _read(o.start, owners, **_given(o, convert.LACKING))
             if o.renumber:
                 found = found.with_ids(None)
             _, n = owners.numbered(len(found.mass))
@@ -184,8 +187,8 @@ class _Integration:
             found = found.in_units(units)
         self._units = found.units
         self.cluster = _begun(o, found, eps, self._ranks)
-        if component is not None:
-            self.cluster._labels = Labels(self.cluster._own_ids(), component)
+        if found.component is not None:
+            self.cluster._labels = Labels(self.cluster._own_ids(), found.component)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         if self._units is not None:
             self._about["units"] = str(self._units)
@@ -210,7 +213,8 @@ class _Integration:
         restored = restore(o.start, **options)
         # It is in units if the file was saved from Python with quantities.
         self.cluster = in_units.without_units(restored)
-        about, records = reader.history(o.start)
+        self._earlier = outputs_of(o.start)
+        about, records = self._earlier.about, self._earlier.records()
         self._history = [record for record in records if record["time"] < self.cluster.time]
         times = [record["time"] for record in self._history] or [self.cluster.time]
         self._shown = moments.Nearest(times[0], o.t_end)
@@ -220,7 +224,7 @@ class _Integration:
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
-        self._units = reader.units_of(about)
+        self._units = self._earlier.units
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
@@ -353,7 +357,7 @@ class _Integration:
     def _moment_in(self, which: int) -> moments.Moment:
         """An output of the file that is gone on from; the first rank draws."""
         if self._is_first:
-            return moments.read(self._options.start, which)
+            return moments.read(self._earlier, which)
         return moments.Moment(self._history[which]["time"], np.zeros(0), np.zeros((0, 3)))
 
     def _moment(self) -> moments.Moment:
@@ -413,11 +417,8 @@ class _Integration:
             sys.stdout.flush()
 
 
-def _read(
-    path: PathLike, owners: Ranks, **given: Untyped
-) -> tuple[snapshot.Snapshot, Int8s | None]:
-    """Bodies of a file, or of the last output of a run, and what they belong to; each rank of MPI
-    may read a share of them."""
+def _read(path: PathLike, owners: Ranks, **given: Untyped) -> snapshot.Snapshot:
+    """Bodies of a file, or of the last output of a run; each rank of MPI may read a share."""
     found = snapshot.read_snapshot(path, comm=owners.comm, **given)
     if found.expansion is not None:
         raise ArgumentError(
@@ -425,11 +426,7 @@ def _read(
             f"{path} still.hdf5 --units 'Msun kpc km/s' makes bodies that can be run, in "
             "physical units and without the expansion"
         )
-    component = None
-    if found.is_of_a_run:
-        with owners.agreement("the components"):
-            component = reader.read_labelled(path, owners=owners)[1]
-    return found, component
+    return found
 
 
 def _begun(

@@ -29,6 +29,7 @@ from grape6py.progress import bar, multiples
 
 if TYPE_CHECKING:
     from grape6py.files.formats import Snapshot
+    from grape6py.files.runs.outputs import Outputs
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
     from grape6py.integrators.watch import Sighting
@@ -212,7 +213,7 @@ class Integration(Changes):
             **self._options,
         }
         given = type(self), self.settings, np.array(self._blocks.mass), self.state(), more
-        return *given, (self._library, dict(self._about), self._labels)
+        return *given, (self._library, dict(self._about), self._labels, self._since)
 
     def __enter__(self) -> Self:
         return self
@@ -247,12 +248,15 @@ class Integration(Changes):
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""
-        return (self._face and self._face()) or self
+        seen = self._face and self._face()
+        return self if seen is None else seen  # without bodies it is false
 
     @staticmethod
-    def load(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
-        """The integration that an HDF5 file ends with, as :func:`archive.restore`."""
-        return restored.restore(path, **options)
+    def load(
+        path: PathLike | Outputs, which: int | None = None, **options: Untyped
+    ) -> Hermite | Leapfrog:
+        """The integration that a run ends with, or of one output, as :func:`archive.restore`."""
+        return restored.restore(path, which, **options)
 
     def step(self) -> None:
         """Move the next block of bodies, to the end of its steps.
@@ -476,9 +480,9 @@ def _restored(
     mass: ArrayLike,
     state: State,
     more: Attributes,
-    rest: tuple[str | None, Attributes, numbers.Labels | None],
+    rest: tuple[str | None, Attributes, numbers.Labels | None, float | None],
 ) -> Untyped:
     """An integration from what :meth:`Integration._description` gave."""
     made = kind.restored(settings, mass, state, **more)
-    made._library, made._about, made._labels = rest
+    made._library, made._about, made._labels, made._since = rest
     return made

@@ -74,6 +74,7 @@ class Quantities(Closed):
         # the root that are no settings, and what this rank's bodies belong to.
         self._about: Attributes = {}
         self._labels: ids.Labels | None = None
+        self._since: float | None = None  # time of the output that it was loaded from, or saved
 
     def _be_at(self, time: float) -> None:
         """Forget what has been seen at other times."""

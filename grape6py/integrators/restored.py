@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.ids import Labels, of, once
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, State, Untyped
-from grape6py._arrays.quantities import Converter
 from grape6py._lib.cluster import Board
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.errors import ArgumentError, Grape6Warning, NotFiniteError, RangeError, SnapshotError
 from grape6py.files.runs import index as run_index
 from grape6py.files.runs import reader as run_reader
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.storage import output_file
 from grape6py.integrators import external
 from grape6py.integrators.state import EXTRA, extra_of, integrator
@@ -31,13 +32,18 @@ if TYPE_CHECKING:
 _OPTIONS = "backend", "precision", "threads", "comm", "field", "eta"  # of restore
 
 
-def restore(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
-    """The integration that a file ends with; it continues with the same bits.
+def restore(
+    path: PathLike | Outputs, which: int | None = None, **options: Untyped
+) -> Hermite | Leapfrog:
+    """The integration that a file ends with, or of another output; it continues with the same bits.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like or Run
         Of a run, or of one output.
+    which : int, optional
+        The number of an output, with whose settings it goes on; by default the last that is whole.
+        What goes on from an earlier one is saved under another name.
     **options
         backend, precision, threads, comm, as in :class:`Hermite`, and field, if that is a function;
         mode and backend are the file's by default, the backend if it can be had and
@@ -54,7 +60,8 @@ def restore(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
     ArgumentError
         (a ValueError) for a setting that cannot be changed.
     SnapshotError
-        (a ValueError) if it is not a file of :func:`save`.
+        (a ValueError) if it is not a file of :func:`save`, or has no such output; with `which` if
+        that one is damaged.
     OSError
         If it cannot be opened.
 
@@ -71,16 +78,18 @@ def restore(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         )
     ranks, eta = ranks_of(options.get("comm")), options.pop("eta", None)
     with ranks.agreement("load()"):
-        run = run_index.find(path)
+        with ranks.agreement("which output") as agreement:
+            which = None if which is None else validate.integer("which", which)
+            agreement.same("which", which)
+        source = path if isinstance(path, Outputs) else outputs_of(path)
+        run, outputs = source.outputs_for(which)
         with output_file.explained(run.path):
             mode, backend = str(run.about["precision"]), str(run.about["backend"])
             validate.choice("precision", mode, PRECISIONS)
             kind = integrator(str(run.about.get("integrator", "hermite")))
             settings = before = kind.settings_from(run.about)
             external.parsed(settings)
-            units, converter = run_reader.units_of(run.about), None
-            if units is not None and "quantities" in run.about:
-                converter = Converter(units, str(run.about["quantities"]))
+            converter = run_reader.converter_of(run.about)
         if eta is not None:
             if "dt" in settings:
                 raise ArgumentError(f"eta: {run.path} is of one constant step")
@@ -88,7 +97,7 @@ def restore(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         if "method" in settings and options.get("precision") not in (None, mode):
             raise ArgumentError("precision: the sums of a tree have one of their own")
         owners = ranks if kind.SHARES_BODIES else ONE
-        mass, state, about = _last_whole(run, kind, owners)
+        mass, state, about = _last_whole(run, outputs, kind, owners)
         component = about.pop("component")
         about |= {"run_id": run.id, "precision": mode} | options | _backend(backend, options)
         try:
@@ -96,6 +105,7 @@ def restore(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         except (NotFiniteError, RangeError) as error:  # of what is predicted from the state
             raise SnapshotError(f"{run.path} cannot go on: {error}") from error
         own = {*before, "precision", "backend", "run"}
+        cluster._since = cluster.time
         cluster._about = {k: v for k, v in run.about.items() if k not in own}
         if component is not None:
             cluster._labels = Labels(cluster._own_ids(), component)
@@ -139,11 +149,14 @@ def _has_gpu() -> bool:
 
 
 def _last_whole(
-    run: run_index.Run, kind: type[Integration], owners: Ranks
+    run: run_index.Run,
+    outputs: Iterable[run_index.Saved],
+    kind: type[Integration],
+    owners: Ranks,
 ) -> tuple[Floats, State, Attributes]:
-    """Masses, state, and what else is restored, of the last output that is whole on all ranks."""
+    """Masses, state, and what else is restored, of the first output that is whole on all ranks."""
     first = None
-    for saved in reversed(run.outputs):
+    for saved in outputs:
         found, error = None, None
         with owners.agreement("load()") as agreement:
             try:

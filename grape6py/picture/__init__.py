@@ -1,4 +1,4 @@
-"""The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
+"""The picture of a run: energy error, virial ratio, Lagrangian radii, and the bodies at times.
 
 curves.py draws the curves, bodies.py the bodies and what these are distinguished by, scale.py knows
 the units. ``movie.py`` draws bodies with the same modules.
@@ -8,15 +8,24 @@ import io
 import os
 from collections.abc import Sequence
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from grape6py.errors import MissingPackageError
+
+try:
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise MissingPackageError(
+        f"pictures need matplotlib, which cannot be imported ({error}): pip install matplotlib"
+    ) from error
 
 from grape6py import diagnostics
 from grape6py._arrays.kinds import Attributes, PathLike, Untyped
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.moments import Moment
+from grape6py.files.runs.outputs import Outputs, outputs_of
 from grape6py.files.storage import atomic_files
 from grape6py.picture import curves
 from grape6py.picture.bodies import Bodies
@@ -33,30 +42,31 @@ _DPI = 110
 # In inches.
 _WIDTH, _HEIGHT = 9.0, 2.35  # of the figure; of the curves
 _LEFT = 0.8
-_CURVES = (_LEFT, 3.25), (4.75, 3.15)  # from the left, and widths; labels stand to the right
+# Errors, radii, virial ratio: from the left, and widths; labels of radii stand to their right.
+_CURVES = (_LEFT, 2.05), (6.05, 1.85), (3.5, 1.95)
 _GAP = 0.12  # between the bodies at two moments
 
 
-def draw_file(path: PathLike, source: PathLike) -> None:
-    """Draw the run that an HDF5 file holds (``archive.py``).
+def draw_file(path: PathLike, source: PathLike | Outputs) -> None:
+    """Draw a run, or the one that an HDF5 file holds (``archive.py``).
 
     Parameters
     ----------
     path : path-like
         Of the picture; its suffix decides the kind: .png, .pdf, .svg.
-    source : path-like
-        Of the file.
+    source : path-like or Run
 
     Raises
     ------
     SnapshotError, OSError
         As :func:`archive.read_particles`.
     """
-    about, records = reader.history(source)
+    run = source if isinstance(source, Outputs) else outputs_of(source)
+    records = run.records()
     which = moments.spread([record["time"] for record in records])
-    shown = [moments.read(source, k) for k in which]
-    title = title_of(about, len(shown[0].mass))
-    draw(path, title, records, diagnostics.FRACTIONS, shown, units=reader.units_of(about))
+    shown = [moments.read(run, k) for k in which]
+    title = title_of(run.about, len(shown[0].mass))
+    draw(path, title, records, diagnostics.FRACTIONS, shown, units=run.units)
 
 
 def title_of(about: Attributes, n: int) -> str:
@@ -98,12 +108,14 @@ def draw(
     title : str
         If it begins with "disk galaxy" or "merger of two galaxies", so are the bodies called.
     history : sequence of dict
-        Of the output times, with `time`, `error` (relative, of the energy) and `radii`.
+        Of the output times, with `time`, `error` (relative, of the energy), `virial_ratio` and
+        `radii`. If it is empty, bodies alone are drawn.
     fractions : sequence of float
         Of the mass, inside those radii.
     shown : sequence of Moment
         Bodies at one time or more, of the run in its order: tuples of time, masses (n,),
-        positions (n, 3), and of the component of each body (n,), as in `Labelled`, or None.
+        positions (n, 3), and of the component of each body (n,), as in `Labelled`, or None. A
+        time that is NaN is not shown.
     units : Units, optional
         Of all these numbers: they are shown in units with names (`units.names`).
     """
@@ -132,7 +144,7 @@ def figure_of(
         Bodies(shown, title, plane=p, pixels=int(side * _DPI), unit=scale.of_length) for p in views
     )
     above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
-    height = 0.75 + _HEIGHT + 0.5 + above + side + 0.5
+    height = 0.75 + (_HEIGHT + 0.5) * bool(history) + above + side + 0.5
     figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
     write_title(figure, title)
 
@@ -141,13 +153,18 @@ def figure_of(
 
     time = np.array([record["time"] for record in history])
     error = np.array([record["error"] for record in history])
+    ratio = np.array([record["virial_ratio"] for record in history])
     radii = np.array([record["radii"] for record in history])
     times = [moment.time for moment in shown] if len(time) > 1 else []
-    top = [place(left, height - 0.75 - _HEIGHT, width, _HEIGHT) for left, width in _CURVES]
-    sizes = [(72 * width, 72 * _HEIGHT) for _, width in _CURVES]
-    curves.energy_error(top[0], time, error, sizes[0])
-    curves.radii(top[1], time, radii, fractions, sizes[1])
-    top[1].set_title(labelled("Lagrangian radii", scale.of_length))
+    top = [
+        place(left, height - 0.75 - _HEIGHT, width, _HEIGHT)
+        for left, width in _CURVES * bool(history)
+    ]
+    if history:
+        curves.energy_error(top[0], time, error)
+        curves.radii(top[1], time, radii, fractions, (72 * _CURVES[1][1], 72 * _HEIGHT))
+        top[1].set_title(labelled("Lagrangian radii", scale.of_length))
+        curves.virial_ratio(top[2], time, ratio)
     for axes in top:
         axes.set_xlabel(labelled("time", scale.of_time))
         curves.mark(axes, times)
@@ -158,7 +175,8 @@ def figure_of(
         axes = place(_LEFT + k * (side + gap), 0.5, side, side)
         view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
         view.draw(axes, moment, 72 * side)
-        axes.set_title(f"{view.noun} at {scale.at(label)}" if k == 0 else scale.at(label))
+        when = "" if np.isnan(moment.time) else scale.at(label)
+        axes.set_title(" at ".join(filter(None, [view.noun, when])) if k == 0 else when)
     if bodies.groups.are_told:
         bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
     return figure

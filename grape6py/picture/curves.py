@@ -1,4 +1,4 @@
-"""The curves of a run against time: energy error and Lagrangian radii."""
+"""The curves of a run against time: energy error, virial ratio, Lagrangian radii."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,13 @@ _FEW = 40  # outputs: each of them has a marker
 _APART = 13.0  # between the middles of labels, in points
 
 
-def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, float]) -> None:
-    """Draw relative errors; shape (n,), of which the first is that of the start.
-
-    `size` is that of the axes, in points.
-    """
+def energy_error(axes: Axes, time: Floats, error: Floats) -> None:
+    """Draw relative errors; shape (n,), of which the first is that of the start."""
     shown = np.abs(error)
     shown[0] = np.nan  # of the start itself
     some = np.isfinite(shown) & (shown > 0)
     last = f": {shown[-1]:.0e} at the end" if len(error) > 1 and np.isfinite(shown[-1]) else ""
-    axes.set_title(f"Energy error |dE / E|{last}")
+    axes.set_title(f"|dE / E|{last}")
     if some.any():
         axes.plot(time[some], shown[some], color=COLOURS[0], **_style(time))
     else:
@@ -34,10 +31,20 @@ def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, flo
         axes.set_yticks([])
 
 
+def virial_ratio(axes: Axes, time: Floats, ratio: Floats) -> None:
+    """Draw kinetic over minus potential energy; shape (n,)."""
+    axes.set_title("Virial ratio T / |W|")
+    _scale(axes, time, ratio[np.isfinite(ratio)])
+    axes.plot(time, ratio, color=COLOURS[0], **_style(time))
+
+
 def radii(
     axes: Axes, time: Floats, found: Floats, fractions: Sequence[float], size: tuple[float, float]
 ) -> None:
-    """Draw radii, shape (n, fractions), each with its label to the right of the axes."""
+    """Draw radii, shape (n, fractions), each with its label to the right of the axes.
+
+    `size` is that of the axes, in points.
+    """
     _scale(axes, time, found[np.isfinite(found)])
     ends = []
     for k in range(len(fractions)):
@@ -63,7 +70,7 @@ def _scale(axes: Axes, time: Floats, values: Floats, decades: float = 0.0) -> No
     low, high = (values.min(), values.max()) if values.size else (0.0, 1.0)
     beyond = 0.02 * (time[-1] - time[0]) or 0.2 * abs(time[0]) or 1.0
     axes.set_xlim(time[0] - beyond, time[-1] + beyond)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     if low > 0 and high > low * 10 ** (0.3 - decades):
         there = np.log10(high / low)
         more = max(0.08 * (there + 0.1), (decades - there) / 2)

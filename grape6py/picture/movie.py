@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from grape6py import progress
 from grape6py._arrays.kinds import PathLike, Untyped
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.files.runs import moments, reader
+from grape6py.files.runs import moments
 from grape6py.files.runs.moments import Moment
+from grape6py.files.runs.outputs import outputs_of
 from grape6py.files.storage import atomic_files
 from grape6py.picture import STYLE, title_of, write_title
 from grape6py.picture.bodies import Bodies
@@ -85,16 +86,17 @@ def film(
     if not 0.01 <= fps <= 1000:  # a frame of GIF lasts at most 655 s
         raise ArgumentError(f"fps = {fps}: frames a second are 0.01 to 1000")
     writer = _writer(kind, fps)
-    about, records = reader.history(source)
+    run = outputs_of(source)
+    records = run.records()
     if len(records) < 2:
         raise SnapshotError(
             f"{os.fspath(source)} has one output, and a movie needs two: run longer, or with a "
             "smaller --dt-out"
         )
-    scale = Scale.of(reader.units_of(about))
+    scale = Scale.of(run.units)
     times = [record["time"] for record in scale.history(records)]
-    sample = [scale.moment(moments.read(source, k)) for k in moments.spread(times)]
-    name = title_of(about, len(sample[0].mass))
+    sample = [scale.moment(moments.read(run, k)) for k in moments.spread(times)]
+    name = title_of(run.about, len(sample[0].mass))
     bodies = Bodies(
         sample, name, plane=plane, size=size, pixels=int(_SIDE * _DPI), unit=scale.of_length
     )
@@ -106,7 +108,7 @@ def film(
     ):
         made = os.path.join(folder, f"movie{kind}")
         labels = [scale.at(label) for label in distinct(times)]
-        frames = (scale.moment(moments.read(source, k)) for k in range(len(records)))
+        frames = (scale.moment(moments.read(run, k)) for k in range(len(records)))
         _film(made, writer, bodies, name, zip(frames, labels, strict=True), reached)
         with open(made, "rb") as file:
             return file.read()

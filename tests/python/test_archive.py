@@ -84,9 +84,7 @@ def test_labels_follow_their_bodies_when_others_leave(path):
         stars.evolve(4.0)
         writer.save(stars)
     assert 0 < stars.n < 60
-    assert np.array_equal(archive.read_labelled(path)[1], labels[stars.ids])
-    found = archive.read_component(path)
-    assert np.array_equal(found.of(stars.ids), stars.ids)
+    assert np.array_equal(snapshot.read_snapshot(path).component, labels[stars.ids])
     with h5py.File(path) as file:
         for name, array in (("ids", stars.ids), ("component", labels[stars.ids])):
             assert np.array_equal(file[f"000001/{name}"], array)
@@ -95,7 +93,7 @@ def test_labels_follow_their_bodies_when_others_leave(path):
     assert again.ids.dtype == stars.ids.dtype
     again.evolve(5.0)
     again.save(path)
-    assert np.array_equal(archive.read_labelled(path)[1], labels[again.ids])
+    assert np.array_equal(snapshot.read_snapshot(path).component, labels[again.ids])
 
 
 @pytest.mark.parametrize(("component", "words"), [
@@ -113,15 +111,15 @@ def test_wrong_labels_are_refused(path, component, words):
 def test_grape6_run_saves_labels_and_goes_on_with_them(here):
     end = ["--t-end", 0.125, "--dt-out", 0.0625, "--backend", "cpu"]
     assert run("merger", "--n", 120, *end, "--out", "a.h5") == 0
-    labels = archive.read_component("a.h5").component
+    labels = snapshot.read_snapshot("a.h5").component
     assert sorted(set(labels)) == list(range(8))
     assert run("a.h5", "--restart", "--t-end", 0.1875, "--out", "b.h5", "--plot", "b.png") == 0
     assert run("a.h5", *end, "--out", "c.h5") == 0  # bodies of its last output, at time 0
     for name in "b.h5", "c.h5":
-        assert np.array_equal(archive.read_component(name).component, labels)
+        assert np.array_equal(snapshot.read_snapshot(name).component, labels)
     assert archive.history("c.h5")[1][0]["time"] == 0
     assert run("plummer", "--n", 60, *end, "--out", "d.h5") == 0
-    assert archive.read_component("d.h5") is archive.read_labelled("d.h5")[1] is None
+    assert snapshot.read_snapshot("d.h5").component is None
 
 
 def test_a_file_whose_last_output_is_damaged_has_its_labels(path):
@@ -130,9 +128,11 @@ def test_a_file_whose_last_output_is_damaged_has_its_labels(path):
     cluster.evolve(0.25)
     cluster.save(path)
     (path.parent / "run" / "000001.hdf5").write_bytes(b"nothing")
-    assert np.array_equal(archive.read_component(path).component, np.arange(64))
-    edited(path.parent / "run" / "000000.hdf5", lambda file: file["grape6py"].pop("component"))
-    assert archive.read_component(path) is None
+    with pytest.warns(Grape6Warning, match="gone on from time 0 instead"):
+        again = Hermite.load(path)
+    again.evolve(0.5)
+    again.save(path)
+    assert np.array_equal(snapshot.read_snapshot(path).component, np.arange(64))
 
 
 @pytest.mark.parametrize(("version", "words"), [

@@ -22,7 +22,7 @@ def history(radii=((0.3, 0.8, 2.0),), errors=(1e-7,), count=9, end=1.0, start=0.
     """Records of a run whose radii and errors are repeated to as many as there are outputs."""
     radii, errors = (itertools.islice(itertools.cycle(x), count) for x in (radii, errors))
     time = np.linspace(start, end, count) if count > 1 else [start]
-    return [{"time": t, "radii": list(r), "error": e}
+    return [{"time": t, "radii": list(r), "error": e, "virial_ratio": 0.5 + 1e-3 * t}
             for t, r, e in zip(time, radii, errors, strict=True)]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_no_text_lies_on_another_or_leaves_the_picture(number):
         assert box.x0 >= 0, text
         assert box.x1 <= figure.bbox.x1, text
         assert box.y0 >= 0, text
-    for axes in figure.axes[:3]:
+    for axes in figure.axes[:4]:
         for axis in (axes.xaxis, axes.yaxis):
             labels = [t.label1.get_text() for t in axis._update_ticks() if t.label1.get_text()]
             one = axis is axes.xaxis and len(records) == 1
@@ -126,7 +126,7 @@ def points(axes):
 
 def test_few_bodies_are_points_where_they_are():
     shown = sphere(300)
-    axes = drawn(history(), shown).axes[2]
+    axes = drawn(history(), shown).axes[3]
     (found,) = points(axes)
     assert np.array_equal(found.get_offsets(), shown[0].pos[:, :2])
     assert not axes.images
@@ -137,7 +137,7 @@ def test_many_bodies_are_drawn_as_density():
     random = np.random.default_rng(1)
     mass, pos = np.full(n, 1 / n), random.normal(size=(n, 3))
     figure = drawn(history(), [Moment(0, mass, pos), Moment(1, mass, 0.2 * pos)])
-    for axes in figure.axes[2:]:
+    for axes in figure.axes[3:]:
         assert not points(axes)
         (image,) = axes.images
         light = np.asarray(image.get_array()).sum(axis=2)
@@ -148,7 +148,7 @@ def test_many_bodies_are_drawn_as_density():
 
 def test_components_of_galaxies_have_colours_and_a_legend():
     figure = drawn(history(), two_galaxies(), "merger of two galaxies")
-    panel, legend = figure.axes[2], figure.axes[-1]
+    panel, legend = figure.axes[3], figure.axes[-1]
     dark, *stars = points(panel)
     colours = {tuple(found.get_facecolor()[0]) for found in stars}
     assert len(stars) == len(colours) == 4
@@ -158,14 +158,14 @@ def test_components_of_galaxies_have_colours_and_a_legend():
     assert names == ["disk 1", "bulge 1", "disk 2", "bulge 2", "dark matter", "black holes"]
     assert not legend.get_legend().get_window_extent().overlaps(panel.bbox)
     assert panel.get_title("left") == "Galaxies at t = 0"
-    assert len({axes.get_xlim() for axes in figure.axes[2:4]}) == 1
+    assert len({axes.get_xlim() for axes in figure.axes[3:5]}) == 1
 
 
 def test_densities_of_components_have_their_colours(monkeypatch):
     monkeypatch.setattr(bodies, "MANY", 1)
     shown = two_galaxies(3000, 3000)
     figure = drawn(history(), shown, "merger of two galaxies")
-    image = np.asarray(figure.axes[2].images[0].get_array())
+    image = np.asarray(figure.axes[3].images[0].get_array())
     left, right = (image[:, half].mean(axis=(0, 1)) for half in (slice(0, 32), slice(-32, None)))
     assert left[2] > left[0]  # the first galaxy is blue
     assert right[0] - right[2] > left[0] - left[2]
@@ -198,7 +198,7 @@ def test_a_file_without_labels_says_by_its_name_what_it_holds(name, noun):
     [Moment(0, np.zeros(2), np.ones((2, 3)))],
 ], ids=["none", "one", "massless"])  # fmt: skip
 def test_odd_bodies_are_drawn(shown):
-    assert drawn(history(count=1), shown).axes[2].get_xlim()[0] < 0.5
+    assert drawn(history(count=1), shown).axes[3].get_xlim()[0] < 0.5
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9, 100])
@@ -253,7 +253,7 @@ def check(figure, end, is_movie=False):
     assert unit == "Myr"
     if not is_movie:
         assert "Lagrangian radii [pc]" in found
-        assert found.count("time [Myr]") == 2
+        assert found.count("time [Myr]") == 3
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_a_picture_and_a_movie_are_in_the_units_of_the_run(here, figures):
     for figure, end in (by_command, t), (by_file, t), (restarted, 2 * t):
         check(figure, end)
         assert figure.axes[0].get_xlim()[1] == pytest.approx(1.02 * end * MYR, rel=0.01)
-        pos = figure.axes[2].collections[0].get_offsets()
+        pos = figure.axes[3].collections[0].get_offsets()
         assert np.allclose(pos, plummer(20, seed=1).pos[:, :2] * 1.2)
     check(of_movie, t, is_movie=True)
     assert np.ptp(of_movie.axes[0].get_xlim()) == pytest.approx(6)

@@ -78,6 +78,10 @@ def integrate(cluster: Particles, folder: Path) -> None:
     grape6py.picture.draw_file(folder / "run.png", folder / "run.h5")
     grape6py.movie.draw(folder / "run.gif", folder / "run.h5", fps=10, plane="xz")
     about, records = archive.history(folder / "run.h5")
+    saved: grape6py.Run = grape6py.open_run(folder / "run.h5")
+    print(
+        saved[-1].pos[0], saved[::2].track([1]).vel.shape, saved.history.error, saved.at(0.3).time
+    )
     print(about["eps"], records[-1]["error"], archive.restore(folder / "run.h5").ids[0])
     inside = grape6py.fields.nfw(1.0, 2.0) + grape6py.fields.rotation(0.1)
     watched: list[grape6py.events.AnyEvent] = [grape6py.events.Encounter(1e-9, "merge")]

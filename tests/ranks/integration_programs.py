@@ -312,8 +312,8 @@ def saves(path):
     (one, records), (other, same) = (archive.history(f"again/{k}.h5") for k in "cd")
     assert records == same
     assert repr(one) == repr(other)
-    labels = archive.read_component("again/d.h5")
-    assert np.array_equal(labels.component, labels.ids % 5)
+    labelled = read_snapshot("again/d.h5")
+    assert np.array_equal(labelled.component, labelled.ids % 5)
 
 
 def killed(path):

@@ -100,11 +100,11 @@ def _history(path):
 
 
 def _bodies(path):
-    found, (_, component) = read_snapshot(path), archive.read_labelled(path)
+    found = read_snapshot(path)
     assert _sound(found), "bodies"
     assert found.ids is None or found.ids.shape == found.mass.shape, "ids"
     assert _sound(archive.read_particles(path, 0)), "bodies"
-    assert component is None or component.shape == found.mass.shape, "components"
+    assert found.component is None or found.component.shape == found.mass.shape, "components"
 
 
 def _load(path):
@@ -116,7 +116,7 @@ def _load(path):
 
 def _read_all(path):
     """Each way to read a run: a SnapshotError that names it is as good as sound bodies."""
-    for way in _history, _bodies, archive.read_component, _load:
+    for way in _history, _bodies, _load:
         try:
             way(path)
         except (SnapshotError, FileNotFoundError) as error:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grape6py._arrays.closed import Closed
-from grape6py._arrays.kinds import AnyArray, Floats
+from grape6py._arrays.kinds import AnyArray, Floats, Int8s
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.models.sampling import Particles
 from grape6py.units import Units
@@ -95,6 +95,8 @@ class Snapshot(Closed, Particles):
         uint64 if one of them is larger.
     units : Units or None
         In which the numbers are: physical ones, also of a cosmological run.
+    component : ndarray of int8, shape (n,), or None
+        What each body belongs to (:class:`models.Labelled`), if it is of a run that says so.
     expansion : Expansion or None
         Of a cosmological run: positions are comoving, until units are asked for.
     format : str
@@ -109,6 +111,7 @@ class Snapshot(Closed, Particles):
     time: float | None = None
     ids: AnyArray | None = None
     units: Units | None = None
+    component: Int8s | None = None
     expansion: Expansion | None = None
     format: str = ""
     moments: int = 1
@@ -162,7 +165,7 @@ class Snapshot(Closed, Particles):
     def with_ids(self, ids: AnyArray | None) -> Snapshot:
         """The same with other ids."""
         made = Snapshot(*self, time=self.time, ids=ids, units=self.units)
-        made.format, made.expansion = self.format, self.expansion
+        made.format, made.expansion, made.component = self.format, self.expansion, self.component
         return made
 
     def cut(self, k: int) -> list[Snapshot]:
@@ -191,7 +194,7 @@ class Snapshot(Closed, Particles):
         ]
         time = None if self.time is None else self.time * factors[3]
         made = Snapshot(*arrays, time=time, ids=self.ids, units=units)
-        made.format = self.format
+        made.format, made.component = self.format, self.component
         return made
 
 

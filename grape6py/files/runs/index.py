@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, PathLike, Untyped
+from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, PathLike, Untyped
 from grape6py.errors import Grape6Warning, SnapshotError
 from grape6py.files.formats import parts
 from grape6py.files.formats.bodies import MOST_FILES, joined_ids
@@ -33,7 +33,7 @@ NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
 _TABLE = "index"  # the group of the datasets of a Table
 _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")
 _MORE = ("external", "change")
-_NUMBERS = (*_COLUMNS, *_MORE)  # and radii: a row of `history`
+NUMBERS = (*_COLUMNS, *_MORE)  # and radii: a row of `history`
 _DATASETS = ("history", "outputs", "counts")
 _ROWS = 64  # of a chunk
 _WHOLE = "ids", "component"
@@ -70,7 +70,7 @@ class Saved(NamedTuple):
 class Table:
     """Outputs as an index has them, each made when it is asked for: a save needs the last alone.
 
-    `history` has a row of each: `_NUMBERS`, radii; `outputs` its number, how many files it has if
+    `history` has a row of each: `NUMBERS`, radii; `outputs` its number, how many files it has if
     these are numbered, else 0, and their digest; `counts` the bodies of each such file.
     """
 
@@ -80,7 +80,6 @@ class Table:
     @classmethod
     def of(cls, some: Sequence[Saved]) -> Self:
         """Of some outputs."""
-        history = [[*(n.get(k, 0.0) for k in _NUMBERS), *n["radii"]] for _, n, _ in some]
         outputs: list[list[int]] = []
         counts: list[int] = []
         for name, _, numbered in some:
@@ -88,7 +87,7 @@ class Table:
             outputs.append([int(name), len(of_each), int.from_bytes(digest, "little", signed=True)])
             counts += of_each
         return cls(
-            np.array(history or np.empty((0, len(_NUMBERS))), float),
+            rows_of([saved.numbers for saved in some]),
             np.array(outputs, np.int64).reshape(-1, 3),
             np.array(counts, np.int64),
         )
@@ -108,7 +107,7 @@ class Table:
         if not (
             self.outputs.dtype.kind == self.counts.dtype.kind == "i"
             and len(self.history) == len(self.outputs)
-            and self.history.shape[1] >= len(_NUMBERS)
+            and self.history.shape[1] >= len(NUMBERS)
             and np.isfinite(time).all()
             and all((np.diff(each) > 0).all() for each in (number, time))
             and all((each >= 0).all() for each in (number, files, self.counts))
@@ -133,10 +132,16 @@ class Table:
         return map(self.__getitem__, range(len(self)))
 
 
+def rows_of(outputs: Sequence[Attributes]) -> Floats:
+    """A row of `history` for each output, of which these are the numbers."""
+    rows = [[*(n.get(k, 0.0) for k in NUMBERS), *n["radii"]] for n in outputs]
+    return np.array(rows or np.empty((0, len(NUMBERS))), float)
+
+
 def _named(row: AnyArray) -> Attributes:
     """The numbers of an output, from its row of `history`."""
-    n = len(_NUMBERS)
-    return dict(zip(_NUMBERS, row[:n].tolist(), strict=True)) | {"radii": row[n:]}
+    n = len(NUMBERS)
+    return dict(zip(NUMBERS, row[:n].tolist(), strict=True)) | {"radii": row[n:]}
 
 
 class Found(NamedTuple):
@@ -176,6 +181,17 @@ class Run:
     def outputs(self) -> Table | list[Saved]:
         """All of them, or the one that the file is."""
         return self.table if self._output is None else [self._output]
+
+    @property
+    def history(self) -> AnyArray:
+        """A row of numbers for each output, as :class:`Table` has them."""
+        return self.table.history if self._output is None else rows_of([self._output.numbers])
+
+    def alone(self, saved: Saved) -> Self:
+        """One output as its file says what it is: with the settings that the run had then."""
+        with self.opened(saved) as group:
+            about = dict(group.file.attrs)
+        return type(self)(self.path_of(saved, 0), about, output=saved)
 
     def add(self, saved: Saved) -> Saved | None:
         """Add an output. One of the same time, whose place it takes, is returned."""

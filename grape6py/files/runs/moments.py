@@ -3,13 +3,17 @@
 No module here imports matplotlib, so that a run finds them while it goes on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import Floats, Int8s, PathLike
-from grape6py.files.runs import reader as run_reader
+from grape6py._arrays.kinds import Floats, Int8s
+
+if TYPE_CHECKING:
+    from grape6py.files.runs.outputs import Outputs
 
 COUNT = 4
 
@@ -32,11 +36,11 @@ class Moment(NamedTuple):
     component: Int8s | None = None
 
 
-def read(path: PathLike, which: int) -> Moment:
-    """One output of a file; errors as of :func:`archive.read_particles`."""
-    run_time = run_reader.history(path)[1][which]["time"]
-    particles, component = run_reader.read_labelled(path, which)
-    return Moment(run_time, particles.mass, particles.pos, component)
+def read(run: Outputs, which: int) -> Moment:
+    """One output; errors as of :func:`archive.read_particles`."""
+    found = run[which]
+    assert found.time is not None
+    return Moment(found.time, found.mass, found.pos, found.component)
 
 
 def nearest(times: Sequence[float], targets: Floats) -> list[int]:

@@ -1,26 +1,74 @@
-"""What files of runs say: bodies of an output, and the history of a run."""
+"""What files of runs say: bodies of an output, and numbers of each.
 
-import contextlib
+A run as a whole is run.py's.
+"""
+
+from __future__ import annotations
+
 import math
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import NamedTuple, Self, TypedDict, TypeVar
+
+import numpy as np
 
 from grape6py._arrays import validate
-from grape6py._arrays.ids import Labels
-from grape6py._arrays.kinds import Attributes, Int8s, PathLike
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int64s, PathLike
+from grape6py._arrays.quantities import Converter
 from grape6py.diagnostics import Energy
-from grape6py.errors import SnapshotError
+from grape6py.errors import NoOutputError
 from grape6py.files.formats.bodies import Snapshot
 from grape6py.files.runs import index as run_index
-from grape6py.files.runs.writer import labels_in
 from grape6py.files.storage import output_file
 from grape6py.models import Particles
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 from grape6py.units import Units
 
+T = TypeVar("T")
+
+
+class History(NamedTuple):
+    """Numbers of m outputs, arrays of shape (m,), in their order.
+
+    As of :class:`Hermite`: `steps`, `blocks`, the energies and `virial_ratio` of ``energy()``,
+    `energy_change` as `change`, and the `radii`, (m, 3), of diagnostics.FRACTIONS of the mass.
+    `error` is that of `total` less `change`, relative to the start; NaN if that was 0.
+    """
+
+    time: Floats
+    steps: Int64s
+    blocks: Int64s
+    kinetic: Floats
+    potential: Floats
+    external: Floats
+    change: Floats
+    total: Floats
+    error: Floats
+    virial_ratio: Floats
+    radii: Floats
+
+    @classmethod
+    def of(cls, rows: AnyArray, initial_energy: float) -> Self:
+        """That of rows of numbers as an index has them."""
+        numbers, radii = np.split(np.array(rows), [len(run_index.NUMBERS)], axis=1)
+        time, steps, blocks, kinetic, potential, external, change = numbers.T
+        parts = kinetic, potential, external
+        energies = [Energy(*row) for row in np.transpose(parts).tolist()]
+        total = np.array([energy.total for energy in energies])
+        error = (total - change - initial_energy) / (abs(initial_energy) or math.nan)
+        virial_ratio = np.array([energy.virial_ratio for energy in energies])
+        counters = steps.astype(np.int64), blocks.astype(np.int64)
+        return cls(time, *counters, *parts, change, total, error, virial_ratio, radii)
+
+    def records(self) -> list[Record]:
+        """A :func:`record` of each output."""
+        names = Record.__annotations__
+        columns = [getattr(self, name).tolist() for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]  # type: ignore[misc]
+
 
 class Record(TypedDict):
-    """A line of a run's log: see :func:`record`."""
+    """A line of a run's log, in Python's own numbers; as of :class:`History`."""
 
     time: float
     error: float
@@ -31,34 +79,12 @@ class Record(TypedDict):
 
 
 def record(numbers: Attributes, initial_energy: float) -> Record:
-    """A line of a run's log from the attributes of an output.
-
-    Returns
-    -------
-    dict
-        `time`, `error` (relative, of the energy; NaN if there is none), `virial_ratio`,
-        `radii`, `steps`, `blocks`, as Python's own numbers.
-    """
-    energy = Energy(
-        *(float(numbers.get(name, 0.0)) for name in ("kinetic", "potential", "external"))
-    )
-    change = energy.total - float(numbers.get("change", 0.0)) - initial_energy
-    return {
-        "time": float(numbers["time"]),
-        "error": change / abs(initial_energy) if initial_energy else math.nan,
-        "virial_ratio": energy.virial_ratio,
-        "radii": [float(radius) for radius in numbers["radii"]],
-        "steps": int(numbers["steps"]),
-        "blocks": int(numbers["blocks"]),
-    }
+    """A line of a run's log from the attributes of an output."""
+    return History.of(run_index.rows_of([numbers]), initial_energy).records()[0]
 
 
-def read_particles(path: PathLike, which: int = -1) -> Particles:
-    """The bodies of one output of a file, by default the last.
-
-    Returns
-    -------
-    Particles
+def read_snapshot(path: PathLike, which: int = -1, owners: Ranks = ONE) -> Snapshot:
+    """The bodies of one output of a file, by default the last; or a rank's share of them.
 
     Raises
     ------
@@ -67,32 +93,24 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
     OSError
         If the file cannot be opened.
     """
-    return read_labelled(path, which)[0]
+    run = run_index.find(path)
+    return snapshot_of(run, chosen(run.path, run.outputs, which), owners)
 
 
-def read_snapshot(path: PathLike, which: int = -1, owners: Ranks = ONE) -> Snapshot:
-    """As :func:`read_particles`, with time, ids and units; or a rank's share of the bodies."""
-    run, saved = _saved(path, which)
-    arrays, _, attributes = run.read(saved, (*Particles._fields, "ids"), owners=owners)
+def snapshot_of(run: run_index.Run, saved: run_index.Saved, owners: Ranks = ONE) -> Snapshot:
+    """The bodies of an output, or a rank's share of them."""
+    names = (*Particles._fields, "ids", "component")
+    arrays, _, attributes = run.read(saved, names, owners=owners)
     with output_file.explained(run.path_of(saved)):
-        units = units_of(run.about)
-        particles, time = _particles(arrays), validate.number("time", attributes["time"])
-    return Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
-
-
-def read_labelled(
-    path: PathLike, which: int = -1, owners: Ranks = ONE
-) -> tuple[Particles, Int8s | None]:
-    """As :func:`read_particles`, and what each body belongs to, if the file says so.
-
-    Returns
-    -------
-    Particles, ndarray of int8 or None
-    """
-    run, saved = _saved(path, which)
-    arrays = run.read(saved, (*Particles._fields, "component"), owners=owners).arrays
-    with output_file.explained(run.path_of(saved)):
-        return _particles(arrays), arrays.get("component")
+        n = len(arrays["mass"])
+        shapes = {"mass": (n,), "pos": (n, 3), "vel": (n, 3)}
+        particles = [validate.floats(k, arrays[k], shape) for k, shape in shapes.items()]
+        time, units = validate.number("time", attributes["time"]), units_of(run.about)
+    found = Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
+    found.check(run.path_of(saved))
+    found.format, found.is_of_a_run, found.moments = "gadget-hdf5", True, len(run.outputs)
+    found.component = arrays.get("component")
+    return found
 
 
 def units_of(about: Attributes) -> Units | None:
@@ -100,44 +118,17 @@ def units_of(about: Attributes) -> Units | None:
     return Units.from_text(str(about["units"])) if "units" in about else None
 
 
-def _particles(arrays: Attributes) -> Particles:
-    n = len(arrays["mass"])
-    shapes = {"mass": (n,), "pos": (n, 3), "vel": (n, 3)}
-    return Particles(*(validate.floats(k, arrays[k], shape) for k, shape in shapes.items()))
+def converter_of(about: Attributes) -> Converter | None:
+    """What makes quantities of the numbers of a run that was made with such."""
+    units = units_of(about)
+    if units is None or "quantities" not in about:
+        return None
+    return Converter(units, str(about["quantities"]))
 
 
-def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
-    run = run_index.find(path)
+def chosen(path: str, outputs: Sequence[T] | run_index.Table, which: int) -> T:
+    """One of the outputs of a file; a NoOutputError if there is none of this number."""
     which = validate.integer("which", which)
-    if not -len(run.outputs) <= which < len(run.outputs):
-        raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
-    return run, run.outputs[which]
-
-
-def read_component(path: PathLike) -> Labels | None:
-    """What the bodies of a run's last output belong to, with their ids; None if it does not say.
-
-    Raises
-    ------
-    SnapshotError, OSError
-        As :func:`read_particles`.
-    """
-    run = run_index.find(path)
-    for saved in reversed(run.outputs):
-        with contextlib.suppress(SnapshotError):
-            return labels_in(run, saved)
-    return None
-
-
-def history(path: PathLike) -> tuple[Attributes, list[Record]]:
-    """Attributes of a file's root, and a :func:`record` of each of its outputs.
-
-    Raises
-    ------
-    SnapshotError, OSError
-        As :func:`read_particles`.
-    """
-    run = run_index.find(path)
-    with output_file.explained(run.path):
-        start = validate.number("initial_energy", run.about["initial_energy"])
-    return run.about, [record(output.numbers, start) for output in run.outputs]
+    if not -len(outputs) <= which < len(outputs):
+        raise NoOutputError(f"{path} has {len(outputs)} outputs, and not number {which}")
+    return outputs[which]  # type: ignore[return-value]

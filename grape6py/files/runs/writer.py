@@ -220,6 +220,7 @@ class Writer:
                 if writes:
                     aside.put()
         self._add(run, saved)
+        cluster._since = numbers["time"]
 
     def _next(
         self, run: run_index.Run, numbers: Attributes, owners: Ranks, n: int
@@ -332,9 +333,12 @@ def _check_same(run: run_index.Run, cluster: Integration) -> None:
     if other:
         raise SnapshotError(f"{run.path} has other settings: {', '.join(other)}")
     last = run.outputs[-1].numbers["time"] if run.outputs else -math.inf
-    if last > cluster.time:
+    since = cluster.time if cluster._since is None else cluster._since
+    if last > since:  # also where this is later: two histories are not put into one file
+        what = f", gone on from time {since}" if since < cluster.time else ""
         raise SnapshotError(
-            f"{run.path} goes on to time {last}, and this is {cluster.time}: take another name"
+            f"{run.path} goes on to time {last}, and this is {cluster.time}{what}: take another "
+            "name"
         )
 
 
@@ -373,9 +377,9 @@ def save(
     ArgumentError
         (a ValueError) for another ending, or if `component` is not of n bodies.
     SnapshotError
-        (a ValueError) if the file is there and is of this run with other settings, or goes on to a
-        later time, or is one output of a run; without `overwrite` also if it is of another run, or
-        no such file.
+        (a ValueError) if the file is there and is of this run with other settings, or has gone on
+        without this integration, or is one output of a run; without `overwrite` also if it is of
+        another run, or no such file.
     FileInUseError
         (an OSError) if another run is writing to it.
     OSError

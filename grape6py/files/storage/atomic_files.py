@@ -406,6 +406,16 @@ class Lock:
         self._file = -1
 
 
+def is_locked(folder: str) -> bool:
+    """Whether somebody has the :class:`Lock` of a folder."""
+    try:
+        with open(os.path.join(folder, ".lock"), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:  # there is none, or it cannot be known
+        return isinstance(error, BlockingIOError)
+    return False
+
+
 def check_place(path: Path) -> None:
     """Make the folder of a file to be written, and refuse now what would fail hours later."""
     path.parent.mkdir(parents=True, exist_ok=True)
