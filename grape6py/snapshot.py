@@ -349,7 +349,7 @@ def _content(
     units: Units | None,
 ) -> Snapshot:
     """What is to be written, checked."""
-    if pos is None and isinstance(mass, tuple) and len(mass) == 3:
+    if pos is None and isinstance(mass, tuple) and (hasattr(mass, "_fields") or len(mass) == 3):
         if isinstance(mass, Snapshot):
             time = mass.time if time is None else time
             ids = mass.ids if ids is None else ids
