@@ -2,8 +2,7 @@
 
 The limits are those of the published tables for a Plummer sphere of 16384 bodies. At
 4096 bodies the same error a pair averages over a quarter of the pairs, so they are
-doubled here; the bias is measured at the full size.
-"""
+doubled here; the bias is measured at the full size."""
 
 import functools
 

@@ -1,7 +1,6 @@
 """Order-free sums: the bits of a force depend on the j particles and their addresses alone.
 
-Each promise is checked per mode and instruction set by comparing whole results byte for byte.
-"""
+Each promise is checked per mode and instruction set by comparing whole results byte for byte."""
 
 import hashlib
 

@@ -1,7 +1,6 @@
 """g6x_hermite_predict and g6x_hermite_correct: the formulas, the rule of the steps, faults.
 
-The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double.
-"""
+The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """Mistakes on purpose: the tests that protect a promise fail when it is broken.
 
 support/mutants.py has the mistakes, variants["counted"] is the library that makes the chosen one.
-Each is the habit of an earlier library, or a short cut that most clients do not notice.
-"""
+Each is the habit of an earlier library, or a short cut that most clients do not notice."""
 
 import json
 import re

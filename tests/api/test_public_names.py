@@ -2,8 +2,7 @@
 
 public_names.json says in which programs names were found (called, declared or defined), in November
 2026.
-Those of "nbody-archive" are also the calls of the hardware's own library, which lies there.
-"""
+Those of "nbody-archive" are also the calls of the hardware's own library, which lies there."""
 
 import json
 

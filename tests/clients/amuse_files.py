@@ -3,8 +3,7 @@
     amuse_files.py write      into the working folder, a file a format
     amuse_files.py read       those of `ours.*`; leaves SI numbers of each in answer.json
 
-N-body units of the files are 1000 Msun and 2 parsec, except where their format has no units.
-"""
+N-body units of the files are 1000 Msun and 2 parsec, except where their format has no units."""
 
 import json
 import sys

@@ -4,8 +4,7 @@
 
 FOLDER/src/amuse/community has the code with its workers; SUMS is `own` (the code's own, on the CPU)
 or `linked` (the library's). RESULT is a snapshot, too; the seconds that the steps took are printed.
-Units: N-body; softening: by default 4 / N.
-"""
+Units: N-body; softening: by default 4 / N."""
 
 import sys
 import time

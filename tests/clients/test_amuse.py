@@ -5,8 +5,7 @@ this library are linked each time.
 
 Each code runs on one rank and on two, each mode on one of these. Of phiGRAPE's workers only
 `phigrape_worker_mpi` is parallel: AMUSE compiles those for a GPU or a GRAPE without MPI. It cannot
-add or remove particles, so that AMUSE 2025 has it no more.
-"""
+add or remove particles, so that AMUSE 2025 has it no more."""
 
 import functools
 import sys

@@ -1,6 +1,5 @@
 """Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, the
-errors of that call, and the current stream. See arrays_on_gpu.py.
-"""
+errors of that call, and the current stream. See arrays_on_gpu.py."""
 
 import ctypes
 import itertools

@@ -1,6 +1,5 @@
 """Hermite integrations whose bodies live on a device. What is promised: the bits of the same
-integration with bodies on the host and forces of the device, and files that either reads.
-"""
+integration with bodies on the host and forces of the device, and files that either reads."""
 
 import sys
 import warnings

@@ -1,6 +1,5 @@
 """The bridge to Python, from hosts that are no Python: started from any environment, refused with
-the piece that is missing, and nothing of the host's own changed. The device is fake_device.py's.
-"""
+the piece that is missing, and nothing of the host's own changed. The device is fake_device.py's."""
 
 import os
 import re

@@ -1,6 +1,5 @@
 """The Python side of a CUDA device, over a CuPy that fails as the tests want it (fake_cupy.py), and
-the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU.
-"""
+the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU."""
 
 import contextlib
 import ctypes

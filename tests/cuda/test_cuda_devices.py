@@ -1,6 +1,5 @@
 """Several GPUs in one session: the bits are those of one, and a GPU that fails is left
-out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names.
-"""
+out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names."""
 
 import functools
 import gc

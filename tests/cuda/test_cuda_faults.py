@@ -1,6 +1,5 @@
 """Faults of the CUDA backend: no memory, a GPU that is lost, a fork. If CUDA was asked for the call
-is refused; with the backend auto the CPU goes on, with the bits of its own.
-"""
+is refused; with the backend auto the CPU goes on, with the bits of its own."""
 
 import contextlib
 import functools

@@ -1,6 +1,5 @@
 """Sums of the CUDA backend: accuracy, equal bits, and what the GPU leaves to the host, for all of
-its kernels. What tests/api asks of every backend is not asked again.
-"""
+its kernels. What tests/api asks of every backend is not asked again."""
 
 import functools
 

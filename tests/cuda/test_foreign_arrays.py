@@ -1,6 +1,5 @@
 """Arrays of a CUDA device in calls on the CPU, and of other libraries: what is still being written
-is waited for. CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py.
-"""
+is waited for. CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py."""
 
 import re
 import sys

@@ -1,7 +1,6 @@
 """``Leapfrog`` of a CUDA device's arrays: as with NumPy's, and everything stays on the device.
 
-The device is the stand-in for a GPU, CuPy that of fake_arrays.py.
-"""
+The device is the stand-in for a GPU, CuPy that of fake_arrays.py."""
 
 import sys
 

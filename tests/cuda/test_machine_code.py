@@ -1,6 +1,5 @@
 """Where machine code of the kernels for GPUs is found: in the package, or in the user's own folder,
-which may be full, damaged, read-only or another's. What compiles it is made up here.
-"""
+which may be full, damaged, read-only or another's. What compiles it is made up here."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,7 @@
 of all trees: tests/tree.
 
 The device is the stand-in for a GPU, CuPy that of fake_arrays.py. Forces differ by rounding, and
-in groups of targets that are wide beside what is in them.
-"""
+in groups of targets that are wide beside what is in them."""
 
 import weakref
 from concurrent.futures import ThreadPoolExecutor

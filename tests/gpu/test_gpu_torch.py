@@ -2,8 +2,7 @@
 
 Skipped where there is none, or no PyTorch. The rules are tested on a stand-in
 (test_foreign_arrays.py). Tensors are written by a stream of PyTorch's own that sleeps first: until
-then they are NaN.
-"""
+then they are NaN."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """Old programs and the Fortran module: they build, link, start anywhere, and are right.
 
 The programs in legacy_examples/ are built by their Makefile and run with an empty
-environment; what they print is compared with sums made here in NumPy.
-"""
+environment; what they print is compared with sums made here in NumPy."""
 
 import functools
 import re

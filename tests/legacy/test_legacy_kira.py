@@ -1,8 +1,7 @@
 """The program with kira's calls: each habit of kira's shows in what comes out.
 
 Judged by the oracle, by brute force in NumPy, and by runs that must not differ: other numbers of
-pipes, a board that is released on the way or not.
-"""
+pipes, a board that is released on the way or not."""
 
 import re
 

@@ -1,8 +1,7 @@
 """mpi_hermite.f90 and treecode.c of legacy_examples/ on the ranks of MPI.
 
 With partial sums, and with walks, a run has the same bits on any number of ranks. With doubles it
-has not, but agrees to the rounding of the mode.
-"""
+has not, but agrees to the rounding of the mode."""
 
 import functools
 

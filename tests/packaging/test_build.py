@@ -1,8 +1,7 @@
 """The build: an sdist that is whole, what is installed, no way to end the host,
 other machines.
 
-The names that the library exports, its SONAME and NODELETE: test_contract_symbols.py.
-"""
+The names that the library exports, its SONAME and NODELETE: test_contract_symbols.py."""
 
 import ctypes
 import json

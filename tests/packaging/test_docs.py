@@ -3,8 +3,7 @@
 A fenced block of README.md or docs/*.md is code if it is tagged so. `python` is executed; `c NAME`
 and `fortran NAME` are compiled, linked by what `grape6 config` says, and run with an empty
 environment (`mpi` after the name: with MPI, by 1, 2 and 3 ranks); `sh tested` is run in a folder
-that has the document's named blocks as files. A program that is not content does not end with 0.
-"""
+that has the document's named blocks as files. A program that is not content does not end with 0."""
 
 import os
 import re

@@ -1,8 +1,7 @@
 """benchmarks/published.json: a published figure has an entry, and an entry has its figure.
 
 And the pages of figures, docs/benchmarks.md and benchmarks/pages/*.md: their tables are made of the
-data, each result is shown somewhere, and the summary stays short.
-"""
+data, each result is shown somewhere, and the summary stays short."""
 
 import fnmatch
 import re

@@ -1,7 +1,6 @@
 """Ranks of which one ends: `mpirun -n P python end_programs.py NAME`.
 
-The last rank ends, by whatever; others say what they hear.
-"""
+The last rank ends, by whatever; others say what they hear."""
 
 import os
 import signal

@@ -1,7 +1,6 @@
 """What the ranks of a test do: `mpirun -n P python rank_programs.py NAME [argument ...]`.
 
-They assert what is promised. What rank 0 says are lines of JSON.
-"""
+They assert what is promised. What rank 0 says are lines of JSON."""
 
 import hashlib
 import json

@@ -2,8 +2,7 @@
 
     PYTHONPATH=packaging python tests/support/disassembly.py  # the table of benchmarks/pages/gpu.md
 
-NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
-"""
+NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test."""
 
 import functools
 import hashlib

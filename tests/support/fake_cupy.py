@@ -3,8 +3,7 @@ as grape6py.cuda uses for direct sums.
 
 `install(monkeypatch, folder)` puts it in its place and gives the module `device` made with it, with
 its cache of machine code in the folder. Memory is that of the host; there are `Fake.limit` bytes of
-it, and `Fake.pooled` more once CuPy's pools are freed. `Fake.calls` lists what was called.
-"""
+it, and `Fake.pooled` more once CuPy's pools are freed. `Fake.calls` lists what was called."""
 
 import ctypes
 import importlib

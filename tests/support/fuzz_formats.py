@@ -5,8 +5,7 @@ it named. Whatever else comes is a failure: another exception, a number that is 
 not fit, two seconds of the processor, 512 MiB of memory, the end of the process.
 
 Each format has a process of its own, whose memory and time are limited; input `index` of a seed is
-always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`.
-"""
+always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`."""
 
 import contextlib
 import io
@@ -311,8 +310,7 @@ def _child(name, seed, first, count, progress):
 def watched(script, words, count, *, of_hdf5, first=0):
     """What a script prints as a child: (index, name, what) for each failure.
 
-    An input that ends its process is one, too, and the next process begins behind it.
-    """
+    An input that ends its process is one, too, and the next process begins behind it."""
     found = []
     with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
         progress.write(struct.pack("q", first))

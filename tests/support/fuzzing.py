@@ -5,8 +5,7 @@ As a program, `make fuzz`: builds the library with sanitizers and runs many sequ
     python tests/support/fuzzing.py [sequences [seed]]
 
 prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong. Before
-that, libFuzzer tries the two readers of snapshots for a minute each.
-"""
+that, libFuzzer tries the two readers of snapshots for a minute each."""
 
 import os
 import sys

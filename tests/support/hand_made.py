@@ -4,8 +4,7 @@ Nothing here comes from grape6py's writers. All numbers are whole in single prec
 a reader finds is equal, and not near. Sources: NEMO's filesecret.c and snapshot.h, Starlab's
 dyn_io.C, starbase_io.C and xreal.C, the TIPSY manual, the user guides of GADGET-2 and GADGET-4,
 io.c of GIZMO, distributed_io.c of SWIFT, output.f of NBODY4, NBODY6 and NBODY6++, PeTar's
-particle_base.hpp, ptcl.hpp, soft_ptcl.hpp and io.hpp, AMUSE's store_v1.py and store_v2.py.
-"""
+particle_base.hpp, ptcl.hpp, soft_ptcl.hpp and io.hpp, AMUSE's store_v1.py and store_v2.py."""
 
 import io
 import struct

@@ -1,7 +1,6 @@
 """The programs in legacy_examples/: fixtures that build and run them, readers of what they print.
 
-Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tests.
-"""
+Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tests."""
 
 import functools
 import importlib.util

@@ -3,8 +3,7 @@
 Builds for tests (GRAPE6_TEST_HOOKS) compile the copies in the folder in place of the files of csrc
 (CMakeLists.txt), and make the mistake that GRAPE6_TEST_MISTAKE names: one that libraries of this
 API have made or may make. tests/c/mutants.c has the longer ones. tests/api/test_mistakes.py checks
-that each is noticed.
-"""
+that each is noticed."""
 
 import sys
 from pathlib import Path

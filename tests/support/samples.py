@@ -1,7 +1,6 @@
 """Sets of particles that try a tree in different ways, and what is true of them.
 
-Each sample is a function of (n, seed) that gives masses and positions of about n particles.
-"""
+Each sample is a function of (n, seed) that gives masses and positions of about n particles."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,6 @@
 """``Tree.forces(accuracy=...)``: the errors are what was asked for, whatever dominates.
 
-What is promised stands in docs/accuracy.md, the sets and the oracle in support/dominated.py.
-"""
+What is promised stands in docs/accuracy.md, the sets and the oracle in support/dominated.py."""
 
 import itertools
 
