@@ -16,7 +16,6 @@ SOURCE = cloud(N, seed=61, moving=True)
 TIME = 0.375
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 ROWS = np.r_[0:70, 1000:1060, 2070:2100]
-
 pytestmark = pytest.mark.backends("cpu gpu")
 
 

@@ -185,8 +185,6 @@ def test_row08_a_body_that_leaves_the_numbers_stays_and_the_others_move(bad):
 
 
 BAD = [np.nan, np.inf, -np.inf]
-
-
 WRONG = [
     ({"ni": 0}, "predict correct", 0),
     ({"ni": -1}, "predict correct", -11), ({"address": -1}, "predict correct", -13),

@@ -9,7 +9,6 @@ import capi
 from particles import assert_force, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
 SOURCE = cloud(64, seed=11)
 X, V, INDEX = SOURCE.x[:20].copy(), SOURCE.v[:20].copy(), SOURCE.index[:20].copy()
 EXPECTED = direct(X, V, INDEX, SOURCE, eps2=1e-4)

@@ -12,7 +12,6 @@ from on_gpu import fill
 from particles import assert_nan, assert_zero, cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
 N = 2300
 SOURCE = cloud(N, seed=31, moving=True)
 ROWS = np.r_[0:40, 1020:1030, 2200:2220]

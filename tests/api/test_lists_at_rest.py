@@ -8,7 +8,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.backends("cpu cuda")
-
 ZERO = np.zeros(3)
 MOST = 1500
 
@@ -95,8 +94,6 @@ def board(new_session):
 
 
 CALLS = ["g6_set_j_particle", "g6_set_j_particle_", "g6_set_j_particle_mxonly"]
-
-
 LABELS = [
     np.arange,
     np.random.default_rng(1).permutation,

@@ -46,7 +46,6 @@ NOTICED_BY = {
         test_contract_symbols.py::test_the_host_may_define_one_spelling_itself""",
 }
 
-
 # Each in a child of a process that has imported all: the library reads its variables once. Plain
 # assertions: where CI is set, pytest would explain how two lists of 500 lists differ, for minutes.
 RUN = """

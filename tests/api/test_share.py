@@ -7,7 +7,6 @@ import capi
 from particles import cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
 N = 2300
 CUTS = [0, 1024, 1024, 2048, N]  # the second share has none
 TOPS, LIMB, LIMBS = (capi.CONSTANTS[f"G6X_PARTIAL_{k}"] for k in ("TOPS", "LIMB", "LIMBS"))

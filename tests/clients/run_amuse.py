@@ -32,7 +32,6 @@ mass, *x_and_v = np.loadtxt(snapshot, unpack=True)
 stars = Particles(len(mass), mass=mass | unit.mass, radius=0 | unit.length)
 stars.position = np.transpose(x_and_v[:3]) | unit.length
 stars.velocity = np.transpose(x_and_v[3:]) | unit.speed
-
 eps = 4 / len(mass)
 if more:
     code.parameters.timestep_parameter, eps = map(float, more)

@@ -29,7 +29,6 @@ WORKERS = {
                  ["GRAPE6LIBS={} -lg6", "G6LIBS={} -lg6"]),
 }  # fmt: skip
 N, END, EPS = 256, 0.25, 4 / 256
-
 pytestmark = pytest.mark.full
 
 

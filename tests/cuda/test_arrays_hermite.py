@@ -21,7 +21,6 @@ pytestmark = pytest.mark.backends("cuda")
 on_both = pytest.mark.backends("cuda gpu")
 full = [pytest.mark.full]
 passes = pytest.mark.parametrize("passes", [1, 2])  # by the fused step, and by operations
-
 N = 200
 GALAXY = fields.mwpotential2014(8000, 33.5)
 ORBIT = [8000, 0, 0, 0, 33.5, 0]

@@ -20,7 +20,6 @@ from test_lists_at_rest import Board
 from walking import FORMS, Flight, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
-
 NAMES = "DEVICE_MEMORY DEVICE_LOST FORK RUNTIME"
 DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = map(capi.CODES.get, NAMES.split())
 N = 700

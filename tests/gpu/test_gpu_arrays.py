@@ -13,7 +13,6 @@ from grape6py import Grape6, Tree, errors, plummer
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N = 5000
 MASS, POS, VEL = plummer(N, seed=21)
 SLOW = r"""

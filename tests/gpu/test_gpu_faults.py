@@ -8,7 +8,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.gpu
-
 SETUP = """
 import os
 import cupy

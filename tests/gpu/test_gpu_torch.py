@@ -12,7 +12,6 @@ from grape6py import Grape6, Hermite, Leapfrog, Tree, plummer
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N, TRIES, EPS = 2000, 20, 0.05
 CYCLES = 200_000_000  # a tenth of a second
 

@@ -12,7 +12,6 @@ from samples import SAMPLES
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N = 20000
 
 

@@ -13,7 +13,6 @@ from grape6py import models, read_snapshot, reference, write_snapshot
 from legacy import AUTO, DOUBLE, GRAPE, SNAPSHOT, assert_forces, mpirun, odd_bodies, output_of
 
 pytestmark = pytest.mark.full
-
 TOOLS = {"mpi_hermite": ("gfortran", "mpif90"), "treecode_mpi": ("mpicc",)}
 LARGER = 3500  # four blocks of j addresses, the last one not full
 SHORT = {SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}

@@ -28,7 +28,6 @@ HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pai
 
 # Multiprocessors and clock of the H200; what one of them can start in a cycle.
 MULTIPROCESSORS, CLOCK, LANES, DOUBLE_LANES = 132, 1.98e9, 128, 64
-
 _LABEL = re.compile(r"\s*(\.L_\w+):")
 _CALLED = re.compile(r"\$\w+\$\w+:")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\S[^;]*?)\s*;")

@@ -261,7 +261,6 @@ GIZMO = {"UnitLength_In_CGS": KPC, "UnitMass_In_CGS": 1e10 * MSUN, "UnitVelocity
 SWIFT = {"Unit length in cgs (U_L)": [KPC], "Unit mass in cgs (U_M)": [1e10 * MSUN],
          "Unit time in cgs (U_t)": [KPC / 1e5], "Unit current in cgs (U_I)": [1.0],
          "Unit temperature in cgs (U_T)": [1.0]}  # fmt: skip
-
 BASE = "system.get('{}').base('{}')"
 
 

@@ -20,7 +20,6 @@ PACKAGES = {
     "qemu-aarch64": "qemu-user",
     "readelf": "binutils",
 }
-
 OF_TESTS = {"mypy", "pyright"}  # which pip installs
 
 

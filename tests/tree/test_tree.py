@@ -65,7 +65,6 @@ LIMITS = {
     ("far_off", "fmm"): (1.3e-4, 1.2e-3, 1e-3, 2e-2),
     ("far_off", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2),
 }
-
 MORE = {("coincident", "fmm", 1728): 2}  # by n too
 
 

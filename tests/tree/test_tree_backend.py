@@ -12,8 +12,6 @@ from octrees import EPS2, filled, force_of, new_id, opened, sample, set_double, 
 from particles import relative
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")
-
-
 ROWS = slice(0, 1500)  # as many targets as a tree is built for
 
 
