@@ -27,8 +27,6 @@ def output(capsys, *arguments):
 
 
 # ---- config ------------------------------------------------------------------------
-
-
 def test_config_puts_all_that_was_asked_on_one_line_in_order(capsys):
     line = output(capsys, "config", "--libs", "--cflags", "--fsource")
     lib, include = paths.LIBRARY_DIR, paths.INCLUDE_DIR
@@ -77,8 +75,6 @@ def test_config_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 
 # ---- info --------------------------------------------------------------------------
-
-
 def test_info_says_what_will_be_used(capsys, monkeypatch):
     monkeypatch.setenv("GRAPE6_SOMETHING", "7")
     about = json.loads(output(capsys, "info", "--json"))
@@ -153,8 +149,6 @@ def test_info_says_whether_processes_share_a_gpu(info, tmp_path):
 
 
 # ---- selftest ----------------------------------------------------------------------
-
-
 def test_selftest_passes_in_every_mode_and_instruction_set(capsys):
     start = time.process_time()
     result = json.loads(output(capsys, "selftest", "--json"))
@@ -196,8 +190,6 @@ def test_selftest_notices_wrong_results(capsys, monkeypatch):
 
 
 # ---- bench -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("precision", "isa", "slots"), [
     ("grape", "base", 40), ("grape", "best", 40), ("double", "base", 74), ("single", "base", 34),
     ("double", "base --nn", 77),

@@ -59,7 +59,6 @@ def test_it_counts_moments_and_sets(here, capsys):
 
 
 # ---- what a terminal obeys ----
-
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
 
 

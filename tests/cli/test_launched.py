@@ -66,8 +66,6 @@ def test_pmix_alone_tells_the_second(started, capsys):
 
 
 # ---- with mpi4py -----------------------------------------------------------------------------
-
-
 def on(n, words, folder):
     """What a run on some ranks prints."""
     done = on_ranks.run(n, "-m", "grape6py", "run", *words.split(), cwd=folder)

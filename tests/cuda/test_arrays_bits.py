@@ -24,7 +24,6 @@ on_both = pytest.mark.backends("cuda gpu")
 
 
 # ---- equal bits ------------------------------------------------------------------------
-
 KINDS = [
     lambda cupy, a: cupy.asarray(a),
     lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
@@ -143,8 +142,6 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
 
 
 # ---- where arrays are ------------------------------------------------------------------
-
-
 def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
     device, _ = pair()
     device.set_particles(cupy.asarray(MASS), POS)
@@ -177,8 +174,6 @@ def test_arrays_of_another_device_are_refused(cupy, pair):
 
 
 # ---- the current stream ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("how", "current"), [("dlpack", 0), ("both", 4321), ("interface", 0)])
 def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, current):
     device, host = pair()
@@ -224,8 +219,6 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
 
 
 # ---- wrong arguments -------------------------------------------------------------------
-
-
 def spoilt(array, k, value=np.nan):
     """A copy with another number in the k-th place."""
     array = array.copy()

@@ -16,8 +16,6 @@ pytestmark = [
 
 
 # ---- the C calls -----------------------------------------------------------------------
-
-
 def force(session, ni, h2=None, **changed):
     """g6x_forces_device on the first ni particles: its code and outputs."""
     out = capi.Force.blank(ni)
@@ -159,8 +157,6 @@ def test_predicted_particles(filled):
 
 
 # ---- faults ----------------------------------------------------------------------------
-
-
 def test_row01_no_memory(cupy, pair):
     device, host = pair()
     empty = pair()[0]

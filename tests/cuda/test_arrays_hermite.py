@@ -67,8 +67,6 @@ def assert_close(device, host):
 
 
 # ---- the same bits -----------------------------------------------------------------------
-
-
 def bodies(n=150):
     """A third of them has no mass."""
     mass, pos, vel = plummer(3000 if backends.has_gpu else n, seed=3)
@@ -195,8 +193,6 @@ def test_files_are_read_by_either(cupy, on_host, tmp_path):
 
 
 # ---- faults -----------------------------------------------------------------------------
-
-
 @on_both
 @passes
 def test_a_step_that_ends_when_it_begins_is_an_error(cupy, on_host, passes):
@@ -267,8 +263,6 @@ def test_auto_row02_a_look_at_the_bodies(cupy):
 
 
 # ---- the library's calls ---------------------------------------------------------------
-
-
 @pytest.fixture
 def session():
     with Grape6() as grape:

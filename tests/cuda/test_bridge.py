@@ -19,8 +19,6 @@ HOSTILE = "import os\nos._exit(66)\n"
 
 
 # ---- any environment ---------------------------------------------------------------
-
-
 def hostile(folder, *names):
     for name in names:
         path = folder / name
@@ -79,8 +77,6 @@ def test_a_host_opens_a_device_from_any_environment(installed, situation, tmp_pa
 
 
 # ---- where Python and its packages are found -----------------------------------------
-
-
 @pytest.fixture
 def moved(environment):
     """One whose package lies beside it, as a source tree has it, and writes the file there that
@@ -139,8 +135,6 @@ def test_row05_a_wish_that_is_no_python_is_named(installed, wish):
 
 
 # ---- what is the host's own --------------------------------------------------------
-
-
 @pytest.mark.parametrize("how", [
     pytest.param("threads", id="row35-eight-threads-with-small-stacks-open-at-once"),
     pytest.param("signals", id="row31-signal-handlers-run-on-the-hosts-own-threads"),
@@ -157,8 +151,6 @@ def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
 
 
 # ---- what is missing ---------------------------------------------------------------
-
-
 def no_numpy(environment):
     (environment.site / "numpy").unlink()
 
@@ -210,7 +202,6 @@ def test_row05_a_missing_piece_is_named_and_no_interpreter_starts(environment, n
 
 
 # ---- Python that fails -------------------------------------------------------------
-
 CALLS = ["open", "kernels", "allocate", "release", "close"]
 
 
@@ -257,8 +248,6 @@ def test_a_side_that_cannot_be_imported_is_named(environment, module, code):
 
 
 # ---- a host that is Python ---------------------------------------------------------
-
-
 def run_script(environment, script):
     env = {"LD_LIBRARY_PATH": str(environment.parts.driver)}
     return tools.started([environment.python, "-c", script], env=env, timeout=20)

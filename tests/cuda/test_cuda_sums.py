@@ -29,8 +29,6 @@ BLOCKS = pytest.mark.parametrize("block", KERNELS.values(), ids=KERNELS)
 
 
 # ---- accuracy ----------------------------------------------------------------------
-
-
 @functools.cache
 def exact_sum(make, *given, eps2):
     source = make(*given)
@@ -86,8 +84,6 @@ def test_close_pairs_are_as_good_as_others(new_session, mode, separation, eps2, 
 
 
 # ---- equal bits ----------------------------------------------------------------------
-
-
 @on_both
 @pytest.mark.parametrize("jerk", [1, 0], ids=["jerk", "no-jerk"])
 def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
@@ -173,8 +169,6 @@ def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, m
 
 
 # ---- what the GPU leaves to the host -------------------------------------------------
-
-
 def test_particles_beyond_single_precisions_range(new_session, mode):
     rng, source = np.random.default_rng(9), cloud(1500, seed=8)
     source.x[5::97] *= 10.0 ** rng.uniform(15, 80, (len(source.x[5::97]), 1))
@@ -231,8 +225,6 @@ def test_a_list_of_particles_at_rest_too_long_for_one_launch(new_session):
 
 
 # ---- corners ---------------------------------------------------------------------------
-
-
 def test_the_mode_of_an_open_session_may_change(new_session):
     rows = np.r_[0:200]
     fresh = {m: bits(run(fill(new_session(precision=m)), rows)) for m in capi.MODES}

@@ -80,8 +80,6 @@ def test_a_tensor_that_requires_gradients_is_refused_with_its_own_words(cupy, de
 
 
 # ---- on the CPU ------------------------------------------------------------------------
-
-
 @pytest.mark.backends("cpu gpu")
 def test_on_the_cpu_they_are_copied_there_and_back(cupy):
     last = cupy.cuda.runtime.getDeviceCount() - 1
@@ -117,8 +115,6 @@ def test_the_library_refuses_them_on_the_cpu(plain):
 
 
 # ---- without CuPy ----------------------------------------------------------------------
-
-
 def test_row04_without_cupy_a_devices_array_is_refused_with_what_lacks(monkeypatch):
     array = fake_arrays.Foreign(fake_arrays.Module().on(0, POS), "dlpack")
     monkeypatch.setitem(sys.modules, "cupy", None)

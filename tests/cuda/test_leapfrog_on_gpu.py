@@ -124,7 +124,6 @@ def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):
 
 
 # ---- leapfrogs of a session: bits of bodies on the host with forces of the device ----------------
-
 SESSION_BODIES = plummer(20000 if backends.has_gpu else 200, 1)
 
 

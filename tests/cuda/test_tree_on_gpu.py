@@ -119,8 +119,6 @@ def test_many_threads_use_one_tree(put):
 
 
 # ---- faults -------------------------------------------------------------------------------
-
-
 def test_arrays_of_another_device_are_refused(cupy, put):
     with pytest.raises(errors.ArgumentError, match="mass lies on CUDA device 1, but the tree lies"):
         Tree(put(POS), cupy.on(1, MASS))

@@ -23,8 +23,6 @@ TREECODES = ["treecode", "treecode_walks", "treecode_g5"]
 
 
 # ---- the programs ------------------------------------------------------------
-
-
 @functools.cache
 def truth(eps):
     return reference.direct_sum(*read_snapshot(SNAPSHOT), eps2=eps**2, extended=True)
@@ -177,8 +175,6 @@ def test_shipped_snapshot_is_the_model_it_says(stars):
 
 
 # ---- the Fortran module ------------------------------------------------------
-
-
 LETTERS = {"integer(c_int), value": "i", "integer(c_long_long), value": "l",
            "real(c_double), value": "d"}  # fmt: skip
 

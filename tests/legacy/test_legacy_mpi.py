@@ -35,8 +35,6 @@ def start(build):
 
 
 # ---- mpi_hermite -------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """With two snapshots: one block of j addresses, and several."""
@@ -85,8 +83,6 @@ def test_partial_sums_give_one_output_for_any_number_of_ranks(hermite, folder, s
 
 
 # ---- treecode_mpi ------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def same_bits(start, run):
     """Checks that what treecode_walks prints all ranks print; returns that."""
@@ -121,6 +117,3 @@ def test_so_it_is_where_ranks_have_unequal_branches_or_none(same_bits, tmp_path)
     for n in (1, 9):
         file.write_text("".join(f"1 {i} {i * i} 0 0 0.5 0\n" for i in range(n)))
         same_bits(file, "-e", f"0.{n}", "-t", "0.01", "-f", ranks=(4,))
-
-
-# ---- errors ------------------------------------------------------------------

@@ -61,7 +61,6 @@ def commands(folder):
 
 
 # ---- the arithmetic is the library's own ---------------------------------------------
-
 PARENT = f"""
 cmake_minimum_required(VERSION 3.22)
 project(parent C Fortran)
@@ -130,8 +129,6 @@ def test_sources_refuse_flags_that_nothing_has_taken_back():
 
 
 # ---- the host lives on -------------------------------------------------------------
-
-
 def test_one_function_alone_can_end_the_host(built, unpacked):
     objects = unpacked.glob("objects/CMakeFiles/*/csrc/**/*.o")
     uses = {path: run([tools.need("nm"), "-u", path]).stdout for path in objects}
@@ -148,8 +145,6 @@ def test_one_function_alone_can_end_the_host(built, unpacked):
 
 
 # ---- the package -------------------------------------------------------------------
-
-
 def test_the_sdist_has_what_git_has_and_nothing_built(unpacked):
     files = run(["git", "ls-files"], cwd=capi.ROOT).stdout.split()
     wanted = {name for name in files if name.startswith(("csrc/", "include/", "grape6py/"))}
@@ -220,8 +215,6 @@ def test_what_is_installed_is_stripped_and_linked_to_no_python(installed):
 
 
 # ---- programs that use it ----------------------------------------------------------
-
-
 def test_a_program_links_by_pkg_config_and_by_find_package(anywhere, tmp_path):
     env = {**os.environ, "PKG_CONFIG_PATH": str(anywhere / "lib/pkgconfig")}
     flags = run([tools.need("pkg-config"), "--cflags", "--libs", "grape6"], env=env).stdout.split()
@@ -251,8 +244,6 @@ def test_cmake_asks_for_no_python(variants, prefix):
 
 
 # ---- another machine ---------------------------------------------------------------
-
-
 QEMU = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
 N = 1100  # a block of addresses and a part of one
 KINDS = ("grape", "double", "single", "fmm", "bh", "walk", "walk double", "grape5")

@@ -131,8 +131,6 @@ def environment(folder=None):
 
 
 # ---- snippets ----------------------------------------------------------------------
-
-
 @written("python")
 def test_python_snippets_run(block, here):
     """In this process, where it is as in one of its own."""
@@ -236,8 +234,6 @@ def test_readme_shows_what_make_run_prints(request, here, command):
 
 
 # ---- links -------------------------------------------------------------------------
-
-
 def anchors(document):
     """GitHub's anchors of the headings."""
     prose = FENCE.sub("", document.read_text(encoding="utf-8"))
@@ -265,8 +261,6 @@ def test_every_document_is_led_to():
 
 
 # ---- tables ------------------------------------------------------------------------
-
-
 def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 

@@ -45,7 +45,6 @@ def test_all_rows_are_counted():
 
 
 # ---- pages -------------------------------------------------------------------------
-
 MOST_LINES, MOST_WORDS = 200, 1600  # of the summary: four printed pages; words without its tables
 NAMES = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
 

@@ -68,8 +68,6 @@ def of_forces(comm, forces):
 
 
 # ---- what fails ----------------------------------------------------------------------------------
-
-
 def complaint(call):
     """What a call says that must fail."""
     try:
@@ -98,8 +96,6 @@ def refused(call, first, last=None):
 
 
 # ---- sums ----------------------------------------------------------------------------------------
-
-
 def far_and_uneven(n):
     """Bodies of all masses, far from the origin."""
     rng = np.random.default_rng(1)

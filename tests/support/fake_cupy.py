@@ -80,7 +80,6 @@ class Fake:
             raise self.broken
 
     # ---- runtime ----
-
     def malloc(self, size, flags=0):
         self.touch("allocate")
         assert self.context
@@ -116,7 +115,6 @@ class Fake:
         return {16: 132, 97: 232448, 75: 9, 76: 0}[kind]
 
     # ---- driver ----
-
     def ctxGetCurrent(self):
         return self.context
 
@@ -140,7 +138,6 @@ class Fake:
             raise CUDADriverError(status)
 
     # ---- NVRTC ----
-
     def createProgram(self, text, name, headers, names):
         self._options.append(None)
         return len(self._options) - 1
@@ -158,7 +155,6 @@ class Fake:
         return self.compile_error
 
     # ---- CuPy's pools ----
-
     def free_all_blocks(self):
         self.touch("free_all_blocks")
         self.limit, self.pooled = self.limit + self.pooled, 0

@@ -51,8 +51,6 @@ def run(fuzz, seed, sequences, progress=lambda done: None):
 
 
 # ---- snapshots: libFuzzer -------------------------------------------------------------
-
-
 def snapshot_corpus(folder):
     """A folder with a few small snapshots, valid and not quite."""
     corpus = folder / "corpus"
@@ -91,8 +89,6 @@ def run_snapshots(seconds, seed):
 
 
 # ---- make fuzz ------------------------------------------------------------------------
-
-
 def main(sequences=10_000_000, seed=SEED):
     start = shown = time.monotonic()
 

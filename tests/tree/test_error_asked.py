@@ -146,8 +146,6 @@ def test_the_best_and_the_worst_accuracy_are_kept_and_had_where_forces_cancel(me
 
 
 # ---- few particles, whose pairs are summed one by one -------------------------------------------
-
-
 FEW = 4096
 ROUNDING = 2e-6
 

@@ -29,8 +29,6 @@ def bits(forces):
 
 
 # ---- errors -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("where", ["host", "device"], indirect=True)
 @pytest.mark.parametrize("name", [*SHAPES, *ODD])
 def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
@@ -170,8 +168,6 @@ def test_row09_pairs_at_one_place_leave_one_warning(where):
 
 
 # ---- what no one box resolves ---------------------------------------------------------------
-
-
 MASS, POS, VEL = plummer(5000, seed=3)
 ONE = np.array([[1.0, 0.3, -0.1]])
 FAR = {
@@ -270,8 +266,6 @@ def test_row46_no_set_takes_quadratic_time(shape):
 
 
 # ---- momentum, motion, units --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["plummer", "clustered", "coincident", "apart"])
 def test_forces_add_up_to_zero_and_none_changes_by_more_than_need_be(where, name, method):
     mass, pos, vel = bodies(name, 800)
@@ -324,8 +318,6 @@ def test_row08_powers_of_two_in_the_units_change_no_bit(where, method):
 
 
 # ---- targets ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("speed", [None, 1.0, 1e30])
 def test_targets_of_ones_own(where, method, speed):
     """Particles that are predicted elsewhere, or far away, and points that are none; at rest, or as
@@ -363,8 +355,6 @@ def test_targets_far_outside_the_box_feel_its_mass(where, method):
 
 
 # ---- the same result ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["plummer", "coincident", "few places", "all scales"])
 @pytest.mark.parametrize("setting", [{"theta": 0.6}, {"method": "bh"}, {"momentum": True},
                                      {"bound": 1e-3}], ids=str)  # fmt: skip

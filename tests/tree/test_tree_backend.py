@@ -158,8 +158,6 @@ def test_a_tree_is_on_the_device_where_there_is_one():
 
 
 # ---- the contract, of sets that get a tree: tests/api has that of trees of any size -------------
-
-
 def test_2_11_between_and_after_the_halves(tree, board, n):
     """Writes change nothing, lasthalf2 after lasthalf adds the neighbours, and a firsthalf without
     lasthalf is forgotten (row 19)."""
