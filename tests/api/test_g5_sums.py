@@ -51,15 +51,13 @@ def errors(forces):
 
 OFFSET = np.array([1e6, -3e5, 2e4])
 CASES = {
-    "softened": (M, X, X[:150], 0.01),
-    "not_softened": (M, X, X[:150], 0.0),
-    "between": (M, X, X[:150] + 1e-3, 0.0),
-    "far_off": (M, X + OFFSET, X[:150] + OFFSET, 0.01),
+    "softened": (M, X, X[:150], 0.01), "not_softened": (M, X, X[:150], 0.0),
+    "between": (M, X, X[:150] + 1e-3, 0.0), "far_off": (M, X + OFFSET, X[:150] + OFFSET, 0.01),
     "cgs": (2e33 * M, 3e18 * X, 3e18 * X[:150], 3e16),
     "tiny_units": (1e-40 * M, 1e-30 * X, 1e-30 * X[:150], 1e-32),
     "short_list": (M[:37], X[:37], X[:9], 0.05),
     "an_escaper": (M, np.r_[X[:-1], [[1e7, 0, 0]]], X[:150], 0.01),
-}
+}  # fmt: skip
 
 
 def test_errors_of_the_forces_are_below_1e_6(errors):

@@ -197,14 +197,12 @@ def test_what_is_no_prefix_or_its_record_is_named(capsys, tmp_path, options):
 
 # By the name of --only: libraries, and the header that comes with them.
 BY_NAME = {
-    "grape6": ("grape6", "grape6", "g6_npipes()"),
-    "g6": ("g6 g6a g6lx", "stdio", "g6_npipes()"),
-    "sapporo": ("sapporo", "stdio", "g6_npipes()"),
-    "pg6": ("pg6 g6avx", "gp6util", "g6_npipes()"),
+    "grape6": ("grape6", "grape6", "g6_npipes()"), "g6": ("g6 g6a g6lx", "stdio", "g6_npipes()"),
+    "sapporo": ("sapporo", "stdio", "g6_npipes()"), "pg6": ("pg6 g6avx", "gp6util", "g6_npipes()"),
     "pg5": ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
     "g5": ("g5a phibdma", "gp5util", "g5_get_number_of_pipelines()"),
     "g7": ("g75 hib", "g5nbutil", "g5_get_number_of_pipelines()"),
-}
+}  # fmt: skip
 
 
 def compiled(folder, *flags, header="stdio", call="g6_npipes()", name="two"):

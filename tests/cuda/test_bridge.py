@@ -181,14 +181,11 @@ def based_on(environment, *files):
 
 MISSING = {
     "GRAPE6_PYTHON": lambda e: (e.folder / "bin").rename(e.folder / "no-bin"),
-    "numpy is missing": no_numpy,
-    "cffi is missing": no_cffi,
-    "without the bridge": lambda e: bridge(e).unlink(),
-    "installed for Python 3.99": other_bridge,
-    "standard library": based_on,
-    "without a shared library": lambda e: based_on(e, ENCODINGS),
+    "numpy is missing": no_numpy, "cffi is missing": no_cffi,
+    "without the bridge": lambda e: bridge(e).unlink(), "installed for Python 3.99": other_bridge,
+    "standard library": based_on, "without a shared library": lambda e: based_on(e, ENCODINGS),
     "not inside its Python package": lambda e: shutil.rmtree(e.package / "cuda"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("named", MISSING)

@@ -152,13 +152,9 @@ def are_of(masses, function, lowest, highest):
 
 
 @pytest.mark.parametrize(("draw", "function", "lowest", "highest"), [
-    (kroupa, of_kroupa, 0.08, 150),
-    (kroupa, of_kroupa, 0.01, 150),
-    (kroupa, of_kroupa, 0.02, 0.3),
-    (kroupa, of_kroupa, 1, 2),
-    (salpeter, lambda m: m**-2.35, 0.4, 10),
-    (maschberger, of_maschberger, 0.01, 150),
-    (maschberger, of_maschberger, 0.5, 5),
+    (kroupa, of_kroupa, 0.08, 150), (kroupa, of_kroupa, 0.01, 150), (kroupa, of_kroupa, 0.02, 0.3),
+    (kroupa, of_kroupa, 1, 2), (salpeter, lambda m: m**-2.35, 0.4, 10),
+    (maschberger, of_maschberger, 0.01, 150), (maschberger, of_maschberger, 0.5, 5),
 ])  # fmt: skip
 def test_masses_are_distributed_as_the_function(draw, function, lowest, highest):
     masses = draw(COUNT, 1, lowest, highest)

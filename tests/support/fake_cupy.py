@@ -16,14 +16,10 @@ MODULES = """cupy_backends cupy_backends.cuda cupy_backends.cuda.api cupy_backen
     cupy_backends.cuda.api.driver cupy_backends.cuda.libs cupy_backends.cuda.libs.nvrtc""".split()
 # What the other functions give, and constants.
 ANSWERS = {
-    "eventCreateWithFlags": 9,
-    "memGetInfo": (250_000_000, 2_000_000_000),
-    "runtimeGetVersion": 13020,
-    "funcGetAttribute": 1024,
-    "getSupportedArchs": (75, 80, 90, 100),
-    "getPTX": b"PTX",
-    "destroyProgram": None,
-}
+    "eventCreateWithFlags": 9, "memGetInfo": (250_000_000, 2_000_000_000),
+    "runtimeGetVersion": 13020, "funcGetAttribute": 1024, "getSupportedArchs": (75, 80, 90, 100),
+    "getPTX": b"PTX", "destroyProgram": None,
+}  # fmt: skip
 
 
 class CUDARuntimeError(RuntimeError):

@@ -83,8 +83,6 @@ def _through_file(h, folder, **more):
 
 
 WAYS = {
-    "copy": lambda h, *_, **__: h.copy(),
-    "deepcopy": lambda h, *_, **__: copy.deepcopy(h),
-    "pickle": lambda h, *_, **__: pickle.loads(pickle.dumps(h)),
-    "file": _through_file,
-}
+    "copy": lambda h, *_, **__: h.copy(), "deepcopy": lambda h, *_, **__: copy.deepcopy(h),
+    "pickle": lambda h, *_, **__: pickle.loads(pickle.dumps(h)), "file": _through_file,
+}  # fmt: skip

@@ -33,13 +33,10 @@ ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
 NUMBER = r"\s*([-+]?\d\S*)"
 # Environment of ranks on a few cores that other tests use, too.
 RANKS = {
-    "GRAPE6_THREADS": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "GRAPE6_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-}
+}  # fmt: skip
 COMPILERS = {"hermite_f77": "gfortran", "ph4_style": "g++", "mpi_hermite": "mpif90"}
 STRICT = ["CXXFLAGS=-O2 -Wall -Wextra -Wconversion -Werror",
           "MPIFFLAGS=-O2 -std=f2008 -Wall -Wextra -Wno-compare-reals -Werror"]  # fmt: skip

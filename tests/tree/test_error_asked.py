@@ -80,19 +80,15 @@ def test_an_angle_alone_is_not_far_worse_than_barnes_and_hut_with_heavy_bodies(s
 
 
 CASES = {
-    "a star and a disc": ("disc", 3000, 1e3),
-    "a star and a massless disc": ("disc", 3000, np.inf),
+    "a star and a disc": ("disc", 3000, 1e3), "a star and a massless disc": ("disc", 3000, np.inf),
     "ten times a sphere in its centre": ("plummer", 5000, 10.0),
     "a hundred times a sphere": ("plummer", 5000, 100.0),
     "a heavy body in a King model": ("king", 10000, 10.0),
-    "a black hole in a cusp": ("cusp", 10000, 1.0),
-    "a cusp": ("cusp", 10000, 0.0),
-    "a massless ring": ("ring", 1000, np.inf),
-    "a smaller one": ("ring", 400, np.inf),
-    "dense cores": ("cores", 10000, 0.0),
-    "haloes": ("haloes", 10000, 0.0),
+    "a black hole in a cusp": ("cusp", 10000, 1.0), "a cusp": ("cusp", 10000, 0.0),
+    "a massless ring": ("ring", 1000, np.inf), "a smaller one": ("ring", 400, np.inf),
+    "dense cores": ("cores", 10000, 0.0), "haloes": ("haloes", 10000, 0.0),
     "twenty heavy bodies in clusters": ("clusters", 5000, 1.0, 20),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -51,18 +51,14 @@ def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
 # as large a share of all places, and errors are up to twice as large: MORE.
 LIMITS = {
     ("plummer", "fmm"): (1.3e-4, 1.2e-3, 1e-3, 2e-2),
-    ("plummer", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2),
-    ("lattice", "fmm"): (8e-4, 7e-3, 1.2e-2, 3e-1),
-    ("lattice", "bh"): (2e-4, 1.3e-3, 5e-3, 3e-2),
-    ("clustered", "fmm"): (4e-5, 1.2e-3, 1e-4, 1e-2),
-    ("clustered", "bh"): (3e-6, 4e-4, 3e-6, 2e-3),
-    ("disk", "fmm"): (9e-4, 1.7e-2, 3e-4, 4e-3),
-    ("disk", "bh"): (1.4e-4, 2.4e-3, 4e-5, 1e-3),
-    ("coincident", "fmm"): (8e-4, 5e-2, 5e-3, 5e-1),
+    ("plummer", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2), ("lattice", "fmm"): (8e-4, 7e-3, 1.2e-2, 3e-1),
+    ("lattice", "bh"): (2e-4, 1.3e-3, 5e-3, 3e-2), ("clustered", "fmm"): (4e-5, 1.2e-3, 1e-4, 1e-2),
+    ("clustered", "bh"): (3e-6, 4e-4, 3e-6, 2e-3), ("disk", "fmm"): (9e-4, 1.7e-2, 3e-4, 4e-3),
+    ("disk", "bh"): (1.4e-4, 2.4e-3, 4e-5, 1e-3), ("coincident", "fmm"): (8e-4, 5e-2, 5e-3, 5e-1),
     ("coincident", "bh"): (4e-4, 3e-3, 1e-3, 2e-2),
     ("far_off", "fmm"): (1.3e-4, 1.2e-3, 1e-3, 2e-2),
     ("far_off", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2),
-}
+}  # fmt: skip
 MORE = {("coincident", "fmm", 1728): 2}  # by n too
 
 
@@ -172,12 +168,10 @@ MASS, POS, VEL = plummer(5000, seed=3)
 ONE = np.array([[1.0, 0.3, -0.1]])
 FAR = {
     **{f"a body at {d:g}": (d * ONE, 1 / 5000) for d in (1e9, 1e30)},
-    "no mass": (1e13 * ONE, 1e-30),
-    "another sign": (1e9 * ONE, -1.0),
+    "no mass": (1e13 * ONE, 1e-30), "another sign": (1e9 * ONE, -1.0),
     "all scales": (10.0 ** np.arange(3, 40)[:, None] * [1.0, -0.5, 0.25], 1 / 5000),
-    "a cluster": (POS + 1e7 * ONE, 1 / 5000),
-    "a cluster far off": (POS + 1e9 * ONE, 1 / 5000),
-}
+    "a cluster": (POS + 1e7 * ONE, 1 / 5000), "a cluster far off": (POS + 1e9 * ONE, 1 / 5000),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", FAR)
