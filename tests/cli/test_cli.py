@@ -57,10 +57,8 @@ def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypat
     lines = dict(line.split(" = ") for line in file.read_text().splitlines())
     assert lines["executable"] == sys.executable
     assert os.path.exists(lines.get("libpython", "/"))
-    assert json.loads(output(capsys, "config", "--python", "--json")) == {
-        "file": str(file),
-        **lines,
-    }
+    found = json.loads(output(capsys, "config", "--python", "--json"))
+    assert found == {"file": str(file), **lines}
 
 
 def test_config_says_what_is_missing(capsys, monkeypatch, tmp_path):

@@ -16,10 +16,8 @@ from arrays_on_gpu import MASS, MOTION, POS, VEL, N, assert_same, compare, fill,
 from fake_device import driver
 from grape6py import errors
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
-    pytest.mark.backends("cuda"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+              pytest.mark.backends("cuda")]  # fmt: skip
 on_both = pytest.mark.backends("cuda gpu")
 
 
@@ -238,11 +236,9 @@ TARGETS = [
     {"pos": POS, "vel": spoilt(VEL, 9, np.inf)}, {"pos": POS, "index": np.arange(N - 1)},
     {"pos": POS, "h": np.ones(N + 1)},
 ]  # fmt: skip
-CALLS = [
-    *(("set_particles", {"mass": MASS * 3, "pos": -POS} | given) for given in PARTICLES),
-    ("set_particles", {"mass": MASS[:900], "pos": spoilt(POS[:900], 28)}),  # a smaller set
-    *(("forces", given) for given in TARGETS),
-]
+CALLS = [*(("set_particles", {"mass": MASS * 3, "pos": -POS} | given) for given in PARTICLES),
+         ("set_particles", {"mass": MASS[:900], "pos": spoilt(POS[:900], 28)}),  # a smaller set
+         *(("forces", given) for given in TARGETS)]  # fmt: skip
 
 
 @on_both

@@ -9,10 +9,8 @@ from fake_device import fail
 from grape6py import Grape6, errors
 from test_cuda_faults import no_memory
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
-    pytest.mark.backends("cuda"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+              pytest.mark.backends("cuda")]  # fmt: skip
 
 
 # ---- the C calls -----------------------------------------------------------------------

@@ -102,11 +102,9 @@ def test_on_the_cpu_they_are_copied_there_and_back(cupy):
 
 def test_the_library_refuses_them_on_the_cpu(plain):
     none = [None] * 11
-    calls = {
-        "g6x_set_j_particles_device": [0, *none[:10]],
-        "g6x_get_predicted_j_particles_device": [0, *none[:3]],
-        "g6x_forces_device": [0, 0, None, None, None, 0.0, *none[:7]],
-    }
+    calls = {"g6x_set_j_particles_device": [0, *none[:10]],
+             "g6x_get_predicted_j_particles_device": [0, *none[:3]],
+             "g6x_forces_device": [0, 0, None, None, None, 0.0, *none[:7]]}  # fmt: skip
     for name, arguments in calls.items():
         assert capi.call(name, plain.cluster, *arguments) == capi.CONSTANTS["G6X_E_NO_DEVICE"]
         assert re.match(f"{name}: .* on the CPU", plain.error()[1])

@@ -152,10 +152,8 @@ def test_pairs_keep_mass_place_and_motion_of_the_body_that_they_were(fraction):
     paired, single = slice(0, 2 * count), slice(2 * count, None)
     both = mass[paired].reshape(-1, 2).sum(axis=1)
     assert (mass[0 : 2 * count : 2] >= mass[1 : 2 * count : 2]).all()
-    centres = [
-        (mass[paired, None] * vectors[paired]).reshape(-1, 2, 3).sum(axis=1) / both[:, None]
-        for vectors in (pos, vel)
-    ]
+    centres = [(mass[paired, None] * vectors[paired]).reshape(-1, 2, 3).sum(axis=1) / both[:, None]
+               for vectors in (pos, vel)]  # fmt: skip
     rows = [int(np.argmin(np.abs(model.pos - centre).sum(axis=1))) for centre in centres[0]]
     assert rows == sorted({*rows})
     assert np.array_equal(both, model.mass[rows])

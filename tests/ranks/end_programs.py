@@ -67,11 +67,9 @@ def errors():
         assert cluster.time == 0.1
 
 
-CALLS = [
-    lambda comm: leapfrog(comm).evolve(1.0),
-    lambda comm: Tree(BODIES.pos, BODIES.mass, backend="cpu", comm=comm).forces(),
-    lambda comm: write_snapshot("a.hdf5", BODIES, comm=comm),
-]
+CALLS = [lambda comm: leapfrog(comm).evolve(1.0),
+         lambda comm: Tree(BODIES.pos, BODIES.mass, backend="cpu", comm=comm).forces(),
+         lambda comm: write_snapshot("a.hdf5", BODIES, comm=comm)]  # fmt: skip
 
 
 def ends():

@@ -108,11 +108,9 @@ _BY_HAND = {
 def seeds(name):
     """Valid files of a format, of this project and by hand."""
     units = Units("5e4 Msun", "1.2 pc")
-    ours = [
-        _written(name, 5, time=0.375, ids=np.arange(5), units=units),
-        _written(name, 40, time=2.0, ids=np.arange(40)[::-1] + 2**20),
-        _written(name, 1),
-    ]
+    ours = [_written(name, 5, time=0.375, ids=np.arange(5), units=units),
+            _written(name, 40, time=2.0, ids=np.arange(40)[::-1] + 2**20),
+            _written(name, 1)]  # fmt: skip
     return ours + _BY_HAND[name]()
 
 

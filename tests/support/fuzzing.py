@@ -55,11 +55,9 @@ def snapshot_corpus(folder):
     """A folder with a few small snapshots, valid and not quite."""
     corpus = folder / "corpus"
     corpus.mkdir()
-    texts = [
-        "1 0 0 0 0 0 0\n2.5e-1 1 2 3 -.5 +.25 4.\n",
-        "# comment\n\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e+07 6 # end\r\n",
-        "1 2 3 4 5 6\n1 2 3 4 5 6 7 8\nnan inf 0x10 1_0 1e999 * 7",
-    ]
+    texts = ["1 0 0 0 0 0 0\n2.5e-1 1 2 3 -.5 +.25 4.\n",
+             "# comment\n\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e+07 6 # end\r\n",
+             "1 2 3 4 5 6\n1 2 3 4 5 6 7 8\nnan inf 0x10 1_0 1e999 * 7"]  # fmt: skip
     for n, text in enumerate(texts):
         (corpus / str(n)).write_text(text, encoding="ascii")
     return corpus

@@ -71,11 +71,9 @@ def nemo_snapshot(order="<", real="d", form="PhaseSpace", time=TIME, shift=0, ma
 def nemo(order="<", **more):
     head = b"init_xrandom: seed used 123\0"
     history = b"mkplummer out=p3.snap nbody=3\0"
-    return (
-        nemo_item(order, "c", "Headline", head, [len(head)])
-        + nemo_item(order, "c", "History", history, [len(history)])
-        + nemo_snapshot(order, **more)
-    )
+    return (nemo_item(order, "c", "Headline", head, [len(head)])
+            + nemo_item(order, "c", "History", history, [len(history)])
+            + nemo_snapshot(order, **more))  # fmt: skip
 
 
 def nemo_of_two(order="<"):
@@ -123,11 +121,9 @@ DYN = _node(
     log=_LOG,
     star="{scales}",
 ).replace("(Dynamics\n", "(Dynamics\n{time}", 1)
-DYN_BODIES = (
-    [0.5, 0.25, 0.125],
-    [[9.0, -2.0, -3.0], [9.0, 4.0, 0.0], [12.0, 4.0, 0.0]],
-    [[0.25, 1.0, 0.0], [0.0, -7.0, 2.0], [0.0, 17.0, 2.0]],
-)
+DYN_BODIES = ([0.5, 0.25, 0.125],
+              [[9.0, -2.0, -3.0], [9.0, 4.0, 0.0], [12.0, 4.0, 0.0]],
+              [[0.25, 1.0, 0.0], [0.0, -7.0, 2.0], [0.0, 17.0, 2.0]])  # fmt: skip
 DYN_IDS = [3, 1, 2]
 SCALES = "  mass_scale     =  0.0001\n  size_scale     =  2.5e-08\n  time_scale     =  8.1\n"
 NO_SCALES = "  mass_scale     =  -1\n  size_scale     =  -1\n  time_scale     =  -1\n"
@@ -307,11 +303,9 @@ def amuse(version=2, states=1, change=lambda file: None, texts=None, timestamp=T
 
 
 # Five stars of which the first four are two pairs, and then the two centres of mass.
-NBODY = (
-    [0.5, 0.25, 0.125, 0.0625, 2.0, 0.75, 0.1875],
-    [[k, -k / 2, 4.0 * k] for k in range(1, 8)],
-    [[k / 4, 8.0 * k, -k] for k in range(1, 8)],
-)
+NBODY = ([0.5, 0.25, 0.125, 0.0625, 2.0, 0.75, 0.1875],
+         [[k, -k / 2, 4.0 * k] for k in range(1, 8)],
+         [[k / 4, 8.0 * k, -k] for k in range(1, 8)])  # fmt: skip
 NAMES = [1, 2, 3, 4, 5, 1001, 1003]
 
 
@@ -354,10 +348,8 @@ def petar_text(columns=20, external=False, copies=1):
     header = f"3 {3 * copies} {TIME:26.17e}"
     if external:  # pos_offset, vel_offset: with EXTERNAL_POT_IN_PTCL goes RECORD_CM_IN_HEADER
         header += "".join(f" {x:26.17e}" for x in (8000, 0, 16, 0, 220, 0))
-    lines = [
-        "".join(f" {x}" if isinstance(x, int) else f"{x:26.17e} " for x in row)
-        for row in petar_rows(columns, external, copies)
-    ]
+    lines = ["".join(f" {x}" if isinstance(x, int) else f"{x:26.17e} " for x in row)
+             for row in petar_rows(columns, external, copies)]  # fmt: skip
     return "\n".join([header, *lines, ""]).encode()
 
 

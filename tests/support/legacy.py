@@ -24,11 +24,9 @@ EPS = 4 / 1024
 AUTO, GRAPE, DOUBLE = (), (("GRAPE6_PRECISION", "grape"),), (("GRAPE6_PRECISION", "double"),)
 # Median and largest errors of acc and pot: four times those of 16384 bodies, a sixteenth of the
 # pairs averages.
-FORCE_ERRORS = {
-    GRAPE: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
-    AUTO: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
-    DOUBLE: ((6e-15, 4e-14), (4e-15, 4e-14)),
-}
+FORCE_ERRORS = {GRAPE: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
+                AUTO: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
+                DOUBLE: ((6e-15, 4e-14), (4e-15, 4e-14))}  # fmt: skip
 ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
 NUMBER = r"\s*([-+]?\d\S*)"
 # Environment of ranks on a few cores that other tests use, too.

@@ -247,11 +247,9 @@ def test_row46_no_set_takes_quadratic_time(shape):
     """The direct sum of so many takes half a minute or more, on a fast machine."""
     n, rng = 200_000, np.random.default_rng(5)
     some = rng.normal(size=(n, 3))
-    pos = {
-        "far": np.where(np.arange(n)[:, None] == 0, 1e12, some),
-        "point": np.ones((n, 3)),
-        "sites": some[rng.integers(0, 27, n)],
-    }
+    pos = {"far": np.where(np.arange(n)[:, None] == 0, 1e12, some),
+           "point": np.ones((n, 3)),
+           "sites": some[rng.integers(0, 27, n)]}  # fmt: skip
     began = time.process_time()
     with Tree(pos[shape], np.full(n, 1 / n), backend="cpu") as tree:
         tree.forces(eps=0.01)
