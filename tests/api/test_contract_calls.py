@@ -81,15 +81,6 @@ def test_1_3_low_level_calls_give_the_force_of_firsthalf(plain):
         assert not flag.any()
 
 
-def test_row16_blocks_of_any_size_are_accepted(filled):
-    for ni in (1, 17, 49, 300):
-        rng = np.random.default_rng(ni)
-        x, v, index = rng.standard_normal((ni, 3)), rng.standard_normal((ni, 3)), np.arange(ni)
-        found = filled.force(64, x, v, index)
-        assert_force(found, direct(x, v, index, SOURCE), 1e-10)
-        assert found.bits() == filled.force(64, x, v, index, block=48).bits()
-
-
 def test_row19_3_13_2_11_a_firsthalf_is_the_latest_and_changes_do_not_reach_its_result(filled):
     x, v, index = X.copy(), V.copy(), INDEX.copy()
     filled.first(10, X[:7], V[:7], INDEX[:7], h2=np.inf)  # forgotten
