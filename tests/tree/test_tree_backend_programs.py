@@ -60,12 +60,6 @@ def test_python_asks_for_a_tree_and_its_angle(backend):
     assert all((f.nearest == direct.nearest).all() for f in found.values())
 
 
-def test_python_refuses_an_angle_that_cannot_be_had():
-    for theta in (-0.1, 1.5, float("nan")):
-        with pytest.raises(errors.ArgumentError):
-            Grape6(backend="cpu-tree", theta=theta)
-
-
 def test_settings_come_from_the_environment_and_the_file(tmp_path):
     assert capi.run_python(SETTINGS, GRAPE6_BACKEND="tree").stdout.split()[1:] == ["0.5", "0", "5"]
     env = {"GRAPE6_BACKEND": "cpu-tree", "GRAPE6_THETA": "0.7", "GRAPE6_TREE_METHOD": "bh",
