@@ -14,20 +14,10 @@ NAMES, ABSENT = ({name for names in FOUND[which].values() for name in names.spli
                  for which in ("names", "absent"))  # fmt: skip
 
 
-def there():
-    """Without the underscores of Fortran."""
-    return {name.rstrip("_") for name in exported()}
-
-
-def test_every_public_name_is_exported_or_has_a_reason():
-    assert sorted(NAMES - there() - ABSENT) == []
-
-
-def test_what_is_said_to_be_absent_is():
-    assert sorted(ABSENT & there()) == []
+def test_every_public_name_is_exported_or_has_a_reason_and_a_source():
+    there = {name.rstrip("_") for name in exported()}  # without the underscores of Fortran
+    assert sorted(NAMES - there - ABSENT) == []
+    assert sorted(ABSENT & there) == []
     assert sorted(ABSENT - NAMES) == []
-
-
-def test_every_name_has_a_source():
     used = {source for sources in FOUND["names"] for source in sources.split()}
     assert used == {*FOUND["sources"]}
