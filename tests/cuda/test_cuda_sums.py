@@ -151,23 +151,6 @@ with Grape6() as device, Grape6() as host:
     assert on_host == [bits(run(s, rows)).hex() for s in sessions for rows in few_and_many]
 
 
-@BLOCKS
-def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, mode, block):
-    source, far = cloud(1500, seed=6), np.array([1e6, -4096.0, 0.0])
-    source.x = np.rint(source.x * 2**24) / 2**24
-    source.x[3] = source.x[4] + 2.0**-24
-    found = []
-    for by in (0.0, far):
-        session, there = new_session(precision=mode), source.take(np.arange(1500))
-        there.x = source.x + by
-        session.put_cloud(there)
-        found.append(session.force(1500, there.x, there.v, there.index, block=block))
-    if mode == "double":
-        assert_close(*found, (1e-14, 1e-11))
-    else:
-        assert found[0].bits() == found[1].bits()
-
-
 # ---- what the GPU leaves to the host -------------------------------------------------
 def test_particles_beyond_single_precisions_range(new_session, mode):
     rng, source = np.random.default_rng(9), cloud(1500, seed=8)
