@@ -47,9 +47,8 @@ def share(new_session, precision, isa, blocks, scale):
 
 @pytest.fixture
 def whole(new_session):
-    return lambda precision="grape", isa=None: fill(
-        new_session(precision=precision, isa=isa), SOURCE, 0.25
-    )
+    return lambda precision="grape", isa=None: fill(new_session(precision=precision, isa=isa),
+                                                    SOURCE, 0.25)  # fmt: skip
 
 
 def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, whole, mode, isa):

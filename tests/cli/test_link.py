@@ -337,9 +337,6 @@ int main(void)
     where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{paths.LIBRARY_DIR}"]
     run(["gcc", source, "-o", program, *where, f"-l{name}"])
     hand = {"GRAPE6_G5_POT_SIGN": "1", "GRAPE6_G5_SOURCE": "first"}
-    for env, expected in (
-        ({}, sign * (3 if first else 1)),
-        (hand, 1),
-        ({"GRAPE6_CLIENT": "fdps"}, 1),
-    ):
+    right = sign * (3 if first else 1)
+    for env, expected in ({}, right), (hand, 1), ({"GRAPE6_CLIENT": "fdps"}, 1):
         run([program], code=expected + 3, env=env)

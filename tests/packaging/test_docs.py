@@ -45,12 +45,9 @@ class Block:
         return f"{self.document.name}:{self.line}"
 
 
-BLOCKS = [
-    Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split(), m[3])
-    for document in DOCUMENTS
-    for text in [document.read_text(encoding="utf-8")]
-    for m in FENCE.finditer(text)
-]
+BLOCKS = [Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split(), m[3])
+          for document in DOCUMENTS for text in [document.read_text(encoding="utf-8")]
+          for m in FENCE.finditer(text)]  # fmt: skip
 
 
 def written(language, mpi=False):

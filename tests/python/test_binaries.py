@@ -36,9 +36,8 @@ def test_they_are_the_bound_pairs_of_mutual_nearest_neighbours(fraction, eps):
 
 
 def test_primordial_binaries_are_found_again_with_their_orbits():
-    model = with_binaries(
-        plummer(300, 1), 0.5, 2, separation=(2e-6, 1e-5), eccentricity=0.6, mass_ratio=(0.5, 0.5)
-    )
+    model = with_binaries(plummer(300, 1), 0.5, 2, separation=(2e-6, 1e-5), eccentricity=0.6,
+                          mass_ratio=(0.5, 0.5))  # fmt: skip
     found = binaries(*model)
     assert sorted(found.first) == list(range(0, 300, 2))
     assert (found.second == found.first + 1).all()

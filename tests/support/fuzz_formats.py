@@ -60,9 +60,7 @@ def _compressed(**how):
 
 
 def _units(file):
-    file.create_group("Units").attrs.update(
-        {"UnitLength_in_cm": 3.1e21, "UnitMass_in_g": 2e43, "UnitVelocity_in_cm_per_s": 1e5}
-    )
+    file.create_group("Units").attrs.update(hand_made.GADGET)
 
 
 def _sets():

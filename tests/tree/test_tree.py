@@ -156,9 +156,8 @@ def test_row09_pairs_at_one_place_leave_one_warning(where):
             tree = where.tree(np.ones(len(pos)), pos)
             for eps in (1.0, 0.0, 0.0):
                 tree.forces(theta=0.5, eps=eps)
-    assert [str(w.message).partition(" at one")[0] for w in said] == [
-        f"{n} pairs of a tree" for n in (12, 49500)
-    ]
+    words = [str(w.message).partition(" at one")[0] for w in said]
+    assert words == [f"{n} pairs of a tree" for n in (12, 49500)]
     assert all(w.category is Grape6Warning for w in said)
     assert where.name == "device" or said[0].filename == __file__
 
