@@ -15,7 +15,7 @@ from grape6py._lib.library import ffi, lib
 from grape6py.events import Encounter, Escape
 from grape6py.integrators.hermite_arrays import HostArrays
 from grape6py.integrators.hermite_device import DeviceArrays
-from integrations import evolve
+from integrations import assert_same, evolve
 
 pytestmark = pytest.mark.backends("cuda")
 on_both = pytest.mark.backends("cuda gpu")
@@ -47,10 +47,8 @@ def on_host(cupy, monkeypatch):
 
 
 def assert_equal(device, host):
-    for name, values in host.state().items():
-        assert np.array_equal(device.state()[name], values), name
-    for name in ("pos", "vel", "time", "steps", "blocks"):
-        assert np.array_equal(getattr(device, name), getattr(host, name)), name
+    assert_same(device, host)
+    assert np.array_equal(device.vel, host.vel)
     assert device._blocks.clamped == host._blocks.clamped
 
 
@@ -301,9 +299,8 @@ def test_the_next_block_is_all_whose_steps_end_first(session, n, levels):
 
 def test_nonsense_is_refused(session):
     time, argument = ffi.new("double *"), lib.G6X_E_ARGUMENT
-    following, predict, correct = (
-        getattr(lib, f"g6x_hermite_{name}_device") for name in ("next", "predict", "correct")
-    )
+    following, predict, correct = (getattr(lib, f"g6x_hermite_{name}_device")
+                                   for name in ("next", "predict", "correct"))  # fmt: skip
     good, _ = given(5)
     for wrong in ({"n": -1}, {"eta": 0.0}, {"dtmin": 2.0}, {"dtmax": np.inf}, {"dtmin": np.nan}):
         assert following(session, given(5, **wrong)[0], time, ffi.NULL) == argument
