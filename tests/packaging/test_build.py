@@ -249,13 +249,11 @@ N = 1100  # a block of addresses and a part of one
 KINDS = ("grape", "double", "single", "fmm", "bh", "walk", "walk double", "grape5")
 # Largest (median, maximum) of the relative errors of acc, jerk and pot besides those of
 # grape6 selftest: trees at theta 0.5, single pairs of walks and GRAPE-5.
-LIMITS = selftest.LIMITS | {
-    "fmm": {"acc": (3e-4, 3e-2), "jerk": (2e-3, 2e-1), "pot": (3e-5, 3e-4)},
-    "bh": {"acc": (1e-4, 5e-3), "jerk": (1e-3, 1e-1), "pot": (1e-5, 3e-4)},
-    "walk": {"acc": (1e-6, 1.6e-5), "pot": (1e-6, 5e-6)},
-    "walk double": {"acc": (3e-15, 2e-14), "pot": (1e-15, 1e-14)},
-    "grape5": {"acc": (1e-7, 5e-6), "pot": (6e-8, 5e-7)},
-}
+LIMITS = selftest.LIMITS | {"fmm": {"acc": (3e-4, 3e-2), "jerk": (2e-3, 2e-1), "pot": (3e-5, 3e-4)},
+                            "bh": {"acc": (1e-4, 5e-3), "jerk": (1e-3, 1e-1), "pot": (1e-5, 3e-4)},
+                            "walk": {"acc": (1e-6, 1.6e-5), "pot": (1e-6, 5e-6)},
+                            "walk double": {"acc": (3e-15, 2e-14), "pot": (1e-15, 1e-14)},
+                            "grape5": {"acc": (1e-7, 5e-6), "pot": (6e-8, 5e-7)}}  # fmt: skip
 # And of the mean error along the force, which acts like a wrong G.
 BIAS = {"grape": 2e-8, "double": 5e-17, "walk double": 5e-17}
 
