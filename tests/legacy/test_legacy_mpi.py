@@ -3,8 +3,6 @@
 With partial sums, and with walks, a run has the same bits on any number of ranks. With doubles it
 has not, but agrees to the rounding of the mode."""
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -47,33 +45,16 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def hermite(start, folder):
-    """Output of mpi_hermite."""
-
-    def hermite(ranks, snapshot, *arguments, environment=()):
-        process = start("mpi_hermite", ranks, folder / snapshot, *arguments,
-                        environment=environment)  # fmt: skip
-        assert process.returncode == 0, process.stderr
-        return process.stdout
-
-    return functools.cache(hermite)
-
-
-@functools.cache
-def truth(path):
-    particles = read_snapshot(path)
-    return reference.direct_sum(*particles, eps2=(4 / len(particles.mass)) ** 2, extended=True)
-
-
 @CASES
-def test_partial_sums_give_one_output_for_any_number_of_ranks(hermite, folder, snapshot, mode):
+def test_partial_sums_give_one_output_for_any_number_of_ranks(start, folder, snapshot, mode):
     """Partial sums of everything, with the scale set by hand, are the force of one board."""
-    ways = (1, "-p"), (2, "-p"), (3, "-p"), (1, "-d")
-    (one,) = {hermite(n, snapshot, way, "-f", "-t", SHORT[snapshot], environment=mode)
-              for n, way in ways}  # fmt: skip
+    path, short = folder / snapshot, ("-f", "-t", SHORT[snapshot])
+    (one,) = {output_of(start("mpi_hermite", n, path, way, *short, environment=mode))
+              for n, way in ((1, "-p"), (2, "-p"), (3, "-p"), (1, "-d"))}  # fmt: skip
     assert "bits of the state" in one
-    assert_forces(one, truth(folder / snapshot), mode)
+    particles = read_snapshot(path)
+    eps2 = (4 / len(particles.mass)) ** 2
+    assert_forces(one, reference.direct_sum(*particles, eps2=eps2, extended=True), mode)
 
 
 # ---- treecode_mpi ------------------------------------------------------------

@@ -24,15 +24,10 @@ else: print(text("g6x_backend", 0)[1].split()[0], theta.value,
 """
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "plummer.dat"
-    write_snapshot(path, *plummer(N, seed=5))
-    return path
-
-
-def test_a_direct_code_in_c_keeps_the_energy(run, file):
+def test_a_direct_code_in_c_keeps_the_energy(run, tmp_path):
     """Steps of all particles go through the tree; the error of its forces is not the steps'."""
+    file = tmp_path / "plummer.dat"
+    write_snapshot(file, *plummer(N, seed=5))
     text = output_of(run("hermite", file, "-t", "0.03125", "-e", "0.05", environment=TREE))
     direct = output_of(run("hermite", file, "-t", "0.03125", "-e", "0.05"))
     _, host, pot = energies(text).T
