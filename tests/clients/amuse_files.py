@@ -60,12 +60,10 @@ def read():
         stars = read_set_from_file(name, kind)
         if str(stars.mass.unit) != "kg" and stars.mass.unit.base[0][1].system.name != "S.I.":
             stars = in_parsecs(stars)
-        found[name] = {
-            "mass": stars.mass.value_in(units.kg).tolist(),
-            "pos": stars.position.value_in(units.m).tolist(),
-            "vel": stars.velocity.value_in(units.m / units.s).tolist(),
-            "key": stars.key.tolist(),
-        }
+        found[name] = {"mass": stars.mass.value_in(units.kg).tolist(),
+                       "pos": stars.position.value_in(units.m).tolist(),
+                       "vel": stars.velocity.value_in(units.m / units.s).tolist(),
+                       "key": stars.key.tolist()}  # fmt: skip
     answer(found)
 
 

@@ -22,15 +22,13 @@ on_both = pytest.mark.backends("cuda gpu")
 
 
 # ---- equal bits ------------------------------------------------------------------------
-KINDS = [
-    lambda cupy, a: cupy.asarray(a),
-    lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
-    lambda cupy, a: cupy.asfortranarray(cupy.asarray(a)),
-    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "interface"),
-    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "dlpack"),
-    lambda cupy, a: a,  # NumPy's, beside those of a device
-    lambda cupy, a: a.tolist(),
-]
+KINDS = [lambda cupy, a: cupy.asarray(a),
+         lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
+         lambda cupy, a: cupy.asfortranarray(cupy.asarray(a)),
+         lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "interface"),
+         lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "dlpack"),
+         lambda cupy, a: a,  # NumPy's, beside those of a device
+         lambda cupy, a: a.tolist()]  # fmt: skip
 
 
 def of_any_kind(cupy, rng, given):

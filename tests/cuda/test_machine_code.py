@@ -52,15 +52,13 @@ def damage(path):
     path.write_bytes(data)
 
 
-SPOILT = {
-    "damaged": damage,
-    "cut-short": lambda path: path.write_bytes(path.read_bytes()[:-5]),
-    "another-kernel's": lambda path: path.write_bytes(machine_code.pack("some", b"code")),
-    "link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
-    "writable-by-others": lambda path: path.chmod(0o666),
-    "folder": lambda path: (path.unlink(), path.mkdir()),
-    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
-}
+SPOILT = {"damaged": damage,
+          "cut-short": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+          "another-kernel's": lambda path: path.write_bytes(machine_code.pack("some", b"code")),
+          "link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
+          "writable-by-others": lambda path: path.chmod(0o666),
+          "folder": lambda path: (path.unlink(), path.mkdir()),
+          "pipe": lambda path: (path.unlink(), os.mkfifo(path))}  # fmt: skip
 
 
 @pytest.mark.parametrize("spoil", SPOILT)

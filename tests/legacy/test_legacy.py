@@ -41,12 +41,10 @@ def test_forces_are_the_direct_sum(run, mode, words):
 
 
 # Limits of the energy's error and of that by the potential; lines of forces that nobody asked for.
-ENERGY = {
-    **dict.fromkeys(PROGRAMS, (ENERGY_ERROR, 1e-7, 0)),
-    **dict.fromkeys(["ph4_style", "kira_style"], (ENERGY_ERROR, 1e-7, 5)),
-    **dict.fromkeys(TREECODES, (1e-4, 1e-3, 5)),
-    "grape5_style": (1e-4, 1e-7, 5),
-}
+ENERGY = {**dict.fromkeys(PROGRAMS, (ENERGY_ERROR, 1e-7, 0)),
+          **dict.fromkeys(["ph4_style", "kira_style"], (ENERGY_ERROR, 1e-7, 5)),
+          **dict.fromkeys(TREECODES, (1e-4, 1e-3, 5)),
+          "grape5_style": (1e-4, 1e-7, 5)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ENERGY)

@@ -18,12 +18,10 @@ from tools import run
 
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
-TABLE = [
-    (mode, kernel)
-    for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
-    for mode in compiler.PRECISIONS
-    if kernel != "wide_plain" or mode == "single"
-]
+TABLE = [(mode, kernel)
+         for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
+         for mode in compiler.PRECISIONS
+         if kernel != "wide_plain" or mode == "single"]  # fmt: skip
 HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pairs/s"]
 
 # Multiprocessors and clock of the H200; what one of them can start in a cycle.

@@ -182,14 +182,12 @@ def gadget(
     counts, table = of_file(bodies, of)
     total = numbers_of(bodies) if total is None else total
     own = [MASS[k] for k in of if bodies[k][1] == 0]
-    blocks = [
-        (b"HEAD", gadget_header(order, counts, table, total, **header)),
-        (b"POS ", packed(order, real, flat(POS[k] for k in of))),
-        (b"VEL ", packed(order, real, flat(VEL[k] for k in of))),
-        (b"ID  ", packed(order, integer, [IDS[k] for k in of])),
-        (b"MASS", packed(order, real, own)),
-        (b"U   ", packed(order, real, [55.0] * counts[0])),
-    ]
+    blocks = [(b"HEAD", gadget_header(order, counts, table, total, **header)),
+              (b"POS ", packed(order, real, flat(POS[k] for k in of))),
+              (b"VEL ", packed(order, real, flat(VEL[k] for k in of))),
+              (b"ID  ", packed(order, integer, [IDS[k] for k in of])),
+              (b"MASS", packed(order, real, own)),
+              (b"U   ", packed(order, real, [55.0] * counts[0]))]  # fmt: skip
     if labelled_order:
         named = dict(blocks)
         blocks = [(name.encode(), named[name.encode()]) for name in labelled_order]

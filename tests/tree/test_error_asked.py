@@ -22,16 +22,14 @@ WORSE = 10  # than Barnes and Hut at the same angle: 99 % and largest
 
 
 def sets(*sizes):
-    return st.builds(
-        bodies,
-        st.sampled_from(list(SHAPES)),
-        st.sampled_from(sizes),
-        st.sampled_from(SHARES),
-        st.sampled_from([1, 2, 20]),
-        kind=st.sampled_from(["own", "foreign", "massless", "signed"]),
-        eps=st.sampled_from([0.0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 1e3]),
-        seed=st.integers(0, 1 << 20),
-    )
+    return st.builds(bodies,
+                     st.sampled_from(list(SHAPES)),
+                     st.sampled_from(sizes),
+                     st.sampled_from(SHARES),
+                     st.sampled_from([1, 2, 20]),
+                     kind=st.sampled_from(["own", "foreign", "massless", "signed"]),
+                     eps=st.sampled_from([0.0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 1e3]),
+                     seed=st.integers(0, 1 << 20))  # fmt: skip
 
 
 def acc_of(tree, given, **setting):
