@@ -29,7 +29,6 @@ for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
 
 _ids = itertools.count(1000)
 
-
 # A process that begins these last would leave the others waiting.
 LONGEST = """test_sanitizers test_build test_amuse test_cuda_kernels test_ranks_integrations
     test_tree test_resources test_hermite test_legacy_mpi test_legacy test_docs test_fuzz_formats

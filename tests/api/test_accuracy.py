@@ -2,8 +2,7 @@
 
 The limits are those of the published tables for a Plummer sphere of 16384 bodies. At
 4096 bodies the same error a pair averages over a quarter of the pairs, so they are
-doubled here; the bias is measured at the full size.
-"""
+doubled here; the bias is measured at the full size."""
 
 import functools
 
@@ -14,11 +13,9 @@ from grape6py import models, reference
 from particles import Cloud, relative
 
 # median and largest relative error at N = 16384
-LIMITS = {
-    "grape": {"acc": (1e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (4e-9, 4e-8)},
-    "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
-    "single": {"acc": (1e-6, 1e-2), "jerk": (1e-5, 1e-1), "pot": (1e-6, 1e-4)},
-}
+LIMITS = {"grape": {"acc": (1e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (4e-9, 4e-8)},
+          "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
+          "single": {"acc": (1e-6, 1e-2), "jerk": (1e-5, 1e-1), "pot": (1e-6, 1e-4)}}  # fmt: skip
 SMALLER_N = 2
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capi
-from on_gpu import fill
+from on_gpu import bits, fill
 from particles import cloud
 
 N, BLOCK, TIME = 2100, 48, 0.25
@@ -40,10 +40,6 @@ def walk(session, source=SOURCE, block=BLOCK, **options):
     return session.force(*arguments(slice(None), source), block=block, **options)
 
 
-def bits(force):
-    return [part.tobytes() for part in (force.acc, force.jerk, force.pot, force.nearest)]
-
-
 @pytest.mark.backends("cpu cuda:grape gpu")
 @pytest.mark.parametrize("mode", ["grape", "double", "single"])
 def test_walks_have_the_bits_of_one_call(make, mode):
@@ -73,12 +69,10 @@ def test_what_is_asked_for_later_is_computed_then(make):
         assert found[0][-1][0] < 0
 
 
-CHANGES = {
-    "a write": lambda s: s.put(5, 5, 3.0, [0.1, 0.2, 0.3], tj=TIME),
-    "another time": lambda s: s.set_ti(TIME + 1 / 64),
-    "no jerk": lambda s: s.set_int("G6X_JERK", 0),
-    "double": lambda s: s.set_int("G6X_PRECISION", capi.MODES["double"]),
-}
+CHANGES = {"a write": lambda s: s.put(5, 5, 3.0, [0.1, 0.2, 0.3], tj=TIME),
+           "another time": lambda s: s.set_ti(TIME + 1 / 64),
+           "no jerk": lambda s: s.set_int("G6X_JERK", 0),
+           "double": lambda s: s.set_int("G6X_PRECISION", capi.MODES["double"])}  # fmt: skip
 
 
 def test_any_call_has_the_bits_of_a_session_that_foresees_nothing(make):

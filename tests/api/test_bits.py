@@ -1,7 +1,6 @@
 """Order-free sums: the bits of a force depend on the j particles and their addresses alone.
 
-Each promise is checked per mode and instruction set by comparing whole results byte for byte.
-"""
+Each promise is checked per mode and instruction set by comparing whole results byte for byte."""
 
 import hashlib
 
@@ -17,7 +16,6 @@ SOURCE = cloud(N, seed=61, moving=True)
 TIME = 0.375
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 ROWS = np.r_[0:70, 1000:1060, 2070:2100]
-
 pytestmark = pytest.mark.backends("cpu gpu")
 
 

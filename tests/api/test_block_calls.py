@@ -1,7 +1,6 @@
 """g6x_hermite_predict and g6x_hermite_correct: the formulas, the rule of the steps, faults.
 
-The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double.
-"""
+The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double."""
 
 import numpy as np
 import pytest
@@ -186,8 +185,6 @@ def test_row08_a_body_that_leaves_the_numbers_stays_and_the_others_move(bad):
 
 
 BAD = [np.nan, np.inf, -np.inf]
-
-
 WRONG = [
     ({"ni": 0}, "predict correct", 0),
     ({"ni": -1}, "predict correct", -11), ({"address": -1}, "predict correct", -13),

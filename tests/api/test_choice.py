@@ -7,7 +7,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.backends("auto")
-
 START = """
 from particles import cloud
 source = cloud(300)
@@ -21,7 +20,6 @@ def opened():
 def force(s, ni=48):
     assert s.force(300, source.x[:ni], source.v[:ni], source.index[:ni]).code == 0
 """
-
 
 GPU_WINS, CPU_WINS = "-1e9", "1e9"  # seconds to open a GPU
 

@@ -9,7 +9,6 @@ import capi
 from particles import assert_force, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
 SOURCE = cloud(64, seed=11)
 X, V, INDEX = SOURCE.x[:20].copy(), SOURCE.v[:20].copy(), SOURCE.index[:20].copy()
 EXPECTED = direct(X, V, INDEX, SOURCE, eps2=1e-4)
@@ -80,15 +79,6 @@ def test_1_3_low_level_calls_give_the_force_of_firsthalf(plain):
             assert (getattr(out, name)[:5] == right[:5]).all()
             assert nip == 5 or (getattr(out, name)[700] == right[3]).all()
         assert not flag.any()
-
-
-def test_row16_blocks_of_any_size_are_accepted(filled):
-    for ni in (1, 17, 49, 300):
-        rng = np.random.default_rng(ni)
-        x, v, index = rng.standard_normal((ni, 3)), rng.standard_normal((ni, 3)), np.arange(ni)
-        found = filled.force(64, x, v, index)
-        assert_force(found, direct(x, v, index, SOURCE), 1e-10)
-        assert found.bits() == filled.force(64, x, v, index, block=48).bits()
 
 
 def test_row19_3_13_2_11_a_firsthalf_is_the_latest_and_changes_do_not_reach_its_result(filled):

@@ -8,7 +8,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")
-
 ORIGIN = np.zeros((1, 3))
 
 

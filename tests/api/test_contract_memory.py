@@ -9,7 +9,6 @@ import capi
 from particles import assert_force, assert_same, assert_zero, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
-
 ORIGIN = np.zeros((1, 3))
 
 

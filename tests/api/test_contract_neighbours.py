@@ -10,7 +10,6 @@ import capi
 from particles import assert_zero, cloud, direct, lists
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree gpu")
-
 TOO_SHORT = 1
 SPECIAL = [0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 1e300, 1e-300]
 

@@ -6,7 +6,6 @@ import pytest
 from particles import assert_force, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
 MOVING = cloud(37, seed=5, moving=True)
 
 

@@ -6,7 +6,6 @@ import pytest
 from particles import assert_force, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
-
 LARGE = [16777216, 16777217, 2147483647, -2147483648, -5, 33554433, 0, 2147483646]
 
 

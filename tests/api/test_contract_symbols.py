@@ -1,6 +1,11 @@
-"""What programs link: three spellings of every call, and names that hosts may redefine."""
+"""What programs link: three spellings of every call, and names that hosts may redefine.
+
+public_names.json says in which public programs and libraries names of GRAPE's calls were found
+(called, declared or defined), in November 2026. Those of "nbody-archive" are also the calls of the
+hardware's own library, which lies there."""
 
 import ctypes
+import json
 import re
 
 import pytest
@@ -10,6 +15,7 @@ import tools
 import variants
 
 HISTORICAL = [name for name in capi.SIGNATURES if not name.startswith("g6x_")]
+PUBLIC = json.loads((capi.TESTS / "api/public_names.json").read_text(encoding="utf-8"))
 
 
 def tool(*command):
@@ -33,6 +39,17 @@ def exported():
 def test_nothing_but_the_api_is_exported():
     api = re.compile(r"(g6|g5)\w+|(get_device_count|get_j_part_data|force_j_particle_send)_{0,2}")
     assert [n for n in exported() if not api.fullmatch(n) and not n.startswith("LIBGRAPE6")] == []
+
+
+def test_every_public_name_is_exported_or_has_a_reason_and_a_source():
+    there = {name.rstrip("_") for name in exported()}  # without the underscores of Fortran
+    names, absent = ({name for some in PUBLIC[which].values() for name in some.split()}
+                     for which in ("names", "absent"))  # fmt: skip
+    assert sorted(names - there - absent) == []
+    assert sorted(absent & there) == []
+    assert sorted(absent - names) == []
+    used = {source for sources in PUBLIC["names"] for source in sources.split()}
+    assert used == {*PUBLIC["sources"]}
 
 
 def test_the_library_needs_only_libc():

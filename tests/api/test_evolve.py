@@ -171,10 +171,8 @@ def test_results_of_a_call_before_are_not_those_of_the_integration(bodies):
 
 def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
     long, stop, done = bodies(), ffi.new("int *"), []
-    threads = [
-        threading.Thread(target=lambda: done.append(long.evolve(np.inf, stop=stop))),
-        threading.Thread(target=lambda: done.append(lib.g6_close(long.cluster))),
-    ]
+    calls = lambda: long.evolve(np.inf, stop=stop), lambda: lib.g6_close(long.cluster)
+    threads = [threading.Thread(target=lambda call=call: done.append(call())) for call in calls]
     threads[0].start()
     while not long.e.blocks:  # it is at work
         time.sleep(0.01)

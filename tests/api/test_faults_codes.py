@@ -12,7 +12,6 @@ import capi
 from particles import assert_force, assert_nan, cloud, direct
 
 pytestmark = pytest.mark.backends("cpu cuda:grape cpu-tree:grape gpu")
-
 SOURCE = cloud(50, seed=41)
 X, V, INDEX = SOURCE.x[:6].copy(), SOURCE.v[:6].copy(), SOURCE.index[:6].copy()
 

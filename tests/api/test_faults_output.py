@@ -13,13 +13,10 @@ x = np.zeros((3, 3)); index = np.zeros(3, np.int32)
 FAULTS = {  # by rows of docs/errors.md
     18: "s.last(20, x, x, index)",
     6: "s.put(3, 1, float('nan'), (1, 0, 0)); s.force(20, x); s.put(3, 1, 1.0, (1, 0, 0))",
-    7: "s.force(20, x * np.nan)",
-    11: "s.force(20, x, eps2=-1.0)",
-    13: "s.put(-4, 1, 1.0, (1, 0, 0))",
-    20: "s.first(20, x, x, index); s.last(19, x, x, index)",
-    25: "s.force(20, x); s.neighbours(99)",
-    26: "call('g6x_set_j_particles', 0, 1, *[None] * 10)",
-}
+    7: "s.force(20, x * np.nan)", 11: "s.force(20, x, eps2=-1.0)",
+    13: "s.put(-4, 1, 1.0, (1, 0, 0))", 20: "s.first(20, x, x, index); s.last(19, x, x, index)",
+    25: "s.force(20, x); s.neighbours(99)", 26: "call('g6x_set_j_particles', 0, 1, *[None] * 10)",
+}  # fmt: skip
 
 
 def test_row21_calls_before_the_first_open_and_after_the_last_close_are_refused():

@@ -9,7 +9,6 @@ import pytest
 from particles import LONG, assert_force, cloud, direct, pair_terms
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
-
 N = 1100
 SOURCE = cloud(N, seed=51)
 ROWS = slice(0, 60)

@@ -244,17 +244,13 @@ OUT_OF_RANGE = "perturbers, eps2, tolerance, gamma, slow_down or step is out of 
 
 
 @pytest.mark.parametrize(("change", "dt", "code", "said"), [
-    ({"n": 1}, 1.0, "ARGUMENT", "n is not 2 to 64"),
-    ({"n": 65}, 1.0, "ARGUMENT", "n is not 2 to 64"),
-    ({"mass": ffi.NULL}, 1.0, "NULL", "null pointer"),
-    ({"perturbers": 2, "perturber": ffi.NULL}, 1.0, "NULL", "null pointer"),
-    ({}, -1.0, "ARGUMENT", "dt is negative, NaN or Inf"),
-    ({}, math.nan, "ARGUMENT", "dt is negative, NaN or Inf"),
-    ({"tolerance": math.nan}, 1.0, "ARGUMENT", OUT_OF_RANGE),
-    ({"gamma": 1.0}, 1.0, "ARGUMENT", OUT_OF_RANGE),
-    ({"slow_down": -1.0}, 1.0, "ARGUMENT", OUT_OF_RANGE),
-    ({"perturbers": -1}, 1.0, "ARGUMENT", OUT_OF_RANGE),
-    ({"step": math.inf}, 1.0, "ARGUMENT", OUT_OF_RANGE),
+    *(({"n": n}, 1.0, "ARGUMENT", "n is not 2 to 64") for n in (1, 65)),
+    *((null, 1.0, "NULL", "null pointer")
+      for null in ({"mass": ffi.NULL}, {"perturbers": 2, "perturber": ffi.NULL})),
+    *(({}, dt, "ARGUMENT", "dt is negative, NaN or Inf") for dt in (-1.0, math.nan)),
+    *((wrong, 1.0, "ARGUMENT", OUT_OF_RANGE) for wrong in (
+        {"tolerance": math.nan}, {"gamma": 1.0}, {"slow_down": -1.0}, {"perturbers": -1},
+        {"step": math.inf})),
 ])  # fmt: skip
 def test_what_is_refused(change, dt, code, said):
     bodies = FewBodies(*pair(0.5))

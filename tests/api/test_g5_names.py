@@ -11,15 +11,10 @@ from test_contract_symbols import exported
 from tools import run
 
 DOCUMENT = capi.ROOT / "docs" / "grape5.md"
-WITHOUT_MC = {
-    "g5_open_special",
-    "g5_open_noinit",
-    "g5_get_number_of_pipelines_per_board",
-    "g5_get_number_of_boards",
-    "g5_get_firstcluster",
-    "g5_set_xiMC0",
-    "g5_runMC0",
-}
+WITHOUT_MC = set(
+    """g5_open_special g5_open_noinit g5_get_number_of_pipelines_per_board
+    g5_get_number_of_boards g5_get_firstcluster g5_set_xiMC0 g5_runMC0""".split()
+)
 OPENING = set("g5_open_ g5_open__ g5_openMC g5_openmc_ g5_openmc__".split())  # as examples
 
 

@@ -71,9 +71,8 @@ class Model:
         sums = direct(x, self.m[:n][have[:n]], self.x[:n][have[:n]],
                       eps if eps2 is None else np.sqrt(eps2))  # fmt: skip
         wrong = np.flatnonzero(~np.isfinite(x).all(axis=1))
-        return (
-            (I_NAN, f"NaN or Inf in i particle {wrong[0]} ", sums) if len(wrong) else (0, "", sums)
-        )
+        text = f"NaN or Inf in i particle {wrong[0]} " if len(wrong) else ""
+        return I_NAN if len(wrong) else 0, text, sums
 
     def check(self, found, right, x):
         code, text, sums = right

@@ -18,9 +18,8 @@ EJ, EI = RNG.uniform(0, 0.1, N), RNG.uniform(0, 0.1, NI)
 
 def expected(mass=M, xj=XJ, xi=XI, ej=EJ, ei=EI):
     """One j particle at a time: each pair has a softening of its own."""
-    terms = [
-        direct(xi, mass[j : j + 1], xj[j : j + 1], np.sqrt(ei + ej[j])) for j in range(len(mass))
-    ]
+    terms = [direct(xi, mass[j : j + 1], xj[j : j + 1], np.sqrt(ei + ej[j]))
+             for j in range(len(mass))]  # fmt: skip
     return type(terms[0])(*(sum(of) for of in zip(*terms, strict=True)))
 
 

@@ -8,7 +8,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.backends("cpu cuda")
-
 ZERO = np.zeros(3)
 MOST = 1500
 
@@ -95,16 +94,12 @@ def board(new_session):
 
 
 CALLS = ["g6_set_j_particle", "g6_set_j_particle_", "g6_set_j_particle_mxonly"]
-
-
 LABELS = [
-    np.arange,
-    np.random.default_rng(1).permutation,
+    np.arange, np.random.default_rng(1).permutation,
     lambda n: np.sort(np.random.default_rng(n).choice(4_000_000, n, replace=False)),
     lambda n: np.arange(n) * 7 % (n // 3 + 1),  # several times
-    lambda n: np.arange(n) % 3,
-    lambda n: np.random.default_rng(n).integers(-(2**31), 2**31, n),
-]
+    lambda n: np.arange(n) % 3, lambda n: np.random.default_rng(n).integers(-(2**31), 2**31, n),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -81,11 +81,9 @@ def test_variables_that_do_not_exist_are_named_once():
                "SPEED": None}  # fmt: skip
     script = "for k in (0, 1): call('g6_open', k); call('g6_npipes')"
     lines = lines_of(script, log="faults", **{f"GRAPE6_{name}": "1" for name in nearest})
-    assert sorted(lines) == sorted(
-        f"grape6: warning: GRAPE6_{name} is no variable of this library"
-        + (f"; GRAPE6_{meant} is" if meant else "")
-        for name, meant in nearest.items()
-    )
+    assert sorted(lines) == sorted(f"grape6: warning: GRAPE6_{name} is no variable of this library"
+                                   + (f"; GRAPE6_{meant} is" if meant else "")
+                                   for name, meant in nearest.items())  # fmt: skip
 
 
 def test_variables_that_exist_are_not_named(tmp_path):

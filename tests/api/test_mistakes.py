@@ -1,8 +1,7 @@
 """Mistakes on purpose: the tests that protect a promise fail when it is broken.
 
 support/mutants.py has the mistakes, variants["counted"] is the library that makes the chosen one.
-Each is the habit of an earlier library, or a short cut that most clients do not notice.
-"""
+Each is the habit of an earlier library, or a short cut that most clients do not notice."""
 
 import json
 import re
@@ -46,7 +45,6 @@ NOTICED_BY = {
     "open_by_exported_name": """
         test_contract_symbols.py::test_the_host_may_define_one_spelling_itself""",
 }
-
 
 # Each in a child of a process that has imported all: the library reads its variables once. Plain
 # assertions: where CI is set, pytest would explain how two lists of 500 lists differ, for minutes.

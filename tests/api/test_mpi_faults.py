@@ -10,7 +10,6 @@ from legacy import mpirun
 from tools import run
 
 pytestmark = pytest.mark.full
-
 BLOCK, ROWS = 1024, np.array([[1.5, 2.25, 3.125], [-20.5, 1.25, 0.125]])
 # What the last rank does, and the codes of all ranks: of the share, and of the sum.
 FAULTS = {

@@ -34,14 +34,16 @@ def run(session, source, rows=np.r_[0:40, 700:720, N - 20 : N], **options):
     return session.force(len(source), source.x[rows], source.v[rows], source.index[rows], **options)
 
 
+@pytest.mark.backends("cpu cuda")
 @pytest.mark.parametrize("mode", ["grape", "single"])
-@pytest.mark.parametrize("eps2", [0.0, 1e-4])
-def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, isa, mode, eps2):
+@pytest.mark.parametrize(("eps2", "block"), [(1e-4, None), *((0.0, n) for n in (None, 3, 40, 150))])
+def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, isa, mode, eps2,
+                                                                  block):  # fmt: skip
     source = resolved()
     source.x[3] = source.x[4] + 2.0**-24  # a close pair
-    here = run(new_session(precision=mode, isa=isa), source, eps2=eps2)
-    there = run(new_session(precision=mode, isa=isa), moved(source), eps2=eps2)
-    assert_same(there, here)
+    found = [run(new_session(precision=mode, isa=isa), placed, slice(None), eps2=eps2, block=block)
+             for placed in (source, moved(source))]  # fmt: skip
+    assert_same(*found)
 
 
 def test_an_origin_is_near_most_particles_wherever_a_tenth_of_them_is(new_session):
@@ -58,6 +60,7 @@ def test_an_origin_is_near_most_particles_wherever_a_tenth_of_them_is(new_sessio
         assert mode == "double" or (drift == given[1]).all()
 
 
+@pytest.mark.backends("cpu cuda")
 @pytest.mark.parametrize(("distance", "hole"), [(1e3, True), (1e5, False), (1e8, True)])
 def test_forces_far_away_are_as_good_as_here(new_session, isa, mode, distance, hole):
     source = resolved(600)

@@ -2,8 +2,7 @@
 
 csrc/core/partial.c is compiled alone, and compared with sums of fractions. That the vectorised
 binning of the kernels does the same as partial_add_block is seen in test_bits.py: blocks of 1 i
-particle take the one, blocks of 16384 the other.
-"""
+particle take the one, blocks of 16384 the other."""
 
 import ctypes
 from fractions import Fraction

@@ -27,8 +27,6 @@ def output(capsys, *arguments):
 
 
 # ---- config ------------------------------------------------------------------------
-
-
 def test_config_puts_all_that_was_asked_on_one_line_in_order(capsys):
     line = output(capsys, "config", "--libs", "--cflags", "--fsource")
     lib, include = paths.LIBRARY_DIR, paths.INCLUDE_DIR
@@ -59,10 +57,8 @@ def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypat
     lines = dict(line.split(" = ") for line in file.read_text().splitlines())
     assert lines["executable"] == sys.executable
     assert os.path.exists(lines.get("libpython", "/"))
-    assert json.loads(output(capsys, "config", "--python", "--json")) == {
-        "file": str(file),
-        **lines,
-    }
+    found = json.loads(output(capsys, "config", "--python", "--json"))
+    assert found == {"file": str(file), **lines}
 
 
 def test_config_says_what_is_missing(capsys, monkeypatch, tmp_path):
@@ -77,8 +73,6 @@ def test_config_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 
 # ---- info --------------------------------------------------------------------------
-
-
 def test_info_says_what_will_be_used(capsys, monkeypatch):
     monkeypatch.setenv("GRAPE6_SOMETHING", "7")
     about = json.loads(output(capsys, "info", "--json"))
@@ -153,8 +147,6 @@ def test_info_says_whether_processes_share_a_gpu(info, tmp_path):
 
 
 # ---- selftest ----------------------------------------------------------------------
-
-
 def test_selftest_passes_in_every_mode_and_instruction_set(capsys):
     start = time.process_time()
     result = json.loads(output(capsys, "selftest", "--json"))
@@ -172,13 +164,11 @@ def test_selftest_notices_wrong_results(capsys, monkeypatch):
 
     def stronger(*arguments, **keywords):
         sums = real(*arguments, **keywords)
-        return sums._replace(
-            acc=sums.acc * (1 + 1e-3),
-            pot=sums.pot * (1 + 1e-3),
-            jerk=None if sums.jerk is None else sums.jerk * (1 + 1e-2),
-            nearest=None if sums.nearest is None else sums.nearest[::-1],
-            neighbours=None if sums.neighbours is None else sums.neighbours[::-1],
-        )
+        changed = {"acc": sums.acc * (1 + 1e-3), "pot": sums.pot * (1 + 1e-3)}
+        changed |= {} if sums.jerk is None else {"jerk": sums.jerk * (1 + 1e-2)}
+        for name in ("nearest", "neighbours"):
+            changed |= {} if getattr(sums, name) is None else {name: getattr(sums, name)[::-1]}
+        return sums._replace(**changed)
 
     monkeypatch.setattr(selftest.reference, "direct_sum", stronger)
     monkeypatch.setattr(selftest, "plummer", lambda _, seed: model(selftest.N, seed))
@@ -187,17 +177,13 @@ def test_selftest_notices_wrong_results(capsys, monkeypatch):
     assert "missed" in verdict
     for group in [group for group in groups if re.match(r"MISS cpu \w+ +grape", group)]:
         missed = set(re.findall(r"^ {7}(.*?) +\S+ > ", group, re.MULTILINE))
-        assert missed >= {"nearest neighbours wrong", "lists wrong"} | {
-            f"{name}{kind}, median error"
-            for name in ("acc", "jerk", "pot")
-            for kind in ("", ", softened")
-        }
+        sums = {f"{name}{kind}" for name in ("acc", "jerk", "pot") for kind in ("", ", softened")}
+        wanted = {f"{name}, median error" for name in sums}
+        assert missed >= {"nearest neighbours wrong", "lists wrong"} | wanted
     assert any("MISS" in group and " grape " in group for group in groups)
 
 
 # ---- bench -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("precision", "isa", "slots"), [
     ("grape", "base", 40), ("grape", "best", 40), ("double", "base", 74), ("single", "base", 34),
     ("double", "base --nn", 77),

@@ -33,8 +33,6 @@ def cluster(here):
 
 
 # ---- what it does ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_it_says_what_was_written_and_what_was_lost(cluster, capsys, name):
     model, source = cluster
@@ -129,8 +127,6 @@ def test_format_and_from_overrule_names_and_contents(cluster, capsys):
 
 
 # ---- units -----------------------------------------------------------------------------
-
-
 def test_units_convert_what_has_units(cluster, capsys):
     model, source = cluster
     line = said(capsys, source, "out.h5", "--units", "Msun pc Myr")[-1]

@@ -28,17 +28,12 @@ def test_it_says_what_a_file_has(here, capsys, name):
     said = json.loads(info(capsys, path, "--json"))
     found = read_snapshot(path)
     assert said == {
-        "file": path,
-        "format": found.format,
-        "title": FORMATS[found.format].title,
-        "moments": 1,
-        "number": 0,
-        "time": 0.375 if "time" in keeps else None,
-        "sets": [["data", 20]] if name == "amuse" else [],
-        "bodies": 20,
+        "file": path, "format": found.format, "title": FORMATS[found.format].title, "moments": 1,
+        "number": 0, "time": 0.375 if "time" in keeps else None,
+        "sets": [["data", 20]] if name == "amuse" else [], "bodies": 20,
         "units": str(found.units) if "units" in keeps else None,
         "ids": [3, 22] if "ids" in keeps else None,
-    }
+    }  # fmt: skip
     lines = info(capsys, path).splitlines()
     assert "bodies:   20" in lines
     assert ("ids:      3 to 22" if "ids" in keeps else "ids:      -") in lines
@@ -59,7 +54,6 @@ def test_it_counts_moments_and_sets(here, capsys):
 
 
 # ---- what a terminal obeys ----
-
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
 
 

@@ -22,12 +22,10 @@ ALONE = [
     {**SRUN, "OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"},  # mpirun's daemon in a step
     {"OMPI_COMM_WORLD_RANK": "1", "PMIX_RANK": "1"}, {**SRUN, "PMI_RANK": "3"},  # as advised
 ]  # fmt: skip
-SEVERAL = [
-    (OMPI, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK"),
-    ({"MV2_COMM_WORLD_SIZE": "8"}, "MV2_COMM_WORLD_SIZE=8", "MV2_COMM_WORLD_RANK"),
-    ({**SRUN, "PMI_SIZE": "3"}, "PMI_SIZE=3", "PMI_RANK"),
-    (SRUN, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID"),
-]
+SEVERAL = [(OMPI, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK"),
+           ({"MV2_COMM_WORLD_SIZE": "8"}, "MV2_COMM_WORLD_SIZE=8", "MV2_COMM_WORLD_RANK"),
+           ({**SRUN, "PMI_SIZE": "3"}, "PMI_SIZE=3", "PMI_RANK"),
+           (SRUN, "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID")]  # fmt: skip
 
 
 @pytest.fixture
@@ -66,8 +64,6 @@ def test_pmix_alone_tells_the_second(started, capsys):
 
 
 # ---- with mpi4py -----------------------------------------------------------------------------
-
-
 def on(n, words, folder):
     """What a run on some ranks prints."""
     done = on_ranks.run(n, "-m", "grape6py", "run", *words.split(), cwd=folder)

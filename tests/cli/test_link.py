@@ -92,10 +92,8 @@ def test_files_of_others_are_named_and_left_alone(capsys, tmp_path):
     grape6(capsys, "--prefix", tmp_path, "--remove")
     assert tree(tmp_path) == before
     put(tmp_path, {"include/g6lib.h": "theirs"})  # as of AMUSE's framework, and left out
-    assert names_in(grape6(capsys, "--prefix", tmp_path, code=1)) == [
-        "include/g6lib.h",
-        "lib/libg6.so",
-    ]
+    said = grape6(capsys, "--prefix", tmp_path, code=1)
+    assert names_in(said) == ["include/g6lib.h", "lib/libg6.so"]
     grape6(capsys, "--prefix", tmp_path, "--only", "sapporo", "pg5", "starlab")
     assert (tmp_path / "include/g6lib.h").read_text() == "theirs"
 
@@ -197,14 +195,12 @@ def test_what_is_no_prefix_or_its_record_is_named(capsys, tmp_path, options):
 
 # By the name of --only: libraries, and the header that comes with them.
 BY_NAME = {
-    "grape6": ("grape6", "grape6", "g6_npipes()"),
-    "g6": ("g6 g6a g6lx", "stdio", "g6_npipes()"),
-    "sapporo": ("sapporo", "stdio", "g6_npipes()"),
-    "pg6": ("pg6 g6avx", "gp6util", "g6_npipes()"),
+    "grape6": ("grape6", "grape6", "g6_npipes()"), "g6": ("g6 g6a g6lx", "stdio", "g6_npipes()"),
+    "sapporo": ("sapporo", "stdio", "g6_npipes()"), "pg6": ("pg6 g6avx", "gp6util", "g6_npipes()"),
     "pg5": ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
     "g5": ("g5a phibdma", "gp5util", "g5_get_number_of_pipelines()"),
     "g7": ("g75 hib", "g5nbutil", "g5_get_number_of_pipelines()"),
-}
+}  # fmt: skip
 
 
 def compiled(folder, *flags, header="stdio", call="g6_npipes()", name="two"):
@@ -341,9 +337,6 @@ int main(void)
     where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{paths.LIBRARY_DIR}"]
     run(["gcc", source, "-o", program, *where, f"-l{name}"])
     hand = {"GRAPE6_G5_POT_SIGN": "1", "GRAPE6_G5_SOURCE": "first"}
-    for env, expected in (
-        ({}, sign * (3 if first else 1)),
-        (hand, 1),
-        ({"GRAPE6_CLIENT": "fdps"}, 1),
-    ):
+    right = sign * (3 if first else 1)
+    for env, expected in ({}, right), (hand, 1), ({"GRAPE6_CLIENT": "fdps"}, 1):
         run([program], code=expected + 3, env=env)

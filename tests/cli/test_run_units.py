@@ -28,8 +28,7 @@ def run_of(source, **options):
 def test_a_run_is_that_of_plain_numbers_with_their_constant(here, capsys, source, written, asked):
     """These are in the log and in the files, and a restart has its bits.
 
-    A model has mass and length of one, a file its units or, without any, those that are said.
-    """
+    A model has mass and length of one, a file its units or, without any, those that are said."""
     if written:
         henon = Units.from_text(HENON)
         model = plummer(N, 1, units=henon)

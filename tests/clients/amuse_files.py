@@ -3,8 +3,7 @@
     amuse_files.py write      into the working folder, a file a format
     amuse_files.py read       those of `ours.*`; leaves SI numbers of each in answer.json
 
-N-body units of the files are 1000 Msun and 2 parsec, except where their format has no units.
-"""
+N-body units of the files are 1000 Msun and 2 parsec, except where their format has no units."""
 
 import json
 import sys
@@ -61,12 +60,10 @@ def read():
         stars = read_set_from_file(name, kind)
         if str(stars.mass.unit) != "kg" and stars.mass.unit.base[0][1].system.name != "S.I.":
             stars = in_parsecs(stars)
-        found[name] = {
-            "mass": stars.mass.value_in(units.kg).tolist(),
-            "pos": stars.position.value_in(units.m).tolist(),
-            "vel": stars.velocity.value_in(units.m / units.s).tolist(),
-            "key": stars.key.tolist(),
-        }
+        found[name] = {"mass": stars.mass.value_in(units.kg).tolist(),
+                       "pos": stars.position.value_in(units.m).tolist(),
+                       "vel": stars.velocity.value_in(units.m / units.s).tolist(),
+                       "key": stars.key.tolist()}  # fmt: skip
     answer(found)
 
 

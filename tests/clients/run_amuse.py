@@ -4,8 +4,7 @@
 
 FOLDER/src/amuse/community has the code with its workers; SUMS is `own` (the code's own, on the CPU)
 or `linked` (the library's). RESULT is a snapshot, too; the seconds that the steps took are printed.
-Units: N-body; softening: by default 4 / N.
-"""
+Units: N-body; softening: by default 4 / N."""
 
 import sys
 import time
@@ -33,7 +32,6 @@ mass, *x_and_v = np.loadtxt(snapshot, unpack=True)
 stars = Particles(len(mass), mass=mass | unit.mass, radius=0 | unit.length)
 stars.position = np.transpose(x_and_v[:3]) | unit.length
 stars.velocity = np.transpose(x_and_v[3:]) | unit.speed
-
 eps = 4 / len(mass)
 if more:
     code.parameters.timestep_parameter, eps = map(float, more)

@@ -5,8 +5,7 @@ this library are linked each time.
 
 Each code runs on one rank and on two, each mode on one of these. Of phiGRAPE's workers only
 `phigrape_worker_mpi` is parallel: AMUSE compiles those for a GPU or a GRAPE without MPI. It cannot
-add or remove particles, so that AMUSE 2025 has it no more.
-"""
+add or remove particles, so that AMUSE 2025 has it no more."""
 
 import functools
 import sys
@@ -30,7 +29,6 @@ WORKERS = {
                  ["GRAPE6LIBS={} -lg6", "G6LIBS={} -lg6"]),
 }  # fmt: skip
 N, END, EPS = 256, 0.25, 4 / 256
-
 pytestmark = pytest.mark.full
 
 

@@ -14,7 +14,6 @@ from tools import run
 MSUN, PC = 1.98892e30, 3.08567758128e16  # AMUSE's, in kg and m
 MASS, LENGTH = 1000 * MSUN, 2 * PC  # 1 of the N-body units of amuse_files.py
 SPEED = np.sqrt(6.67428e-11 * MASS / LENGTH)  # with the G of AMUSE
-
 pytestmark = pytest.mark.full
 
 

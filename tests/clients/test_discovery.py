@@ -1,8 +1,7 @@
 """What grape6 link puts into a folder is found by configure and Meson, by each name.
 
 The build files in discovery/ compile tests/c/maps.c, which opens the board and prints what the
-process has mapped. That pkg-config and find_package find the package itself: test_build.py.
-"""
+process has mapped. That pkg-config and find_package find the package itself: test_build.py."""
 
 import os
 import shutil

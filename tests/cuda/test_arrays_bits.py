@@ -1,6 +1,5 @@
 """Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, the
-errors of that call, and the current stream. See arrays_on_gpu.py.
-"""
+errors of that call, and the current stream. See arrays_on_gpu.py."""
 
 import ctypes
 import itertools
@@ -17,24 +16,19 @@ from arrays_on_gpu import MASS, MOTION, POS, VEL, N, assert_same, compare, fill,
 from fake_device import driver
 from grape6py import errors
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
-    pytest.mark.backends("cuda"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+              pytest.mark.backends("cuda")]  # fmt: skip
 on_both = pytest.mark.backends("cuda gpu")
 
 
 # ---- equal bits ------------------------------------------------------------------------
-
-KINDS = [
-    lambda cupy, a: cupy.asarray(a),
-    lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
-    lambda cupy, a: cupy.asfortranarray(cupy.asarray(a)),
-    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "interface"),
-    lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "dlpack"),
-    lambda cupy, a: a,  # NumPy's, beside those of a device
-    lambda cupy, a: a.tolist(),
-]
+KINDS = [lambda cupy, a: cupy.asarray(a),
+         lambda cupy, a: cupy.repeat(cupy.asarray(a), 2, axis=0)[::2],
+         lambda cupy, a: cupy.asfortranarray(cupy.asarray(a)),
+         lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "interface"),
+         lambda cupy, a: fake_arrays.Foreign(cupy.asarray(a), "dlpack"),
+         lambda cupy, a: a,  # NumPy's, beside those of a device
+         lambda cupy, a: a.tolist()]  # fmt: skip
 
 
 def of_any_kind(cupy, rng, given):
@@ -144,8 +138,6 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
 
 
 # ---- where arrays are ------------------------------------------------------------------
-
-
 def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
     device, _ = pair()
     device.set_particles(cupy.asarray(MASS), POS)
@@ -178,8 +170,6 @@ def test_arrays_of_another_device_are_refused(cupy, pair):
 
 
 # ---- the current stream ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("how", "current"), [("dlpack", 0), ("both", 4321), ("interface", 0)])
 def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, current):
     device, host = pair()
@@ -225,8 +215,6 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
 
 
 # ---- wrong arguments -------------------------------------------------------------------
-
-
 def spoilt(array, k, value=np.nan):
     """A copy with another number in the k-th place."""
     array = array.copy()
@@ -246,11 +234,9 @@ TARGETS = [
     {"pos": POS, "vel": spoilt(VEL, 9, np.inf)}, {"pos": POS, "index": np.arange(N - 1)},
     {"pos": POS, "h": np.ones(N + 1)},
 ]  # fmt: skip
-CALLS = [
-    *(("set_particles", {"mass": MASS * 3, "pos": -POS} | given) for given in PARTICLES),
-    ("set_particles", {"mass": MASS[:900], "pos": spoilt(POS[:900], 28)}),  # a smaller set
-    *(("forces", given) for given in TARGETS),
-]
+CALLS = [*(("set_particles", {"mass": MASS * 3, "pos": -POS} | given) for given in PARTICLES),
+         ("set_particles", {"mass": MASS[:900], "pos": spoilt(POS[:900], 28)}),  # a smaller set
+         *(("forces", given) for given in TARGETS)]  # fmt: skip
 
 
 @on_both

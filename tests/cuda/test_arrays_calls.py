@@ -9,15 +9,11 @@ from fake_device import fail
 from grape6py import Grape6, errors
 from test_cuda_faults import no_memory
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
-    pytest.mark.backends("cuda"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+              pytest.mark.backends("cuda")]  # fmt: skip
 
 
 # ---- the C calls -----------------------------------------------------------------------
-
-
 def force(session, ni, h2=None, **changed):
     """g6x_forces_device on the first ni particles: its code and outputs."""
     out = capi.Force.blank(ni)
@@ -56,10 +52,7 @@ def test_with_radii_the_call_is_as_any_other(filled, new_session):
     assert [filled.neighbours(i) for i in range(70)] == [other.neighbours(i) for i in range(70)]
     again = filled.last(*args, eps2=1e-4)
     assert (again.code, again.bits()) == (0, expected.bits())
-    words = [np.zeros((70, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64) for _ in range(2)]
-    for session, w in zip((filled, other), words, strict=True):
-        assert capi.call("g6x_get_partial", session.cluster, 70, w) == 0
-    assert np.array_equal(*words)
+    assert np.array_equal(filled.partial(70), other.partial(70))
     assert force(filled, 70)[0] == 0
     assert filled.neighbours(0)[0] == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
     assert filled.last(*args, eps2=1e-4).code == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
@@ -159,8 +152,6 @@ def test_predicted_particles(filled):
 
 
 # ---- faults ----------------------------------------------------------------------------
-
-
 def test_row01_no_memory(cupy, pair):
     device, host = pair()
     empty = pair()[0]

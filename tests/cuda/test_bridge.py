@@ -1,6 +1,5 @@
 """The bridge to Python, from hosts that are no Python: started from any environment, refused with
-the piece that is missing, and nothing of the host's own changed. The device is fake_device.py's.
-"""
+the piece that is missing, and nothing of the host's own changed. The device is fake_device.py's."""
 
 import os
 import re
@@ -20,8 +19,6 @@ HOSTILE = "import os\nos._exit(66)\n"
 
 
 # ---- any environment ---------------------------------------------------------------
-
-
 def hostile(folder, *names):
     for name in names:
         path = folder / name
@@ -80,8 +77,6 @@ def test_a_host_opens_a_device_from_any_environment(installed, situation, tmp_pa
 
 
 # ---- where Python and its packages are found -----------------------------------------
-
-
 @pytest.fixture
 def moved(environment):
     """One whose package lies beside it, as a source tree has it, and writes the file there that
@@ -140,8 +135,6 @@ def test_row05_a_wish_that_is_no_python_is_named(installed, wish):
 
 
 # ---- what is the host's own --------------------------------------------------------
-
-
 @pytest.mark.parametrize("how", [
     pytest.param("threads", id="row35-eight-threads-with-small-stacks-open-at-once"),
     pytest.param("signals", id="row31-signal-handlers-run-on-the-hosts-own-threads"),
@@ -158,8 +151,6 @@ def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
 
 
 # ---- what is missing ---------------------------------------------------------------
-
-
 def no_numpy(environment):
     (environment.site / "numpy").unlink()
 
@@ -190,14 +181,11 @@ def based_on(environment, *files):
 
 MISSING = {
     "GRAPE6_PYTHON": lambda e: (e.folder / "bin").rename(e.folder / "no-bin"),
-    "numpy is missing": no_numpy,
-    "cffi is missing": no_cffi,
-    "without the bridge": lambda e: bridge(e).unlink(),
-    "installed for Python 3.99": other_bridge,
-    "standard library": based_on,
-    "without a shared library": lambda e: based_on(e, ENCODINGS),
+    "numpy is missing": no_numpy, "cffi is missing": no_cffi,
+    "without the bridge": lambda e: bridge(e).unlink(), "installed for Python 3.99": other_bridge,
+    "standard library": based_on, "without a shared library": lambda e: based_on(e, ENCODINGS),
     "not inside its Python package": lambda e: shutil.rmtree(e.package / "cuda"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("named", MISSING)
@@ -211,7 +199,6 @@ def test_row05_a_missing_piece_is_named_and_no_interpreter_starts(environment, n
 
 
 # ---- Python that fails -------------------------------------------------------------
-
 CALLS = ["open", "kernels", "allocate", "release", "close"]
 
 
@@ -258,8 +245,6 @@ def test_a_side_that_cannot_be_imported_is_named(environment, module, code):
 
 
 # ---- a host that is Python ---------------------------------------------------------
-
-
 def run_script(environment, script):
     env = {"LD_LIBRARY_PATH": str(environment.parts.driver)}
     return tools.started([environment.python, "-c", script], env=env, timeout=20)

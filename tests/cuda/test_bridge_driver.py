@@ -1,6 +1,5 @@
 """The driver and the bridge to Python: what the driver says comes first, and no interpreter starts
-for nothing. The device is fake_device.py's.
-"""
+for nothing. The device is fake_device.py's."""
 
 import re
 

@@ -1,6 +1,5 @@
 """The Python side of a CUDA device, over a CuPy that fails as the tests want it (fake_cupy.py), and
-the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU.
-"""
+the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU."""
 
 import contextlib
 import ctypes
@@ -37,8 +36,6 @@ def opened(faked):
 
 
 # ---- devices -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("usable", "choices"), [("", "0101"), ("1", "1111"), ("1,0", "1010")])
 def test_row34_devices_are_dealt_out_in_turn(faked, usable, choices):
     _, device = faked
@@ -73,8 +70,6 @@ def test_row04_two_wheels_of_cupy_are_refused_in_words(faked, monkeypatch, tmp_p
 
 
 # ---- memory ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("pinned", [False, True])
 def test_memory_is_zeroed_and_released(faked, opened, pinned):
     for _ in range(3):
@@ -147,8 +142,6 @@ def test_row02_a_lost_device_is_left_alone(faked, opened):
 
 
 # ---- kernels -----------------------------------------------------------------------
-
-
 def compiled(fake):
     return [call[1] for call in fake.calls if call[0] == "compile"]
 
@@ -212,8 +205,6 @@ def test_row04_what_the_compiler_says_is_told(faked, opened):
 
 
 # ---- faults ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("error", "code", "words"), [
     *((fake_cupy.CUDARuntimeError(status, "cudaErrorOfThatNumber: words"), code, "")
       for code, numbers in {"DEVICE_MEMORY": [2], "RUNTIME": [35, 803, 209], "NO_DEVICE": [100],
@@ -236,8 +227,6 @@ def test_row04_an_error_becomes_a_row_of_the_table_and_names_a_missing_piece(err
 
 
 # ---- CuPy's folder for compiled kernels, while CuPy is imported -----------------------
-
-
 @pytest.mark.parametrize(("told", "good"), [("some/where", True), ("file/cache", False),
                                            (None, False)])  # fmt: skip
 def test_row39_without_a_folder_that_can_be_made_there_is_another_for_the_while(

@@ -1,6 +1,5 @@
 """Several GPUs in one session: the bits are those of one, and a GPU that fails is left
-out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names.
-"""
+out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names."""
 
 import functools
 import gc
@@ -63,16 +62,11 @@ for mode in {modes!r}.split():
 
 
 @pytest.fixture(scope="module")
-def settings(fake_gpu, library_of):
-    """Environment of a process with the library that reads variables for tests."""
-    return {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_BACKEND": "cuda",
-            "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
-            "GRAPE6_TEST_GPU_THRESHOLD": "20000"}  # fmt: skip  # pairs; truly some ten millions
-
-
-@pytest.fixture(scope="module")
-def run(settings):
-    """What a script prints, by lines."""
+def run(fake_gpu, library_of):
+    """What a script prints, by lines, with the library that reads variables for tests."""
+    settings = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu), "GRAPE6_BACKEND": "cuda",
+                "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
+                "GRAPE6_TEST_GPU_THRESHOLD": "20000"}  # fmt: skip  # pairs; truly some ten millions
 
     @functools.cache
     def run(script, devices, **env):
@@ -107,8 +101,7 @@ for mode in ("grape", "double", "single"):
     with filled(mode) as grape:
         forces, found = grape.forces(POS[:90], VEL[:90], INDEX[:90]), []
         for _ in range(2):
-            words = np.zeros((90, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-            assert call("g6x_get_partial", grape._board.cluster, 90, words) == 0
+            words = Session.unopened(grape._board.cluster).partial(90)
             found.append(words.tobytes())
         assert found[0] == found[1]
         acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)

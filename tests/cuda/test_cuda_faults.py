@@ -1,6 +1,5 @@
 """Faults of the CUDA backend: no memory, a GPU that is lost, a fork. If CUDA was asked for the call
-is refused; with the backend auto the CPU goes on, with the bits of its own.
-"""
+is refused; with the backend auto the CPU goes on, with the bits of its own."""
 
 import contextlib
 import functools
@@ -21,7 +20,6 @@ from test_lists_at_rest import Board
 from walking import FORMS, Flight, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
-
 NAMES = "DEVICE_MEMORY DEVICE_LOST FORK RUNTIME"
 DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = map(capi.CODES.get, NAMES.split())
 N = 700
@@ -78,8 +76,6 @@ def lost(number):
 
 
 # ---- whatever fails ------------------------------------------------------------------------
-
-
 def steps(session):
     """What a client does: code, and bits or whether there are but NaNs, of each."""
     for rows in (FEW, MANY):
@@ -144,8 +140,6 @@ def test_calls_are_refused_or_the_cpu_goes_on_and_all_others_are_right(make, on_
 
 
 # ---- no memory, no kernels -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("fault", "code", "words"), [
     (no_memory, DEVICE_MEMORY, "out of memory"),
     (lambda: no_kernels("predict"), RUNTIME, "do not compile"),
@@ -181,8 +175,6 @@ def test_row01_no_memory_at_growth(make, mode):
 
 
 # ---- a lost GPU ----------------------------------------------------------------------------
-
-
 def test_row02_a_result_that_never_comes_is_a_lost_gpu(make):
     session = make(SOURCE)
     session.force(*arguments(FEW))

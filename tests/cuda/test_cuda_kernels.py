@@ -1,8 +1,7 @@
 """The kernels for GPUs as machine code, without a GPU: they compile, keep what pairs
 need in registers, and their pair loops have as many instructions as benchmarks/pages/gpu.md says.
 
-What the kernels compute is tested on the CPU (the backend cuda) and on a GPU (the backend gpu).
-"""
+What the kernels compute is tested on the CPU (the backend cuda) and on a GPU (the backend gpu)."""
 
 import re
 from collections import Counter

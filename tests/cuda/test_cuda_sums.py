@@ -1,6 +1,5 @@
 """Sums of the CUDA backend: accuracy, equal bits, and what the GPU leaves to the host, for all of
-its kernels. What tests/api asks of every backend is not asked again.
-"""
+its kernels. What tests/api asks of every backend is not asked again."""
 
 import functools
 
@@ -30,8 +29,6 @@ BLOCKS = pytest.mark.parametrize("block", KERNELS.values(), ids=KERNELS)
 
 
 # ---- accuracy ----------------------------------------------------------------------
-
-
 @functools.cache
 def exact_sum(make, *given, eps2):
     source = make(*given)
@@ -87,8 +84,6 @@ def test_close_pairs_are_as_good_as_others(new_session, mode, separation, eps2, 
 
 
 # ---- equal bits ----------------------------------------------------------------------
-
-
 @on_both
 @pytest.mark.parametrize("jerk", [1, 0], ids=["jerk", "no-jerk"])
 def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
@@ -156,26 +151,7 @@ with Grape6() as device, Grape6() as host:
     assert on_host == [bits(run(s, rows)).hex() for s in sessions for rows in few_and_many]
 
 
-@BLOCKS
-def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, mode, block):
-    source, far = cloud(1500, seed=6), np.array([1e6, -4096.0, 0.0])
-    source.x = np.rint(source.x * 2**24) / 2**24
-    source.x[3] = source.x[4] + 2.0**-24
-    found = []
-    for by in (0.0, far):
-        session, there = new_session(precision=mode), source.take(np.arange(1500))
-        there.x = source.x + by
-        session.put_cloud(there)
-        found.append(session.force(1500, there.x, there.v, there.index, block=block))
-    if mode == "double":
-        assert_close(*found, (1e-14, 1e-11))
-    else:
-        assert found[0].bits() == found[1].bits()
-
-
 # ---- what the GPU leaves to the host -------------------------------------------------
-
-
 def test_particles_beyond_single_precisions_range(new_session, mode):
     rng, source = np.random.default_rng(9), cloud(1500, seed=8)
     source.x[5::97] *= 10.0 ** rng.uniform(15, 80, (len(source.x[5::97]), 1))
@@ -232,8 +208,6 @@ def test_a_list_of_particles_at_rest_too_long_for_one_launch(new_session):
 
 
 # ---- corners ---------------------------------------------------------------------------
-
-
 def test_the_mode_of_an_open_session_may_change(new_session):
     rows = np.r_[0:200]
     fresh = {m: bits(run(fill(new_session(precision=m)), rows)) for m in capi.MODES}

@@ -117,8 +117,6 @@ def test_groups_whose_lists_are_long_are_taken_in_parts(tree_gpu, order, monkeyp
 
 
 # ---- sums on few of the particles: groups are walked by themselves ------------------------------
-
-
 N, FEW = 2000, 200
 
 

@@ -1,6 +1,5 @@
 """Arrays of a CUDA device in calls on the CPU, and of other libraries: what is still being written
-is waited for. CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py.
-"""
+is waited for. CuPy is that of fake_arrays.py. With PyTorch, on a true device: test_gpu_torch.py."""
 
 import re
 import sys
@@ -81,8 +80,6 @@ def test_a_tensor_that_requires_gradients_is_refused_with_its_own_words(cupy, de
 
 
 # ---- on the CPU ------------------------------------------------------------------------
-
-
 @pytest.mark.backends("cpu gpu")
 def test_on_the_cpu_they_are_copied_there_and_back(cupy):
     last = cupy.cuda.runtime.getDeviceCount() - 1
@@ -105,11 +102,9 @@ def test_on_the_cpu_they_are_copied_there_and_back(cupy):
 
 def test_the_library_refuses_them_on_the_cpu(plain):
     none = [None] * 11
-    calls = {
-        "g6x_set_j_particles_device": [0, *none[:10]],
-        "g6x_get_predicted_j_particles_device": [0, *none[:3]],
-        "g6x_forces_device": [0, 0, None, None, None, 0.0, *none[:7]],
-    }
+    calls = {"g6x_set_j_particles_device": [0, *none[:10]],
+             "g6x_get_predicted_j_particles_device": [0, *none[:3]],
+             "g6x_forces_device": [0, 0, None, None, None, 0.0, *none[:7]]}  # fmt: skip
     for name, arguments in calls.items():
         assert capi.call(name, plain.cluster, *arguments) == capi.CONSTANTS["G6X_E_NO_DEVICE"]
         assert re.match(f"{name}: .* on the CPU", plain.error()[1])
@@ -118,8 +113,6 @@ def test_the_library_refuses_them_on_the_cpu(plain):
 
 
 # ---- without CuPy ----------------------------------------------------------------------
-
-
 def test_row04_without_cupy_a_devices_array_is_refused_with_what_lacks(monkeypatch):
     array = fake_arrays.Foreign(fake_arrays.Module().on(0, POS), "dlpack")
     monkeypatch.setitem(sys.modules, "cupy", None)

@@ -1,6 +1,5 @@
 """``Hermite(comm=...)``, each rank with all bodies on a GPU, which share the sums of large blocks:
-the bits are those of one rank. On the stand-in of tests/c/fake_gpu.h.
-"""
+the bits are those of one rank. On the stand-in of tests/c/fake_gpu.h."""
 
 import functools
 

@@ -1,7 +1,6 @@
 """``Leapfrog`` of a CUDA device's arrays: as with NumPy's, and everything stays on the device.
 
-The device is the stand-in for a GPU, CuPy that of fake_arrays.py.
-"""
+The device is the stand-in for a GPU, CuPy that of fake_arrays.py."""
 
 import sys
 
@@ -125,7 +124,6 @@ def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):
 
 
 # ---- leapfrogs of a session: bits of bodies on the host with forces of the device ----------------
-
 SESSION_BODIES = plummer(20000 if backends.has_gpu else 200, 1)
 
 

@@ -1,6 +1,5 @@
 """Where machine code of the kernels for GPUs is found: in the package, or in the user's own folder,
-which may be full, damaged, read-only or another's. What compiles it is made up here.
-"""
+which may be full, damaged, read-only or another's. What compiles it is made up here."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -53,15 +52,13 @@ def damage(path):
     path.write_bytes(data)
 
 
-SPOILT = {
-    "damaged": damage,
-    "cut-short": lambda path: path.write_bytes(path.read_bytes()[:-5]),
-    "another-kernel's": lambda path: path.write_bytes(machine_code.pack("some", b"code")),
-    "link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
-    "writable-by-others": lambda path: path.chmod(0o666),
-    "folder": lambda path: (path.unlink(), path.mkdir()),
-    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
-}
+SPOILT = {"damaged": damage,
+          "cut-short": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+          "another-kernel's": lambda path: path.write_bytes(machine_code.pack("some", b"code")),
+          "link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
+          "writable-by-others": lambda path: path.chmod(0o666),
+          "folder": lambda path: (path.unlink(), path.mkdir()),
+          "pipe": lambda path: (path.unlink(), os.mkfifo(path))}  # fmt: skip
 
 
 @pytest.mark.parametrize("spoil", SPOILT)

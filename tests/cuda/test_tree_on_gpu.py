@@ -2,8 +2,7 @@
 of all trees: tests/tree.
 
 The device is the stand-in for a GPU, CuPy that of fake_arrays.py. Forces differ by rounding, and
-in groups of targets that are wide beside what is in them.
-"""
+in groups of targets that are wide beside what is in them."""
 
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -120,8 +119,6 @@ def test_many_threads_use_one_tree(put):
 
 
 # ---- faults -------------------------------------------------------------------------------
-
-
 def test_arrays_of_another_device_are_refused(cupy, put):
     with pytest.raises(errors.ArgumentError, match="mass lies on CUDA device 1, but the tree lies"):
         Tree(put(POS), cupy.on(1, MASS))

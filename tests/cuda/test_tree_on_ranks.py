@@ -1,12 +1,22 @@
-"""``Tree(comm=...)`` whose ranks are on GPUs: how rows come from GPU to GPU."""
+"""``Tree(comm=...)`` whose ranks are on GPUs: how rows come from GPU to GPU, and parts of other
+ranks' trees on the stand-in for a GPU. Forces of ranks are in tests/tree."""
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from grape6py.errors import BackendError
+from grape6py import plummer
+from grape6py._lib.tree_setting import Setting
+from grape6py.cuda.tree.device_tree import DeviceTree
+from grape6py.cuda.tree.octree import Octree
+from grape6py.errors import ArgumentError, BackendError, RangeError
 from grape6py.ranks import carriers
+from octrees import whole_of
 from thread_ranks import Crew, ThreadRanks
+
+FMM = Setting(0.6, 5, 1e-6)
+MASS, POS, VEL = plummer(2500, seed=5)
 
 
 @pytest.fixture
@@ -44,3 +54,35 @@ def test_the_environment_says_how(links, monkeypatch):
     monkeypatch.setattr(carriers, "_why_no_nccl", lambda: "CuPy finds no NCCL")
     with pytest.raises(BackendError, match="CuPy finds no NCCL; use host"):
         links(0, 1, transfers="nccl")
+
+
+def halves(gpu, vel):
+    """Trees of two ranks, and what the second needs of the first for targets anywhere."""
+    whole = whole_of(MASS, POS, vel)
+    trees = [Octree(gpu, POS[r].copy(), MASS[r].copy(), None if vel is None else vel[r].copy(),
+                    whole) for r in (slice(500), slice(500, None))]  # fmt: skip
+    anywhere = np.array([[*POS.min(axis=0), *POS.max(axis=0), 0.0]])
+    return trees, trees[1].parts(FMM, [anywhere])[0]
+
+
+def test_what_has_no_targets_needs_nothing_and_what_is_no_part_is_refused(tree_gpu):
+    (tree, _), part = halves(tree_gpu, VEL)
+    still, none = halves(tree_gpu, None)[1], np.empty((0, 7))
+    assert [len(nothing) for nothing in tree.parts(FMM, [none, none])] == [0, 0]
+    with_nothing = tree.forces(FMM, imports=[np.empty(0, np.uint8)])
+    assert with_nothing[0].tobytes() == tree.forces(FMM)[0].tobytes()
+    for wrong in (part[:-16], part[:20], still, np.zeros(64, np.uint8)):
+        with pytest.raises(ArgumentError, match="part 1 is none of a tree like this one"):
+            tree.forces(FMM, imports=[part, wrong])
+
+
+def test_a_box_of_all_ranks_that_does_not_resolve_a_rank(put, cupy):
+    """Is found when the tree is made: 40 bodies close together, beside the size of the others."""
+    pos = np.vstack([1e-12 * POS[:40], POS[:60]])
+    whole = whole_of(np.ones(100), pos)
+    tree = DeviceTree(cupy, 0, of_host=False)
+    with (
+        pytest.raises(RangeError, match="does not resolve"),
+        tree.using({"pos": put(pos)}) as place,
+    ):
+        tree.build(place, put(pos), put(np.ones(100)), None, whole)

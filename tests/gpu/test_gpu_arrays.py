@@ -1,7 +1,6 @@
 """CuPy's own arrays in the calls of Grape6 and Tree, on a true GPU: what it alone has, streams and
 memory. The rest of test_arrays_*.py and test_tree_on_gpu.py that runs there is marked so. Which
-of several GPUs computes is tested on a stand-in (test_cuda_devices.py).
-"""
+of several GPUs computes is tested on a stand-in (test_cuda_devices.py)."""
 
 import gc
 import time
@@ -14,7 +13,6 @@ from grape6py import Grape6, Tree, errors, plummer
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N = 5000
 MASS, POS, VEL = plummer(N, seed=21)
 SLOW = r"""

@@ -1,6 +1,5 @@
 """Faults on a true GPU (rows of docs/errors.md): pytest -m gpu. Each in a process of its
-own, since a GPU that has failed stays lost there. On the fake device: test_cuda_faults.py.
-"""
+own, since a GPU that has failed stays lost there. On the fake device: test_cuda_faults.py."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +8,6 @@ import pytest
 import capi
 
 pytestmark = pytest.mark.gpu
-
 SETUP = """
 import os
 import cupy

@@ -2,8 +2,7 @@
 
 Skipped where there is none, or no PyTorch. The rules are tested on a stand-in
 (test_foreign_arrays.py). Tensors are written by a stream of PyTorch's own that sleeps first: until
-then they are NaN.
-"""
+then they are NaN."""
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from grape6py import Grape6, Hermite, Leapfrog, Tree, plummer
 torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N, TRIES, EPS = 2000, 20, 0.05
 CYCLES = 200_000_000  # a tenth of a second
 

@@ -1,6 +1,5 @@
 """``Tree`` and ``Leapfrog`` with CuPy's own arrays on a true GPU: as many particles as the fake
-device would take too long for. See also test_tree_on_gpu.py and test_leapfrog_on_gpu.py.
-"""
+device would take too long for. See also test_tree_on_gpu.py and test_leapfrog_on_gpu.py."""
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from samples import SAMPLES
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
-
 N = 20000
 
 

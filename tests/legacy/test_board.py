@@ -11,16 +11,10 @@ from grape6py import Grape6, Hermite, plummer
 PROGRAM = capi.ROOT / "legacy_examples" / "board.py"
 
 
-@pytest.fixture
-def board():
-    """The program as a module."""
+def test_its_steps_and_its_energy_are_those_of_the_integrator(capsys, monkeypatch):
     spec = importlib.util.spec_from_file_location("board", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_its_steps_and_its_energy_are_those_of_the_integrator(board, capsys, monkeypatch):
+    board = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(board)
     monkeypatch.setattr(board, "Grape6", functools.partial(Grape6, precision="double"))
     board.main(64, 0.3)  # ends where all bodies meet
     t, _, steps, error = map(float, capsys.readouterr().out.splitlines()[-1].split())

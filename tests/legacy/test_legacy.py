@@ -1,8 +1,7 @@
 """Old programs and the Fortran module: they build, link, start anywhere, and are right.
 
 The programs in legacy_examples/ are built by their Makefile and run with an empty
-environment; what they print is compared with sums made here in NumPy.
-"""
+environment; what they print is compared with sums made here in NumPy."""
 
 import functools
 import re
@@ -24,8 +23,6 @@ TREECODES = ["treecode", "treecode_walks", "treecode_g5"]
 
 
 # ---- the programs ------------------------------------------------------------
-
-
 @functools.cache
 def truth(eps):
     return reference.direct_sum(*read_snapshot(SNAPSHOT), eps2=eps**2, extended=True)
@@ -44,12 +41,10 @@ def test_forces_are_the_direct_sum(run, mode, words):
 
 
 # Limits of the energy's error and of that by the potential; lines of forces that nobody asked for.
-ENERGY = {
-    **dict.fromkeys(PROGRAMS, (ENERGY_ERROR, 1e-7, 0)),
-    **dict.fromkeys(["ph4_style", "kira_style"], (ENERGY_ERROR, 1e-7, 5)),
-    **dict.fromkeys(TREECODES, (1e-4, 1e-3, 5)),
-    "grape5_style": (1e-4, 1e-7, 5),
-}
+ENERGY = {**dict.fromkeys(PROGRAMS, (ENERGY_ERROR, 1e-7, 0)),
+          **dict.fromkeys(["ph4_style", "kira_style"], (ENERGY_ERROR, 1e-7, 5)),
+          **dict.fromkeys(TREECODES, (1e-4, 1e-3, 5)),
+          "grape5_style": (1e-4, 1e-7, 5)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ENERGY)
@@ -178,8 +173,6 @@ def test_shipped_snapshot_is_the_model_it_says(stars):
 
 
 # ---- the Fortran module ------------------------------------------------------
-
-
 LETTERS = {"integer(c_int), value": "i", "integer(c_long_long), value": "l",
            "real(c_double), value": "d"}  # fmt: skip
 

@@ -1,8 +1,7 @@
 """The program with kira's calls: each habit of kira's shows in what comes out.
 
 Judged by the oracle, by brute force in NumPy, and by runs that must not differ: other numbers of
-pipes, a board that is released on the way or not.
-"""
+pipes, a board that is released on the way or not."""
 
 import re
 
@@ -41,9 +40,8 @@ def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
     mass, pos, _ = stars
     pair = np.unravel_index(distance.argmin(), distance.shape)
     others = np.delete(np.arange(1024), pair)
-    exact = reference.direct_sum(
-        mass[others], pos[others], target_pos=pos[list(pair)], eps2=EPS**2, extended=True
-    )
+    exact = reference.direct_sum(mass[others], pos[others], target_pos=pos[list(pair)], eps2=EPS**2,
+                                 extended=True)  # fmt: skip
     text = output_of(run("kira_style", *SHORT, environment=environment))
     found = numbers(rf"perturbation{NUMBER}{NUMBER}{NUMBER}{NUMBER}", text)[:2]
     assert [int(body) - 1 for body, *_ in found] == list(map(int, pair))

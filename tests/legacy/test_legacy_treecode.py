@@ -1,8 +1,7 @@
 """The treecode in the manner of Makino's: lists of mixed bodies and cells, fresh for each group.
 
 Its forces are judged by the oracle's direct sum: by the errors of a tree of monopoles here, with
-theta = 0 by those of the mode in test_legacy.py, as are its energies.
-"""
+theta = 0 by those of the mode in test_legacy.py, as are its energies."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """The build: an sdist that is whole, what is installed, no way to end the host,
 other machines.
 
-The names that the library exports, its SONAME and NODELETE: test_contract_symbols.py.
-"""
+The names that the library exports, its SONAME and NODELETE: test_contract_symbols.py."""
 
 import ctypes
 import json
@@ -62,7 +61,6 @@ def commands(folder):
 
 
 # ---- the arithmetic is the library's own ---------------------------------------------
-
 PARENT = f"""
 cmake_minimum_required(VERSION 3.22)
 project(parent C Fortran)
@@ -131,8 +129,6 @@ def test_sources_refuse_flags_that_nothing_has_taken_back():
 
 
 # ---- the host lives on -------------------------------------------------------------
-
-
 def test_one_function_alone_can_end_the_host(built, unpacked):
     objects = unpacked.glob("objects/CMakeFiles/*/csrc/**/*.o")
     uses = {path: run([tools.need("nm"), "-u", path]).stdout for path in objects}
@@ -149,8 +145,6 @@ def test_one_function_alone_can_end_the_host(built, unpacked):
 
 
 # ---- the package -------------------------------------------------------------------
-
-
 def test_the_sdist_has_what_git_has_and_nothing_built(unpacked):
     files = run(["git", "ls-files"], cwd=capi.ROOT).stdout.split()
     wanted = {name for name in files if name.startswith(("csrc/", "include/", "grape6py/"))}
@@ -221,8 +215,6 @@ def test_what_is_installed_is_stripped_and_linked_to_no_python(installed):
 
 
 # ---- programs that use it ----------------------------------------------------------
-
-
 def test_a_program_links_by_pkg_config_and_by_find_package(anywhere, tmp_path):
     env = {**os.environ, "PKG_CONFIG_PATH": str(anywhere / "lib/pkgconfig")}
     flags = run([tools.need("pkg-config"), "--cflags", "--libs", "grape6"], env=env).stdout.split()
@@ -252,20 +244,16 @@ def test_cmake_asks_for_no_python(variants, prefix):
 
 
 # ---- another machine ---------------------------------------------------------------
-
-
 QEMU = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
 N = 1100  # a block of addresses and a part of one
 KINDS = ("grape", "double", "single", "fmm", "bh", "walk", "walk double", "grape5")
 # Largest (median, maximum) of the relative errors of acc, jerk and pot besides those of
 # grape6 selftest: trees at theta 0.5, single pairs of walks and GRAPE-5.
-LIMITS = selftest.LIMITS | {
-    "fmm": {"acc": (3e-4, 3e-2), "jerk": (2e-3, 2e-1), "pot": (3e-5, 3e-4)},
-    "bh": {"acc": (1e-4, 5e-3), "jerk": (1e-3, 1e-1), "pot": (1e-5, 3e-4)},
-    "walk": {"acc": (1e-6, 1.6e-5), "pot": (1e-6, 5e-6)},
-    "walk double": {"acc": (3e-15, 2e-14), "pot": (1e-15, 1e-14)},
-    "grape5": {"acc": (1e-7, 5e-6), "pot": (6e-8, 5e-7)},
-}
+LIMITS = selftest.LIMITS | {"fmm": {"acc": (3e-4, 3e-2), "jerk": (2e-3, 2e-1), "pot": (3e-5, 3e-4)},
+                            "bh": {"acc": (1e-4, 5e-3), "jerk": (1e-3, 1e-1), "pot": (1e-5, 3e-4)},
+                            "walk": {"acc": (1e-6, 1.6e-5), "pot": (1e-6, 5e-6)},
+                            "walk double": {"acc": (3e-15, 2e-14), "pot": (1e-15, 1e-14)},
+                            "grape5": {"acc": (1e-7, 5e-6), "pot": (6e-8, 5e-7)}}  # fmt: skip
 # And of the mean error along the force, which acts like a wrong G.
 BIAS = {"grape": 2e-8, "double": 5e-17, "walk double": 5e-17}
 

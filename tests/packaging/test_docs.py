@@ -3,8 +3,7 @@
 A fenced block of README.md or docs/*.md is code if it is tagged so. `python` is executed; `c NAME`
 and `fortran NAME` are compiled, linked by what `grape6 config` says, and run with an empty
 environment (`mpi` after the name: with MPI, by 1, 2 and 3 ranks); `sh tested` is run in a folder
-that has the document's named blocks as files. A program that is not content does not end with 0.
-"""
+that has the document's named blocks as files. A program that is not content does not end with 0."""
 
 import os
 import re
@@ -46,12 +45,9 @@ class Block:
         return f"{self.document.name}:{self.line}"
 
 
-BLOCKS = [
-    Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split(), m[3])
-    for document in DOCUMENTS
-    for text in [document.read_text(encoding="utf-8")]
-    for m in FENCE.finditer(text)
-]
+BLOCKS = [Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split(), m[3])
+          for document in DOCUMENTS for text in [document.read_text(encoding="utf-8")]
+          for m in FENCE.finditer(text)]  # fmt: skip
 
 
 def written(language, mpi=False):
@@ -132,8 +128,6 @@ def environment(folder=None):
 
 
 # ---- snippets ----------------------------------------------------------------------
-
-
 @written("python")
 def test_python_snippets_run(block, here):
     """In this process, where it is as in one of its own."""
@@ -237,8 +231,6 @@ def test_readme_shows_what_make_run_prints(request, here, command):
 
 
 # ---- links -------------------------------------------------------------------------
-
-
 def anchors(document):
     """GitHub's anchors of the headings."""
     prose = FENCE.sub("", document.read_text(encoding="utf-8"))
@@ -266,8 +258,6 @@ def test_every_document_is_led_to():
 
 
 # ---- tables ------------------------------------------------------------------------
-
-
 def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 

@@ -25,11 +25,8 @@ PRIVATE = {
     "integrators/restored": {"_own_ids"},
     "forces/tree_backends": {"_board"},
 }
-
 NOT_OURS = {"_replace", "_asdict", "_make", "_fields", "_actions", "_SubParsersAction", "_typedict",
             "_energy", "_gradient"}  # fmt: skip
-
-
 FILES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path
          for path in sorted(PACKAGE.rglob("*.py"))}  # fmt: skip
 

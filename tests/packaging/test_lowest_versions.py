@@ -2,8 +2,7 @@
 an environment of theirs, in build/.
 
 They come from the package index; `python test_lowest_versions.py` makes the environment, and the
-next run finds it there.
-"""
+next run finds it there."""
 
 import hashlib
 import os

@@ -1,8 +1,7 @@
 """benchmarks/published.json: a published figure has an entry, and an entry has its figure.
 
 And the pages of figures, docs/benchmarks.md and benchmarks/pages/*.md: their tables are made of the
-data, each result is shown somewhere, and the summary stays short.
-"""
+data, each result is shown somewhere, and the summary stays short."""
 
 import fnmatch
 import re
@@ -46,10 +45,7 @@ def test_all_rows_are_counted():
 
 
 # ---- pages -------------------------------------------------------------------------
-
 MOST_LINES, MOST_WORDS = 200, 1600  # of the summary: four printed pages; words without its tables
-
-
 NAMES = [name for page in tables.PAGES for name in tables.names_of(page.read_text())]
 
 

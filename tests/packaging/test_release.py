@@ -43,8 +43,6 @@ def edit(here, monkeypatch):
 
 
 # ---- versions ----------------------------------------------------------------------
-
-
 def test_changelog_and_citation_have_this_version():
     version = grape6py.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
@@ -67,8 +65,6 @@ def test_a_version_is_ready_when_everything_has_it_and_else_what_lacks_is_named(
 
 
 # ---- links -------------------------------------------------------------------------
-
-
 def test_links_of_the_readme_work_outside_the_tree(edit):
     found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)]*)\)", found["readme"]["text"])
@@ -83,8 +79,6 @@ def test_links_of_the_readme_work_outside_the_tree(edit):
 
 
 # ---- who builds it -----------------------------------------------------------------
-
-
 def words(*command):
     return run([sys.executable, "-m", *command], cwd=ROOT).stdout.split()
 
@@ -112,8 +106,6 @@ def test_the_workflow_is_one():
 
 
 # ---- recipes -----------------------------------------------------------------------
-
-
 def test_the_conda_recipe_is_one_and_needs_what_the_package_does():
     need("rattler_build")
     from rattler_build import PlatformConfig, RenderConfig, Stage0Recipe, VariantConfig

@@ -66,13 +66,10 @@ def sources():
     return {re.sub(r"(index)?\.md$", "", name).rstrip("/"): text for name, text in texts.items()}
 
 
-def test_pages_show_the_headings_and_the_code_of_their_sources(pages):
+def test_pages_show_the_headings_and_the_code_of_their_sources_and_no_markup_as_prose(pages):
     assert set(pages) == {*sources(), "reference/python"}
     for name, text in sources().items():
         assert pages[name][0] == list(written(text)), name
-
-
-def test_no_page_shows_markup_as_prose(pages):
     markup = r":(class|meth|func|attr|mod|data|exc|obj):|```|\]\("
     for name, (_, prose) in pages.items():
         assert not re.search(markup, prose), name

@@ -33,7 +33,9 @@ def environment(installed):
     return folder
 
 
-def test_the_wheel_needs_no_newer_system_than_its_name_says(uploadable, installed):
+def test_the_wheel_needs_no_newer_system_than_its_name_says_and_brings_no_library(
+    uploadable, installed
+):
     assert uploadable.name.endswith(f"{release.PLATFORM}.whl")
     said = run([sys.executable, "-m", "auditwheel", "show", uploadable]).stdout
     major, minor = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_', said).groups()
@@ -44,11 +46,8 @@ def test_the_wheel_needs_no_newer_system_than_its_name_says(uploadable, installe
         needed = run([tools.need("objdump"), "-T", path]).stdout
         found = re.findall(r"GLIBC_(\d+)\.(\d+)", needed)
         assert max((int(major), int(minor)) for major, minor in found) <= GLIBC
-
-
-def test_nothing_that_auditwheel_brings_is_in_the_wheel(uploadable):
     names = zipfile.ZipFile(uploadable).namelist()
-    assert [name for name in names if ".libs/" in name] == []
+    assert [name for name in names if ".libs/" in name] == []  # that auditwheel brings
 
 
 def test_every_instruction_set_is_in_the_wheels_library(installed):

@@ -36,9 +36,8 @@ def test_they_are_the_bound_pairs_of_mutual_nearest_neighbours(fraction, eps):
 
 
 def test_primordial_binaries_are_found_again_with_their_orbits():
-    model = with_binaries(
-        plummer(300, 1), 0.5, 2, separation=(2e-6, 1e-5), eccentricity=0.6, mass_ratio=(0.5, 0.5)
-    )
+    model = with_binaries(plummer(300, 1), 0.5, 2, separation=(2e-6, 1e-5), eccentricity=0.6,
+                          mass_ratio=(0.5, 0.5))  # fmt: skip
     found = binaries(*model)
     assert sorted(found.first) == list(range(0, 300, 2))
     assert (found.second == found.first + 1).all()
@@ -152,10 +151,8 @@ def test_pairs_keep_mass_place_and_motion_of_the_body_that_they_were(fraction):
     paired, single = slice(0, 2 * count), slice(2 * count, None)
     both = mass[paired].reshape(-1, 2).sum(axis=1)
     assert (mass[0 : 2 * count : 2] >= mass[1 : 2 * count : 2]).all()
-    centres = [
-        (mass[paired, None] * vectors[paired]).reshape(-1, 2, 3).sum(axis=1) / both[:, None]
-        for vectors in (pos, vel)
-    ]
+    centres = [(mass[paired, None] * vectors[paired]).reshape(-1, 2, 3).sum(axis=1) / both[:, None]
+               for vectors in (pos, vel)]  # fmt: skip
     rows = [int(np.argmin(np.abs(model.pos - centre).sum(axis=1))) for centre in centres[0]]
     assert rows == sorted({*rows})
     assert np.array_equal(both, model.mass[rows])

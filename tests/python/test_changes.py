@@ -16,21 +16,15 @@ CHANGES = {
     "add one": ("add", 0.05, [0.3, 0.2, 0.1], [0.1, -0.2, 0.3]),
     "add three": ("add", [0.05, 0.0, 0.02], np.eye(3), -np.eye(3)),
     "add equal": ("add", 0.03, np.eye(3), np.zeros((3, 3))),
-    "add nobody": ("add", [], np.zeros((0, 3)), np.zeros((0, 3))),
-    "remove": ("remove", 5),
-    "remove some": ("remove", [3, 31, 0]),
-    "remove nobody": ("remove", []),
-    "merge": ("merge", [2, 9]),
-    "merge many": ("merge", [30, 4, 11, 7]),
-    "kick": ("kick", 3, [0.3, 0.1, -0.2]),
-    "kick many": ("kick", range(0, 32, 2), [0.01, 0.0, 0.0]),
+    "add nobody": ("add", [], np.zeros((0, 3)), np.zeros((0, 3))), "remove": ("remove", 5),
+    "remove some": ("remove", [3, 31, 0]), "remove nobody": ("remove", []),
+    "merge": ("merge", [2, 9]), "merge many": ("merge", [30, 4, 11, 7]),
+    "kick": ("kick", 3, [0.3, 0.1, -0.2]), "kick many": ("kick", range(0, 32, 2), [0.01, 0.0, 0.0]),
     "kick some": ("kick", [3, 5], [[0.3, 0.1, -0.2], [0.0, 0.1, 0.0]]),
     "move": ("kick", [3, 5], [0, 0, 0], [0.3, 0.1, -0.2]),
-    "move and kick": ("kick", 7, [0, 0.1, 0], [0.3, 0.1, -0.2]),
-    "set mass": ("set_mass", 4, 0.5),
-    "set masses": ("set_mass", [4, 6], [0.5, 0.0]),
-    "set back": ("set_mass", 6, 0.04),
-}
+    "move and kick": ("kick", 7, [0, 0.1, 0], [0.3, 0.1, -0.2]), "set mass": ("set_mass", 4, 0.5),
+    "set masses": ("set_mass", [4, 6], [0.5, 0.0]), "set back": ("set_mass", 6, 0.04),
+}  # fmt: skip
 
 
 def change(h, name):

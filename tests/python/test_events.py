@@ -93,12 +93,10 @@ def test_all_who_are_close_merge():
     assert sorted(h.mass.tolist()) == pytest.approx([0.4, 0.6])
 
 
-ACTIONS = {
-    "merge": (lambda c, ids: c.merge(ids), -6),
-    "remove": (lambda c, ids: c.remove(ids[0]), -6),
-    "kick": (lambda c, ids: c.kick(ids, [0.1, 0, 0]), 0),
-    "add": (lambda c, _: c.add(0.01, [1, 1, c.n - 47], [0, 0, 0]), 6),
-}
+ACTIONS = {"merge": (lambda c, ids: c.merge(ids), -6),
+           "remove": (lambda c, ids: c.remove(ids[0]), -6),
+           "kick": (lambda c, ids: c.kick(ids, [0.1, 0, 0]), 0),
+           "add": (lambda c, _: c.add(0.01, [1, 1, c.n - 47], [0, 0, 0]), 6)}  # fmt: skip
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -364,16 +364,14 @@ def _raise(*_):
     raise ZeroDivisionError("mine")
 
 
-FAILURES = [
-    (lambda a, j, p: (a, j), ArgumentError, "three arrays acc, jerk, pot"),
-    (lambda a, j, p: None, ArgumentError, "NoneType"),
-    (lambda a, j, p: a, ArgumentError, "three arrays"),
-    (lambda a, j, p: (a, j[:, :2], p), ArgumentError, "jerk of shape"),
-    (lambda a, j, p: (a, j, p[:, None]), ArgumentError, "pot of shape"),
-    (lambda a, j, p: (a * [1, math.nan, 1], j, p), NotFiniteError, "acc = .*nan.* at time"),
-    (lambda a, j, p: (a, j / 0.0, p), NotFiniteError, "jerk"),
-    (_raise, ZeroDivisionError, "mine"),
-]
+FAILURES = [(lambda a, j, p: (a, j), ArgumentError, "three arrays acc, jerk, pot"),
+            (lambda a, j, p: None, ArgumentError, "NoneType"),
+            (lambda a, j, p: a, ArgumentError, "three arrays"),
+            (lambda a, j, p: (a, j[:, :2], p), ArgumentError, "jerk of shape"),
+            (lambda a, j, p: (a, j, p[:, None]), ArgumentError, "pot of shape"),
+            (lambda a, j, p: (a * [1, math.nan, 1], j, p), NotFiniteError, "acc = .*nan.* at time"),
+            (lambda a, j, p: (a, j / 0.0, p), NotFiniteError, "jerk"),
+            (_raise, ZeroDivisionError, "mine")]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

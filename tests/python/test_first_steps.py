@@ -104,17 +104,14 @@ def half_massless(n):
 
 # name: bodies, options, a time to evolve with eta = 1e-3; a smaller eta gets less.
 CASES = {
-    "ellipse": (two_body(0.5), {}, 3.0),
-    "e = 0.99": (two_body(0.99), {}, 6.3),
+    "ellipse": (two_body(0.5), {}, 3.0), "e = 0.99": (two_body(0.99), {}, 6.3),
     "planet": (([1.0, 1e-6], [[0, 0, 0], [1, 0.3, 0.2]], [[0, 0, 0], [0, 0.9, 0.1]]), {}, 3.0),
-    "three": (plummer(3, seed=1), {}, 1.0),
-    "64": (plummer(64, seed=1), {}, 1 / 8),
+    "three": (plummer(3, seed=1), {}, 1.0), "64": (plummer(64, seed=1), {}, 1 / 8),
     "soft": (plummer(64, seed=1), {"eps": 0.1}, 1 / 8),
-    "half without mass": (half_massless(64), {}, 1 / 8),
-    "tight pair": (tight_pair(64), {}, 1 / 32),
+    "half without mass": (half_massless(64), {}, 1 / 8), "tight pair": (tight_pair(64), {}, 1 / 32),
     "field": (plummer(64, seed=1), {"field": fields.plummer(30.0, 3.0)}, 1 / 16),
     "strong field": (two_body(0.3), {"field": fields.logarithmic(1e4, 1e3)}, 1 / 8),
-}
+}  # fmt: skip
 
 
 def evolved(case, eta, precision, most=None):

@@ -1,7 +1,6 @@
 """Files that other codes write are read as those codes mean them; hand_made.py has the layouts.
 
-Those in HDF5 are in test_formats_hdf5.py.
-"""
+Those in HDF5 are in test_formats_hdf5.py."""
 
 import io
 from itertools import product

@@ -144,11 +144,6 @@ NAMES = {"tipsy": "a.std", "gadget": "a.gadget", "gadget2": "a.gadget2", "gadget
 N = 100
 
 
-@pytest.fixture(scope="module")
-def pynbody():
-    return pytest.importorskip("pynbody", reason="SKIP: pynbody")
-
-
 def near(array, other, name):
     rtol = 0 if name == "gadget-hdf5" else 1e-7
     return np.allclose(np.asarray(array), other, rtol=rtol, atol=0)
@@ -157,8 +152,9 @@ def near(array, other, name):
 @pytest.mark.parametrize(("name", "files"), [
     *((name, 1) for name in NAMES), *((name, 3) for name in NAMES if name != "tipsy"),
 ])  # fmt: skip
-def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, files):
+def test_pynbody_opens_what_is_written(tmp_path, name, files):
     """Also a snapshot in numbered files, one of which has an id beyond 32 bits."""
+    pynbody = pytest.importorskip("pynbody", reason="SKIP: pynbody")
     model, path = plummer(N, seed=1), tmp_path / NAMES[name]
     ids = np.random.default_rng(1).permutation(10 * N)[:N]
     if files > 1:

@@ -50,9 +50,8 @@ def test_a_compact_dataset_is_read():
         made.set_layout(h5py.h5d.COMPACT)
         del file["PartType4/Coordinates"]
         space = h5py.h5s.create_simple((1, 3))
-        low = h5py.h5d.create(
-            file["PartType4"].id, b"Coordinates", h5py.h5t.NATIVE_DOUBLE, space, made
-        )
+        low = h5py.h5d.create(file["PartType4"].id, b"Coordinates", h5py.h5t.NATIVE_DOUBLE, space,
+                              made)  # fmt: skip
         h5py.Dataset(low)[...] = POS[2]
 
     assert_bodies(read(hand_made.gadget_hdf5(change=change)))
@@ -70,9 +69,8 @@ def test_equal_numbers_that_are_small_when_compressed_are_read(how):
         group = file.create_group("PartType1")
         for name, shape, kind in (("Coordinates", (n, 3), "i2"), ("Velocities", (n, 3), "i1"),
                                   ("Masses", (n,), "i8")):  # fmt: skip
-            group.create_dataset(
-                name, data=np.ones(shape, kind), chunks=(1 << 15, *shape[1:]), **how
-            )
+            group.create_dataset(name, data=np.ones(shape, kind), chunks=(1 << 15, *shape[1:]),
+                                 **how)  # fmt: skip
 
     found = read(hand_made.hdf5(fill))
     assert (found.mass == 1).all()

@@ -90,6 +90,7 @@ def test_units_of_a_header_are_those_of_the_bodies(header, separator, units):
     (text("m x y z vx vy vz id", [[*row, 2**64] for row in ROWS]), ":2: .*beyond 64 bits"),
     (text("m x y z vx vy vz id", [[*row, "9007199254740993.0"] for row in ROWS]), ":2: id ="),
     (b"", "it is empty"),
+    (text("id m x y z vx vy vz", before([-1, 2**63, 1])), r"below zero, and some above 2\^63"),
 ], ids=lambda data: data[:40] if isinstance(data, str) else None)  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_what_to_write(data, complaint):
     with pytest.raises(SnapshotError, match=complaint):
@@ -124,11 +125,6 @@ def test_ids_of_many_pieces_of_a_file_are_exact():
     write_snapshot(file, np.ones(n), np.random.default_rng(1).random((n, 3)), ids=ids, format="csv")
     assert len(file.getvalue()) > 2 << 20  # bytes of two pieces
     assert np.array_equal(read(file.getvalue()).ids, ids)
-
-
-def test_ids_below_zero_and_above_2_63_are_refused():
-    with pytest.raises(SnapshotError, match=r"below zero, and some above 2\^63"):
-        read(text("id m x y z vx vy vz", before([-1, 2**63, 1])))
 
 
 def test_of_several_columns_that_may_be_ids_the_surest_is_taken():

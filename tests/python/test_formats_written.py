@@ -22,17 +22,8 @@ OF_G_ONE = ["nbody6", "starlab"]
 TIME = 0.375
 HENON = Units("5e4 Msun", "1.2 pc")  # G = 1
 GALACTIC = Units("Msun", "kpc", velocity="km/s")
-N = 500
-
-
-@pytest.fixture(scope="module")
-def model():
-    return plummer(N, seed=1)
-
-
-@pytest.fixture(scope="module")
-def ids():
-    return 1 + np.random.default_rng(1).permutation(3 * N)[:N]
+MODEL = plummer(500, seed=1)
+NUMBERS = 1 + np.random.default_rng(1).permutation(1500)[:500]
 
 
 def ending(name):
@@ -53,12 +44,12 @@ def three(name, **options):
     pytest.param(name, units, id=f"{name}-{units.G:g}") for name in NAMES
     for units in (HENON, GALACTIC) if name not in OF_G_ONE or units.G == 1
 ])  # fmt: skip
-def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, model, ids, name, units):
+def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, name, units):
     path = tmp_path / f"cluster{ending(name)}"
     keeps = FORMATS[name].keeps.split()
     lost = [what for what in ("time", "ids", "units") if what not in keeps]
     with warnings.catch_warnings(record=True, action="always") as said:
-        write_snapshot(path, model, time=TIME, ids=ids, units=units)
+        write_snapshot(path, MODEL, time=TIME, ids=NUMBERS, units=units)
     if lost:
         (warning,) = said
         assert warning.category is Grape6Warning
@@ -73,12 +64,12 @@ def test_bodies_come_back_with_all_that_the_format_keeps(tmp_path, model, ids, n
         found = read_snapshot(path)
     assert found.format.removesuffix("2") == name.removesuffix("2")
     if FORMATS[name].digits == "double":
-        assert bits(found) == bits(model)
+        assert bits(found) == bits(MODEL)
     else:
-        for array, original in zip(found, model, strict=True):
+        for array, original in zip(found, MODEL, strict=True):
             assert np.abs(array / original - 1).max() <= 1e-7
     assert found.time == (TIME if "time" in keeps else None)
-    assert np.array_equal(found.ids, ids) if "ids" in keeps else found.ids is None
+    assert np.array_equal(found.ids, NUMBERS) if "ids" in keeps else found.ids is None
     if "units" in keeps:
         rel = 1e-6 if name == "nbody6" else 1e-12
         for kind in ("mass", "length", "time"):

@@ -184,7 +184,8 @@ def test_row_4_an_unknown_option_is_refused_by_name():
     for wrong in ({"backend": "cray"}, {"precision": "quad"}, {"isa": "mmx"}, {"isa": ["avx2"]}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} = .* is unknown; there are: "):
             Grape6(**wrong)
-    for wrong in ({"threads": -1}, {"threads": 1.5}, {"verify": 2}, {"verify": np.nan}):
+    angles = ({"backend": "cpu-tree", "theta": theta} for theta in (-0.1, 1.5, np.nan))
+    for wrong in ({"threads": -1}, {"threads": 1.5}, {"verify": 2}, {"verify": np.nan}, *angles):
         with pytest.raises(ValueError, match=r"\w"):
             Grape6(**wrong)
 

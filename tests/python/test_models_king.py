@@ -51,17 +51,13 @@ def test_the_profile_solves_poisson_s_equation(w0):
 
 
 @pytest.mark.parametrize("w0", DEPTHS)
-def test_radii_follow_the_mass_profile_and_end_at_the_tidal_radius(w0):
+def test_radii_and_speeds_are_those_of_the_lowered_maxwellian_in_the_profile(w0):
+    """And end at the tidal radius."""
     profile = king_profile(w0)
     r = radii(king(20000, w0, seed=2))
     assert follow(r, lambda r: np.interp(r, profile.radius, profile.inside))
     # The centre of mass was moved.
     assert 0.6 * profile.radius[-1] < r.max() < profile.radius[-1] * 1.01
-
-
-@pytest.mark.parametrize("w0", DEPTHS)
-def test_speeds_are_those_of_the_lowered_maxwellian(w0):
-    profile = king_profile(w0)
     model = king(40000, w0, seed=3)
     speed2 = (model.vel**2).sum(axis=1)
     depth = np.interp(radii(model), profile.radius, profile.depth)

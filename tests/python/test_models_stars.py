@@ -29,8 +29,8 @@ def test_masses_keep_their_order_and_have_the_sum_one(sphere):
     assert len(np.unique(model.pos, axis=0)) == N
 
 
-def test_the_mass_density_stays_that_of_the_model(sphere):
-    _, _, model = sphere
+def test_mass_density_energy_and_virial_ratio_stay_those_of_the_model(sphere):
+    segregation, _, model = sphere
     r = radii(model)
     order = np.argsort(r)
     inside = np.cumsum(model.mass[order]) - model.mass[order] / 2
@@ -38,10 +38,6 @@ def test_the_mass_density_stays_that_of_the_model(sphere):
     # Kolmogorov, 1 %, of as many equal masses as have this variance; 1 % more for the centre.
     of_equal_mass = 1 / (model.mass**2).sum()
     assert np.abs(inside - expected).max() < 1.63 / math.sqrt(of_equal_mass) + 0.01
-
-
-def test_the_energy_and_the_virial_ratio_stay_those_of_the_model(sphere):
-    segregation, _, model = sphere
     energy = g6.diagnostics.energy(*model, backend="cpu")
     # Without segregation as few equal masses as above would have such errors.
     error = 0.01 if segregation else 1.5 * math.sqrt((model.mass**2).sum())
@@ -152,13 +148,9 @@ def are_of(masses, function, lowest, highest):
 
 
 @pytest.mark.parametrize(("draw", "function", "lowest", "highest"), [
-    (kroupa, of_kroupa, 0.08, 150),
-    (kroupa, of_kroupa, 0.01, 150),
-    (kroupa, of_kroupa, 0.02, 0.3),
-    (kroupa, of_kroupa, 1, 2),
-    (salpeter, lambda m: m**-2.35, 0.4, 10),
-    (maschberger, of_maschberger, 0.01, 150),
-    (maschberger, of_maschberger, 0.5, 5),
+    (kroupa, of_kroupa, 0.08, 150), (kroupa, of_kroupa, 0.01, 150), (kroupa, of_kroupa, 0.02, 0.3),
+    (kroupa, of_kroupa, 1, 2), (salpeter, lambda m: m**-2.35, 0.4, 10),
+    (maschberger, of_maschberger, 0.01, 150), (maschberger, of_maschberger, 0.5, 5),
 ])  # fmt: skip
 def test_masses_are_distributed_as_the_function(draw, function, lowest, highest):
     masses = draw(COUNT, 1, lowest, highest)

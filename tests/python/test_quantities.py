@@ -1,7 +1,6 @@
 """What takes quantities of astropy or AMUSE gives what it gives of plain numbers, in quantities.
 
-One table has all calls that take quantities: the tests go by it, and by the calls' signatures.
-"""
+One table has all calls that take quantities: the tests go by it, and by the calls' signatures."""
 
 import inspect
 import io

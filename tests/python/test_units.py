@@ -27,8 +27,6 @@ NAMES = {
     "velocity": {"km/s": u.km / u.s, "pc/Myr": u.pc / u.Myr, "AU/yr": u.AU / u.yr,
                  "kpc/Gyr": u.kpc / u.Gyr, "cm/s": u.cm / u.s, "R_sun/d": u.Rsun / u.day},
 }  # fmt: skip
-
-
 NUMBERS = st.sampled_from("1 1e4 1E+4 .5 7. 1.2e-3".split()) | st.floats(1e-9, 1e9).map(repr)
 
 

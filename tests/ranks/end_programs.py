@@ -1,7 +1,6 @@
 """Ranks of which one ends: `mpirun -n P python end_programs.py NAME`.
 
-The last rank ends, by whatever; others say what they hear.
-"""
+The last rank ends, by whatever; others say what they hear."""
 
 import os
 import signal
@@ -68,11 +67,9 @@ def errors():
         assert cluster.time == 0.1
 
 
-CALLS = [
-    lambda comm: leapfrog(comm).evolve(1.0),
-    lambda comm: Tree(BODIES.pos, BODIES.mass, backend="cpu", comm=comm).forces(),
-    lambda comm: write_snapshot("a.hdf5", BODIES, comm=comm),
-]
+CALLS = [lambda comm: leapfrog(comm).evolve(1.0),
+         lambda comm: Tree(BODIES.pos, BODIES.mass, backend="cpu", comm=comm).forces(),
+         lambda comm: write_snapshot("a.hdf5", BODIES, comm=comm)]  # fmt: skip
 
 
 def ends():

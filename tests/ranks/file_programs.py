@@ -1,6 +1,5 @@
 """What the ranks of a test of files do: `mpirun -n P python file_programs.py NAME [argument ...]`.
-Every rank knows all bodies, and gives those that are its own.
-"""
+Every rank knows all bodies, and gives those that are its own."""
 
 import os
 import resource

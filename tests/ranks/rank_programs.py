@@ -1,7 +1,6 @@
 """What the ranks of a test do: `mpirun -n P python rank_programs.py NAME [argument ...]`.
 
-They assert what is promised. What rank 0 says are lines of JSON.
-"""
+They assert what is promised. What rank 0 says are lines of JSON."""
 
 import hashlib
 import json
@@ -69,8 +68,6 @@ def of_forces(comm, forces):
 
 
 # ---- what fails ----------------------------------------------------------------------------------
-
-
 def complaint(call):
     """What a call says that must fail."""
     try:
@@ -99,8 +96,6 @@ def refused(call, first, last=None):
 
 
 # ---- sums ----------------------------------------------------------------------------------------
-
-
 def far_and_uneven(n):
     """Bodies of all masses, far from the origin."""
     rng = np.random.default_rng(1)

@@ -39,8 +39,6 @@ def test_a_process_of_its_own_knows_nothing_of_mpi():
 
 
 # ---- snapshots in numbered files: each rank writes its own bodies, and reads its share -----------
-
-
 @pytest.mark.full
 def test_any_number_of_ranks_reads_what_another_has_written(tmp_path):
     """1, 2 and 3 of them; one of three has no bodies."""
@@ -65,8 +63,6 @@ def test_a_rank_that_is_killed_leaves_the_snapshot_before(tmp_path):
 
 
 # ---- one rank ends, by whatever: the others do not wait for it, and hear why ---------------------
-
-
 def test_sys_exit_and_ctrl_c_on_one_rank_end_a_call_on_all_and_the_ranks_go_on(tmp_path):
     assert on_ranks.said(3, "errors", program=ENDS, cwd=tmp_path) == []
 

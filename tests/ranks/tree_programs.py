@@ -1,7 +1,6 @@
 """What the ranks of a test of trees do: `mpirun -n P python tree_programs.py NAME [argument ...]`.
 
-Every rank makes the same particles, gives those that are its own, and knows what all should get.
-"""
+Every rank makes the same particles, gives those that are its own, and knows what all should get."""
 
 import ctypes
 import functools

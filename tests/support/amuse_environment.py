@@ -1,8 +1,7 @@
 """AMUSE's framework in a Python environment of its own, and the sources of its codes, in build/.
 
 They come from the package index: `python amuse_environment.py` makes them, and the next run finds
-them there.
-"""
+them there."""
 
 import os
 import shutil

@@ -1,7 +1,6 @@
 """What the tests of a CUDA device's arrays (test_arrays_*.py) share: particles for a pair of
 sessions, one for a device's arrays and one for NumPy's, and comparisons of the two. What is
-promised: the bits of the same call with NumPy's arrays, and the same errors.
-"""
+promised: the bits of the same call with NumPy's arrays, and the same errors."""
 
 import numpy as np
 

@@ -9,8 +9,7 @@ g6_open or Grape6() are of that backend then, and so are those of processes that
 A library reads its environment once. So each backend has a copy of its own, loaded beside the
 others in a folder that looks like the package. On "cpu" and "gpu" that is the library as it is
 shipped, on the others variants["counted"], which counts its lines and builds a tree for any number
-of particles; the tree opens all its cells.
-"""
+of particles; the tree opens all its cells."""
 
 import contextlib
 import functools

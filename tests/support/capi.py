@@ -1,6 +1,5 @@
 """The C library as the tests see it: calls of include/g6lib.h through ctypes, a cluster with the
-sequences that most tests need, fresh processes. Expected values: particles.py.
-"""
+sequences that most tests need, fresh processes. Expected values: particles.py."""
 
 import ctypes
 import functools

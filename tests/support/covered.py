@@ -6,8 +6,7 @@ Fails if fewer than LEAST percent of the lines were run. The tests count on vari
 (backends.py) and on the bridge of embedding.py; what reaches the lines that only the CPU's backends
 run is run here once more: the C programs, and a minute of tests. Lines count once though kernels
 are compiled for several instruction sets; those for other machines do not count. A process that is
-ended by a signal leaves no counts.
-"""
+ended by a signal leaves no counts."""
 
 import os
 import subprocess

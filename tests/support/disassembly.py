@@ -2,8 +2,7 @@
 
     PYTHONPATH=packaging python tests/support/disassembly.py  # the table of benchmarks/pages/gpu.md
 
-NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
-"""
+NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test."""
 
 import functools
 import hashlib
@@ -19,17 +18,14 @@ from tools import run
 
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
-TABLE = [
-    (mode, kernel)
-    for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
-    for mode in compiler.PRECISIONS
-    if kernel != "wide_plain" or mode == "single"
-]
+TABLE = [(mode, kernel)
+         for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
+         for mode in compiler.PRECISIONS
+         if kernel != "wide_plain" or mode == "single"]  # fmt: skip
 HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pairs/s"]
 
 # Multiprocessors and clock of the H200; what one of them can start in a cycle.
 MULTIPROCESSORS, CLOCK, LANES, DOUBLE_LANES = 132, 1.98e9, 128, 64
-
 _LABEL = re.compile(r"\s*(\.L_\w+):")
 _CALLED = re.compile(r"\$\w+\$\w+:")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\S[^;]*?)\s*;")

@@ -1,8 +1,7 @@
 """Sets of bodies some of which dominate, and errors of their accelerations: see docs/accuracy.md.
 
 A shape is a function of (n, rng) that gives positions of size 1. What is right are plain sums in
-double precision; an error is a share of max(|a|, 0.05 f), f the sum of the lengths of the terms.
-"""
+double precision; an error is a share of max(|a|, 0.05 f), f the sum of the lengths of the terms."""
 
 from typing import NamedTuple
 

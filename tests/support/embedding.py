@@ -1,8 +1,7 @@
 """Environments with the package in them, as an installation makes them, but within a moment: numpy
 and cffi are links to those of this Python, and the device is that of fake_device.py.
 
-`bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment.
-"""
+`bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment."""
 
 import re
 import shutil

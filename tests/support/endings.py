@@ -11,8 +11,7 @@ class Killed(BaseException):
 class Ending:
     """Stands for `os`: the n-th call that changes names fails, and for Killed all that follow.
 
-    A write that is Killed has half of its bytes; what gets its name is on the disk.
-    """
+    A write that is Killed has half of its bytes; what gets its name is on the disk."""
 
     def __init__(self, error, left):
         self.error, self.left, self.failed, self.unsynced = error, left, None, set()

@@ -1,8 +1,7 @@
 """Arrays of a CuPy whose device is the GPU of tests/c/fake_gpu.h, and so in the host's memory.
 
 Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves; functions and
-methods are NumPy's. `install(monkeypatch)` puts the module in CuPy's place.
-"""
+methods are NumPy's. `install(monkeypatch)` puts the module in CuPy's place."""
 
 import ctypes
 import sys
@@ -90,8 +89,7 @@ for _name in ("bool", "int", "float"):
 class Foreign:
     """Another library's array: with __cuda_array_interface__ ("interface"), DLPack, or "both".
 
-    `stream` is what the interface says of the stream that writes to it.
-    """
+    `stream` is what the interface says of the stream that writes to it."""
 
     def __init__(self, array, how, stream=None):
         self.array, self.stream = array, stream

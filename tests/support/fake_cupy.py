@@ -3,8 +3,7 @@ as grape6py.cuda uses for direct sums.
 
 `install(monkeypatch, folder)` puts it in its place and gives the module `device` made with it, with
 its cache of machine code in the folder. Memory is that of the host; there are `Fake.limit` bytes of
-it, and `Fake.pooled` more once CuPy's pools are freed. `Fake.calls` lists what was called.
-"""
+it, and `Fake.pooled` more once CuPy's pools are freed. `Fake.calls` lists what was called."""
 
 import ctypes
 import importlib
@@ -17,14 +16,10 @@ MODULES = """cupy_backends cupy_backends.cuda cupy_backends.cuda.api cupy_backen
     cupy_backends.cuda.api.driver cupy_backends.cuda.libs cupy_backends.cuda.libs.nvrtc""".split()
 # What the other functions give, and constants.
 ANSWERS = {
-    "eventCreateWithFlags": 9,
-    "memGetInfo": (250_000_000, 2_000_000_000),
-    "runtimeGetVersion": 13020,
-    "funcGetAttribute": 1024,
-    "getSupportedArchs": (75, 80, 90, 100),
-    "getPTX": b"PTX",
-    "destroyProgram": None,
-}
+    "eventCreateWithFlags": 9, "memGetInfo": (250_000_000, 2_000_000_000),
+    "runtimeGetVersion": 13020, "funcGetAttribute": 1024, "getSupportedArchs": (75, 80, 90, 100),
+    "getPTX": b"PTX", "destroyProgram": None,
+}  # fmt: skip
 
 
 class CUDARuntimeError(RuntimeError):
@@ -81,7 +76,6 @@ class Fake:
             raise self.broken
 
     # ---- runtime ----
-
     def malloc(self, size, flags=0):
         self.touch("allocate")
         assert self.context
@@ -117,7 +111,6 @@ class Fake:
         return {16: 132, 97: 232448, 75: 9, 76: 0}[kind]
 
     # ---- driver ----
-
     def ctxGetCurrent(self):
         return self.context
 
@@ -141,7 +134,6 @@ class Fake:
             raise CUDADriverError(status)
 
     # ---- NVRTC ----
-
     def createProgram(self, text, name, headers, names):
         self._options.append(None)
         return len(self._options) - 1
@@ -159,7 +151,6 @@ class Fake:
         return self.compile_error
 
     # ---- CuPy's pools ----
-
     def free_all_blocks(self):
         self.touch("free_all_blocks")
         self.limit, self.pooled = self.limit + self.pooled, 0

@@ -84,9 +84,8 @@ def put(cupy, on_backend, monkeypatch):
     return cupy.asarray
 
 
-WARPS_AND_BLOCKS = pytest.mark.parametrize(
-    "tree_gpu", [0, 8192], ids=["warps", "blocks"], indirect=True
-)
+WARPS_AND_BLOCKS = pytest.mark.parametrize("tree_gpu", [0, 8192], ids=["warps", "blocks"],
+                                           indirect=True)  # fmt: skip
 
 
 @pytest.fixture(params=[0], ids=["warps"])
@@ -99,9 +98,8 @@ def tree_gpu(fake_gpu, monkeypatch, request):
 def shortened(monkeypatch, fake_gpu, *capacities):
     """Has lists begin with so many entries: of level-2 and level-1 groups, groups, the longest."""
     fake_gpu.capacities.clear()
-    monkeypatch.setattr(
-        settings.Capacities, "of", lambda *_: settings.Capacities(*([*r] for r in capacities))
-    )
+    monkeypatch.setattr(settings.Capacities, "of",
+                        lambda *_: settings.Capacities(*([*r] for r in capacities)))  # fmt: skip
 
 
 def assert_equal_bits(found, expected):

@@ -5,8 +5,7 @@ it named. Whatever else comes is a failure: another exception, a number that is 
 not fit, two seconds of the processor, 512 MiB of memory, the end of the process.
 
 Each format has a process of its own, whose memory and time are limited; input `index` of a seed is
-always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`.
-"""
+always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`."""
 
 import contextlib
 import io
@@ -61,9 +60,7 @@ def _compressed(**how):
 
 
 def _units(file):
-    file.create_group("Units").attrs.update(
-        {"UnitLength_in_cm": 3.1e21, "UnitMass_in_g": 2e43, "UnitVelocity_in_cm_per_s": 1e5}
-    )
+    file.create_group("Units").attrs.update(hand_made.GADGET)
 
 
 def _sets():
@@ -109,11 +106,9 @@ _BY_HAND = {
 def seeds(name):
     """Valid files of a format, of this project and by hand."""
     units = Units("5e4 Msun", "1.2 pc")
-    ours = [
-        _written(name, 5, time=0.375, ids=np.arange(5), units=units),
-        _written(name, 40, time=2.0, ids=np.arange(40)[::-1] + 2**20),
-        _written(name, 1),
-    ]
+    ours = [_written(name, 5, time=0.375, ids=np.arange(5), units=units),
+            _written(name, 40, time=2.0, ids=np.arange(40)[::-1] + 2**20),
+            _written(name, 1)]  # fmt: skip
     return ours + _BY_HAND[name]()
 
 
@@ -311,8 +306,7 @@ def _child(name, seed, first, count, progress):
 def watched(script, words, count, *, of_hdf5, first=0):
     """What a script prints as a child: (index, name, what) for each failure.
 
-    An input that ends its process is one, too, and the next process begins behind it.
-    """
+    An input that ends its process is one, too, and the next process begins behind it."""
     found = []
     with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
         progress.write(struct.pack("q", first))

@@ -5,8 +5,7 @@ As a program, `make fuzz`: builds the library with sanitizers and runs many sequ
     python tests/support/fuzzing.py [sequences [seed]]
 
 prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong. Before
-that, libFuzzer tries the two readers of snapshots for a minute each.
-"""
+that, libFuzzer tries the two readers of snapshots for a minute each."""
 
 import os
 import sys
@@ -52,17 +51,13 @@ def run(fuzz, seed, sequences, progress=lambda done: None):
 
 
 # ---- snapshots: libFuzzer -------------------------------------------------------------
-
-
 def snapshot_corpus(folder):
     """A folder with a few small snapshots, valid and not quite."""
     corpus = folder / "corpus"
     corpus.mkdir()
-    texts = [
-        "1 0 0 0 0 0 0\n2.5e-1 1 2 3 -.5 +.25 4.\n",
-        "# comment\n\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e+07 6 # end\r\n",
-        "1 2 3 4 5 6\n1 2 3 4 5 6 7 8\nnan inf 0x10 1_0 1e999 * 7",
-    ]
+    texts = ["1 0 0 0 0 0 0\n2.5e-1 1 2 3 -.5 +.25 4.\n",
+             "# comment\n\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e+07 6 # end\r\n",
+             "1 2 3 4 5 6\n1 2 3 4 5 6 7 8\nnan inf 0x10 1_0 1e999 * 7"]  # fmt: skip
     for n, text in enumerate(texts):
         (corpus / str(n)).write_text(text, encoding="ascii")
     return corpus
@@ -92,8 +87,6 @@ def run_snapshots(seconds, seed):
 
 
 # ---- make fuzz ------------------------------------------------------------------------
-
-
 def main(sequences=10_000_000, seed=SEED):
     start = shown = time.monotonic()
 

@@ -4,8 +4,7 @@ Nothing here comes from grape6py's writers. All numbers are whole in single prec
 a reader finds is equal, and not near. Sources: NEMO's filesecret.c and snapshot.h, Starlab's
 dyn_io.C, starbase_io.C and xreal.C, the TIPSY manual, the user guides of GADGET-2 and GADGET-4,
 io.c of GIZMO, distributed_io.c of SWIFT, output.f of NBODY4, NBODY6 and NBODY6++, PeTar's
-particle_base.hpp, ptcl.hpp, soft_ptcl.hpp and io.hpp, AMUSE's store_v1.py and store_v2.py.
-"""
+particle_base.hpp, ptcl.hpp, soft_ptcl.hpp and io.hpp, AMUSE's store_v1.py and store_v2.py."""
 
 import io
 import struct
@@ -72,11 +71,9 @@ def nemo_snapshot(order="<", real="d", form="PhaseSpace", time=TIME, shift=0, ma
 def nemo(order="<", **more):
     head = b"init_xrandom: seed used 123\0"
     history = b"mkplummer out=p3.snap nbody=3\0"
-    return (
-        nemo_item(order, "c", "Headline", head, [len(head)])
-        + nemo_item(order, "c", "History", history, [len(history)])
-        + nemo_snapshot(order, **more)
-    )
+    return (nemo_item(order, "c", "Headline", head, [len(head)])
+            + nemo_item(order, "c", "History", history, [len(history)])
+            + nemo_snapshot(order, **more))  # fmt: skip
 
 
 def nemo_of_two(order="<"):
@@ -124,11 +121,9 @@ DYN = _node(
     log=_LOG,
     star="{scales}",
 ).replace("(Dynamics\n", "(Dynamics\n{time}", 1)
-DYN_BODIES = (
-    [0.5, 0.25, 0.125],
-    [[9.0, -2.0, -3.0], [9.0, 4.0, 0.0], [12.0, 4.0, 0.0]],
-    [[0.25, 1.0, 0.0], [0.0, -7.0, 2.0], [0.0, 17.0, 2.0]],
-)
+DYN_BODIES = ([0.5, 0.25, 0.125],
+              [[9.0, -2.0, -3.0], [9.0, 4.0, 0.0], [12.0, 4.0, 0.0]],
+              [[0.25, 1.0, 0.0], [0.0, -7.0, 2.0], [0.0, 17.0, 2.0]])  # fmt: skip
 DYN_IDS = [3, 1, 2]
 SCALES = "  mass_scale     =  0.0001\n  size_scale     =  2.5e-08\n  time_scale     =  8.1\n"
 NO_SCALES = "  mass_scale     =  -1\n  size_scale     =  -1\n  time_scale     =  -1\n"
@@ -187,14 +182,12 @@ def gadget(
     counts, table = of_file(bodies, of)
     total = numbers_of(bodies) if total is None else total
     own = [MASS[k] for k in of if bodies[k][1] == 0]
-    blocks = [
-        (b"HEAD", gadget_header(order, counts, table, total, **header)),
-        (b"POS ", packed(order, real, flat(POS[k] for k in of))),
-        (b"VEL ", packed(order, real, flat(VEL[k] for k in of))),
-        (b"ID  ", packed(order, integer, [IDS[k] for k in of])),
-        (b"MASS", packed(order, real, own)),
-        (b"U   ", packed(order, real, [55.0] * counts[0])),
-    ]
+    blocks = [(b"HEAD", gadget_header(order, counts, table, total, **header)),
+              (b"POS ", packed(order, real, flat(POS[k] for k in of))),
+              (b"VEL ", packed(order, real, flat(VEL[k] for k in of))),
+              (b"ID  ", packed(order, integer, [IDS[k] for k in of])),
+              (b"MASS", packed(order, real, own)),
+              (b"U   ", packed(order, real, [55.0] * counts[0]))]  # fmt: skip
     if labelled_order:
         named = dict(blocks)
         blocks = [(name.encode(), named[name.encode()]) for name in labelled_order]
@@ -262,7 +255,6 @@ GIZMO = {"UnitLength_In_CGS": KPC, "UnitMass_In_CGS": 1e10 * MSUN, "UnitVelocity
 SWIFT = {"Unit length in cgs (U_L)": [KPC], "Unit mass in cgs (U_M)": [1e10 * MSUN],
          "Unit time in cgs (U_t)": [KPC / 1e5], "Unit current in cgs (U_I)": [1.0],
          "Unit temperature in cgs (U_T)": [1.0]}  # fmt: skip
-
 BASE = "system.get('{}').base('{}')"
 
 
@@ -309,11 +301,9 @@ def amuse(version=2, states=1, change=lambda file: None, texts=None, timestamp=T
 
 
 # Five stars of which the first four are two pairs, and then the two centres of mass.
-NBODY = (
-    [0.5, 0.25, 0.125, 0.0625, 2.0, 0.75, 0.1875],
-    [[k, -k / 2, 4.0 * k] for k in range(1, 8)],
-    [[k / 4, 8.0 * k, -k] for k in range(1, 8)],
-)
+NBODY = ([0.5, 0.25, 0.125, 0.0625, 2.0, 0.75, 0.1875],
+         [[k, -k / 2, 4.0 * k] for k in range(1, 8)],
+         [[k / 4, 8.0 * k, -k] for k in range(1, 8)])  # fmt: skip
 NAMES = [1, 2, 3, 4, 5, 1001, 1003]
 
 
@@ -356,10 +346,8 @@ def petar_text(columns=20, external=False, copies=1):
     header = f"3 {3 * copies} {TIME:26.17e}"
     if external:  # pos_offset, vel_offset: with EXTERNAL_POT_IN_PTCL goes RECORD_CM_IN_HEADER
         header += "".join(f" {x:26.17e}" for x in (8000, 0, 16, 0, 220, 0))
-    lines = [
-        "".join(f" {x}" if isinstance(x, int) else f"{x:26.17e} " for x in row)
-        for row in petar_rows(columns, external, copies)
-    ]
+    lines = ["".join(f" {x}" if isinstance(x, int) else f"{x:26.17e} " for x in row)
+             for row in petar_rows(columns, external, copies)]  # fmt: skip
     return "\n".join([header, *lines, ""]).encode()
 
 

@@ -34,7 +34,6 @@ OF_FIELDS = SHOWN | {
     "pot": KMS**2, "distance": u.pc, "semi_major_axis": u.pc,
     "kinetic": ENERGY, "potential": ENERGY, "external": ENERGY,
 }  # fmt: skip
-
 EXACT = {"precision": "double", "backend": "cpu"}
 KINDS = {
     "hermite": (Hermite, {"dt": 2e-3 * u.Myr, "eps": 0.05 * u.pc, **EXACT}),

@@ -1,7 +1,6 @@
 """The programs in legacy_examples/: fixtures that build and run them, readers of what they print.
 
-Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tests.
-"""
+Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tests."""
 
 import functools
 import importlib.util
@@ -25,22 +24,17 @@ EPS = 4 / 1024
 AUTO, GRAPE, DOUBLE = (), (("GRAPE6_PRECISION", "grape"),), (("GRAPE6_PRECISION", "double"),)
 # Median and largest errors of acc and pot: four times those of 16384 bodies, a sixteenth of the
 # pairs averages.
-FORCE_ERRORS = {
-    GRAPE: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
-    AUTO: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
-    DOUBLE: ((6e-15, 4e-14), (4e-15, 4e-14)),
-}
+FORCE_ERRORS = {GRAPE: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
+                AUTO: ((4e-8, 1e-6), (1.6e-8, 1.6e-7)),
+                DOUBLE: ((6e-15, 4e-14), (4e-15, 4e-14))}  # fmt: skip
 ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
 NUMBER = r"\s*([-+]?\d\S*)"
 # Environment of ranks on a few cores that other tests use, too.
 RANKS = {
-    "GRAPE6_THREADS": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "GRAPE6_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-}
+}  # fmt: skip
 COMPILERS = {"hermite_f77": "gfortran", "ph4_style": "g++", "mpi_hermite": "mpif90"}
 STRICT = ["CXXFLAGS=-O2 -Wall -Wextra -Wconversion -Werror",
           "MPIFFLAGS=-O2 -std=f2008 -Wall -Wextra -Wno-compare-reals -Werror"]  # fmt: skip

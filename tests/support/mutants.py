@@ -3,8 +3,7 @@
 Builds for tests (GRAPE6_TEST_HOOKS) compile the copies in the folder in place of the files of csrc
 (CMakeLists.txt), and make the mistake that GRAPE6_TEST_MISTAKE names: one that libraries of this
 API have made or may make. tests/c/mutants.c has the longer ones. tests/api/test_mistakes.py checks
-that each is noticed.
-"""
+that each is noticed."""
 
 import sys
 from pathlib import Path
@@ -16,48 +15,39 @@ PATCHES = {
     "shared/predictor.h": [
         ("    *xp = fma(dt, fma(dt, fma(dt, x3, a2), v), x);\n",
          "if (MUTANT(velocity_power)) { "
-         "*vp = fma(dt, fma(dt, dt * (2.0 * v2 - 3.0 * j6), a2 + a2), v); return; }"),
-    ],
+         "*vp = fma(dt, fma(dt, dt * (2.0 * v2 - 3.0 * j6), a2 + a2), v); return; }")],
     "cpu/direct_pack.h": [
         ("        v2 = records_fma(dt, k, j6);\n    }\n",
          "if (MUTANT(velocity_power)) "
-         "v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));"),
-    ],
+         "v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));")],
     "api/g6_fortran.c": [
         ("FORTRAN(g6_open, int *clusterid) {",
-         "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);"),
-    ],
+         "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);")],
     "api/g6_calls.c": [
         ("    s->time = ti;\n", "if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);"),
         ("        if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);\n",
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);"),
         ("        if (code && !first) first = explain(s, code, a, label);\n",
-         "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);"),
-    ],
+         "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);")],
     "session/quick_write.c": [  # that mistake observes each write
-        ("possible = barrier(REGISTER);", "if (MUTANT(predict_in_set_ti)) possible = 0;"),
-    ],
+        ("possible = barrier(REGISTER);", "if (MUTANT(predict_in_set_ti)) possible = 0;")],
     "session/force_list.c": [
         ("        l.highs = index + n - l.high;\n    }\n",
          "if (MUTANT(lists_empty)) l.lows = l.highs = 0;"
          "if (MUTANT(lists_truncated)) {"
          "    l.lows = l.lows < 256 ? l.lows : 256;"
-         "    l.highs = l.highs < 256 - l.lows ? l.highs : 256 - l.lows; }"),
-    ],
+         "    l.highs = l.highs < 256 - l.lows ? l.highs : 256 - l.lows; }")],
     "session/output.c": [
-        ("                        float *distance)\n{\n", "if (MUTANT(stale_outputs)) return;"),
-    ],
+        ("                        float *distance)\n{\n", "if (MUTANT(stale_outputs)) return;")],
     "session/force.c": [
         ("static int begin(struct session *s, int nj, struct caller_arrays *from, int each)\n{\n",
          "if (MUTANT(nj_ignored)) nj = (int)s->j.capacity;"),
         ("    const int64_t zero_distances = s->backend->zero_distances(s->state);\n",
-         "mutants_spoil_row(c->results.sum[SUM_AX], c->ni);"),
-    ],
+         "mutants_spoil_row(c->results.sum[SUM_AX], c->ni);")],
     "cpu/direct.c": [
         ("    jmemory_map(d->memory);\n",
          "if (MUTANT(self_by_distance)) mutants_self_by_distance(job, d->index);"
-         "if (MUTANT(self_by_address)) mutants_self_by_address(job, d->index);"),
-    ],
+         "if (MUTANT(self_by_address)) mutants_self_by_address(job, d->index);")],
 }  # fmt: skip
 
 

@@ -1,8 +1,7 @@
 """Sessions of the backend cpu-tree, or cuda-tree where a test runs on that; what they are compared
 with, and sets that get a tree.
 
-Fixtures: `tree`, `board`, `oracle`; conftest.py hands them to the tests.
-"""
+Fixtures: `tree`, `board`, `oracle`; conftest.py hands them to the tests."""
 
 import itertools
 

@@ -1,8 +1,7 @@
 """Small particle sets and what the contract says of them: predictor, direct sum, lists.
 
 Written from the formulas of the API alone, in long double; for large sets see
-grape6py.reference.
-"""
+grape6py.reference."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,6 @@
 """Sets of particles that try a tree in different ways, and what is true of them.
 
-Each sample is a function of (n, seed) that gives masses and positions of about n particles.
-"""
+Each sample is a function of (n, seed) that gives masses and positions of about n particles."""
 
 from typing import NamedTuple
 
@@ -94,20 +93,17 @@ def _odd(n, seed):
     return {
         "one place": (mass, np.full((n, 3), 0.3)),
         "two places": (mass, np.where(third[:, None], 1.0, 2.0) * np.ones(3)),
-        "few places": (rng.random(n), crowd),
-        "close pairs": (mass, close),
-        "a far body": (mass, far),
-        "a far body of another sign": (np.where(one, -1.0, mass), far),
+        "few places": (rng.random(n), crowd), "close pairs": (mass, close),
+        "a far body": (mass, far), "a far body of another sign": (np.where(one, -1.0, mass), far),
         "all scales": (mass, scales),
         "clusters far apart": (mass, pos + np.where(third[:, None], [1e9, 0, 0], 0)),
         "a heavy body": (np.where(one, 1e3, mass), pos),
         "massless bodies": (np.where(one, 1.0, 0.0), pos),
-        "some massless": (np.where(third, 0.0, mass), pos),
-        "no mass": (0 * mass, pos),
+        "some massless": (np.where(third, 0.0, mass), pos), "no mass": (0 * mass, pos),
         "both signs": (rng.normal(size=n), pos),
         "half of one sign": (np.where((pos[:, 0] < 0) | third, 1.0, -1.0), pos),
         "a line": (mass, pos[:, :1] * [1.0, 0.5, 0.25]),
-    }
+    }  # fmt: skip
 
 
 ODD = list(_odd(9, 0))

@@ -4,8 +4,7 @@ quick   make test-quick, of some folders: the first case of each test, without t
         or `slow`
 test    make test: of each test as many cases as show every pair of its parameters' values
 rest    make test-all: the other cases, and all of those marked `full`
-all     a plain pytest: every case
-"""
+all     a plain pytest: every case"""
 
 from collections import defaultdict
 from itertools import combinations

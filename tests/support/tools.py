@@ -7,20 +7,11 @@ from grape6py import paths
 
 # Debian package of each tool whose name is another one.
 PACKAGES = {
-    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
-    "cc": "gcc",
-    "ldd": "libc-bin",
-    "mpicc": "libopenmpi-dev",
-    "mpicxx": "libopenmpi-dev",
-    "mpif90": "libopenmpi-dev",
-    "mpirun": "openmpi-bin",
-    "ninja": "ninja-build",
-    "nm": "binutils",
-    "objdump": "binutils",
-    "qemu-aarch64": "qemu-user",
-    "readelf": "binutils",
-}
-
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "cc": "gcc", "ldd": "libc-bin",
+    "mpicc": "libopenmpi-dev", "mpicxx": "libopenmpi-dev", "mpif90": "libopenmpi-dev",
+    "mpirun": "openmpi-bin", "ninja": "ninja-build", "nm": "binutils", "objdump": "binutils",
+    "qemu-aarch64": "qemu-user", "readelf": "binutils",
+}  # fmt: skip
 OF_TESTS = {"mypy", "pyright"}  # which pip installs
 
 

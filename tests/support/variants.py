@@ -1,8 +1,7 @@
 """Variants of the library: the presets of CMakePresets.json, which says what each is for.
 
 The fixture `variants` (conftest.py) keeps them for the session; each is built when a test first
-asks for it, in its folder below build/, where the next run finds what has not changed.
-"""
+asks for it, in its folder below build/, where the next run finds what has not changed."""
 
 import functools
 import os

@@ -54,15 +54,13 @@ def starts(parts):
 
 def together(job, other):
     """The walks of both, behind each other."""
-    return Walks(
-        np.concatenate([job.i_start, other.i_start[1:] + len(job.x)]),
-        np.concatenate([job.x, other.x]),
-        np.concatenate([job.j_start, other.j_start[1:] + len(job.chosen)]),
-        np.concatenate([job.chosen, other.chosen + np.int32(len(job.xj))]),
-        np.concatenate([job.xj, other.xj]),
-        np.concatenate([job.mj, other.mj]),
-        job.eps2,
-    )
+    return Walks(np.concatenate([job.i_start, other.i_start[1:] + len(job.x)]),
+                 np.concatenate([job.x, other.x]),
+                 np.concatenate([job.j_start, other.j_start[1:] + len(job.chosen)]),
+                 np.concatenate([job.chosen, other.chosen + np.int32(len(job.xj))]),
+                 np.concatenate([job.xj, other.xj]),
+                 np.concatenate([job.mj, other.mj]),
+                 job.eps2)  # fmt: skip
 
 
 def random_walks(seed=1, sizes=(0, 1, 7, 32, 33, 64, 200, 513, 1100), lengths=None, n=4000,

@@ -114,10 +114,8 @@ class Shared:
                                                  comm=crew.ranks[rank], **options))  # fmt: skip
 
     def _of(self, rank, given, rows):
-        return {
-            key: self._puts[rank](value[rows[rank]]) if np.ndim(value) else value
-            for key, value in given.items()
-        }
+        return {key: self._puts[rank](value[rows[rank]]) if np.ndim(value) else value
+                for key, value in given.items()}  # fmt: skip
 
     def _rows_of(self, given):
         if self._first is None or given.get("targets") is None:

@@ -1,7 +1,6 @@
 """``Leapfrog`` keeps the orbits of massless bodies and of those that they go around.
 
-Their energy is 0 or that of the heavy bodies alone, so that no energy check sees a wrong force.
-"""
+Their energy is 0 or that of the heavy bodies alone, so that no energy check sees a wrong force."""
 
 import numpy as np
 import pytest

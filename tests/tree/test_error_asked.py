@@ -1,7 +1,6 @@
 """``Tree.forces(accuracy=...)``: the errors are what was asked for, whatever dominates.
 
-What is promised stands in docs/accuracy.md, the sets and the oracle in support/dominated.py.
-"""
+What is promised stands in docs/accuracy.md, the sets and the oracle in support/dominated.py."""
 
 import itertools
 
@@ -23,16 +22,14 @@ WORSE = 10  # than Barnes and Hut at the same angle: 99 % and largest
 
 
 def sets(*sizes):
-    return st.builds(
-        bodies,
-        st.sampled_from(list(SHAPES)),
-        st.sampled_from(sizes),
-        st.sampled_from(SHARES),
-        st.sampled_from([1, 2, 20]),
-        kind=st.sampled_from(["own", "foreign", "massless", "signed"]),
-        eps=st.sampled_from([0.0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 1e3]),
-        seed=st.integers(0, 1 << 20),
-    )
+    return st.builds(bodies,
+                     st.sampled_from(list(SHAPES)),
+                     st.sampled_from(sizes),
+                     st.sampled_from(SHARES),
+                     st.sampled_from([1, 2, 20]),
+                     kind=st.sampled_from(["own", "foreign", "massless", "signed"]),
+                     eps=st.sampled_from([0.0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 1e3]),
+                     seed=st.integers(0, 1 << 20))  # fmt: skip
 
 
 def acc_of(tree, given, **setting):
@@ -81,19 +78,15 @@ def test_an_angle_alone_is_not_far_worse_than_barnes_and_hut_with_heavy_bodies(s
 
 
 CASES = {
-    "a star and a disc": ("disc", 3000, 1e3),
-    "a star and a massless disc": ("disc", 3000, np.inf),
+    "a star and a disc": ("disc", 3000, 1e3), "a star and a massless disc": ("disc", 3000, np.inf),
     "ten times a sphere in its centre": ("plummer", 5000, 10.0),
     "a hundred times a sphere": ("plummer", 5000, 100.0),
     "a heavy body in a King model": ("king", 10000, 10.0),
-    "a black hole in a cusp": ("cusp", 10000, 1.0),
-    "a cusp": ("cusp", 10000, 0.0),
-    "a massless ring": ("ring", 1000, np.inf),
-    "a smaller one": ("ring", 400, np.inf),
-    "dense cores": ("cores", 10000, 0.0),
-    "haloes": ("haloes", 10000, 0.0),
+    "a black hole in a cusp": ("cusp", 10000, 1.0), "a cusp": ("cusp", 10000, 0.0),
+    "a massless ring": ("ring", 1000, np.inf), "a smaller one": ("ring", 400, np.inf),
+    "dense cores": ("cores", 10000, 0.0), "haloes": ("haloes", 10000, 0.0),
     "twenty heavy bodies in clusters": ("clusters", 5000, 1.0, 20),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -147,8 +140,6 @@ def test_the_best_and_the_worst_accuracy_are_kept_and_had_where_forces_cancel(me
 
 
 # ---- few particles, whose pairs are summed one by one -------------------------------------------
-
-
 FEW = 4096
 ROUNDING = 2e-6
 

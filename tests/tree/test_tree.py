@@ -29,8 +29,6 @@ def bits(forces):
 
 
 # ---- errors -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("where", ["host", "device"], indirect=True)
 @pytest.mark.parametrize("name", [*SHAPES, *ODD])
 def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
@@ -53,19 +51,14 @@ def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
 # as large a share of all places, and errors are up to twice as large: MORE.
 LIMITS = {
     ("plummer", "fmm"): (1.3e-4, 1.2e-3, 1e-3, 2e-2),
-    ("plummer", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2),
-    ("lattice", "fmm"): (8e-4, 7e-3, 1.2e-2, 3e-1),
-    ("lattice", "bh"): (2e-4, 1.3e-3, 5e-3, 3e-2),
-    ("clustered", "fmm"): (4e-5, 1.2e-3, 1e-4, 1e-2),
-    ("clustered", "bh"): (3e-6, 4e-4, 3e-6, 2e-3),
-    ("disk", "fmm"): (9e-4, 1.7e-2, 3e-4, 4e-3),
-    ("disk", "bh"): (1.4e-4, 2.4e-3, 4e-5, 1e-3),
-    ("coincident", "fmm"): (8e-4, 5e-2, 5e-3, 5e-1),
+    ("plummer", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2), ("lattice", "fmm"): (8e-4, 7e-3, 1.2e-2, 3e-1),
+    ("lattice", "bh"): (2e-4, 1.3e-3, 5e-3, 3e-2), ("clustered", "fmm"): (4e-5, 1.2e-3, 1e-4, 1e-2),
+    ("clustered", "bh"): (3e-6, 4e-4, 3e-6, 2e-3), ("disk", "fmm"): (9e-4, 1.7e-2, 3e-4, 4e-3),
+    ("disk", "bh"): (1.4e-4, 2.4e-3, 4e-5, 1e-3), ("coincident", "fmm"): (8e-4, 5e-2, 5e-3, 5e-1),
     ("coincident", "bh"): (4e-4, 3e-3, 1e-3, 2e-2),
     ("far_off", "fmm"): (1.3e-4, 1.2e-3, 1e-3, 2e-2),
     ("far_off", "bh"): (1.2e-4, 9e-4, 1e-3, 1.2e-2),
-}
-
+}  # fmt: skip
 MORE = {("coincident", "fmm", 1728): 2}  # by n too
 
 
@@ -163,26 +156,21 @@ def test_row09_pairs_at_one_place_leave_one_warning(where):
             tree = where.tree(np.ones(len(pos)), pos)
             for eps in (1.0, 0.0, 0.0):
                 tree.forces(theta=0.5, eps=eps)
-    assert [str(w.message).partition(" at one")[0] for w in said] == [
-        f"{n} pairs of a tree" for n in (12, 49500)
-    ]
+    words = [str(w.message).partition(" at one")[0] for w in said]
+    assert words == [f"{n} pairs of a tree" for n in (12, 49500)]
     assert all(w.category is Grape6Warning for w in said)
     assert where.name == "device" or said[0].filename == __file__
 
 
 # ---- what no one box resolves ---------------------------------------------------------------
-
-
 MASS, POS, VEL = plummer(5000, seed=3)
 ONE = np.array([[1.0, 0.3, -0.1]])
 FAR = {
     **{f"a body at {d:g}": (d * ONE, 1 / 5000) for d in (1e9, 1e30)},
-    "no mass": (1e13 * ONE, 1e-30),
-    "another sign": (1e9 * ONE, -1.0),
+    "no mass": (1e13 * ONE, 1e-30), "another sign": (1e9 * ONE, -1.0),
     "all scales": (10.0 ** np.arange(3, 40)[:, None] * [1.0, -0.5, 0.25], 1 / 5000),
-    "a cluster": (POS + 1e7 * ONE, 1 / 5000),
-    "a cluster far off": (POS + 1e9 * ONE, 1 / 5000),
-}
+    "a cluster": (POS + 1e7 * ONE, 1 / 5000), "a cluster far off": (POS + 1e9 * ONE, 1 / 5000),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", FAR)
@@ -258,11 +246,9 @@ def test_row46_no_set_takes_quadratic_time(shape):
     """The direct sum of so many takes half a minute or more, on a fast machine."""
     n, rng = 200_000, np.random.default_rng(5)
     some = rng.normal(size=(n, 3))
-    pos = {
-        "far": np.where(np.arange(n)[:, None] == 0, 1e12, some),
-        "point": np.ones((n, 3)),
-        "sites": some[rng.integers(0, 27, n)],
-    }
+    pos = {"far": np.where(np.arange(n)[:, None] == 0, 1e12, some),
+           "point": np.ones((n, 3)),
+           "sites": some[rng.integers(0, 27, n)]}  # fmt: skip
     began = time.process_time()
     with Tree(pos[shape], np.full(n, 1 / n), backend="cpu") as tree:
         tree.forces(eps=0.01)
@@ -271,8 +257,6 @@ def test_row46_no_set_takes_quadratic_time(shape):
 
 
 # ---- momentum, motion, units --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["plummer", "clustered", "coincident", "apart"])
 def test_forces_add_up_to_zero_and_none_changes_by_more_than_need_be(where, name, method):
     mass, pos, vel = bodies(name, 800)
@@ -325,8 +309,6 @@ def test_row08_powers_of_two_in_the_units_change_no_bit(where, method):
 
 
 # ---- targets ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("speed", [None, 1.0, 1e30])
 def test_targets_of_ones_own(where, method, speed):
     """Particles that are predicted elsewhere, or far away, and points that are none; at rest, or as
@@ -364,8 +346,6 @@ def test_targets_far_outside_the_box_feel_its_mass(where, method):
 
 
 # ---- the same result ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["plummer", "coincident", "few places", "all scales"])
 @pytest.mark.parametrize("setting", [{"theta": 0.6}, {"method": "bh"}, {"momentum": True},
                                      {"bound": 1e-3}], ids=str)  # fmt: skip

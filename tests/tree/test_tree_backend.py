@@ -12,8 +12,6 @@ from octrees import EPS2, filled, force_of, new_id, opened, sample, set_double, 
 from particles import relative
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")
-
-
 ROWS = slice(0, 1500)  # as many targets as a tree is built for
 
 
@@ -64,11 +62,10 @@ def test_each_target_has_its_own_softening_of_any_size(tree, oracle, n):
     """firsthalf0: as if each had been computed with its own."""
     source = filled("plummer", tree, oracle, n=n)
     eps2 = np.array([0.0, 1e-60, 1e-30, 0.01, 1.0, 1e8])[np.arange(n) % 6]
-    zero3, zero, out = np.zeros((n, 3)), np.zeros(n), capi.Force.blank(n)
-    assert call("g6calc_firsthalf0", tree.cluster, n, n, source.index, source.x, source.v, zero3,
-                zero3, zero, eps2, zero, 0) == 0  # fmt: skip
-    assert call("g6calc_lasthalf0", tree.cluster, n, n, source.index, source.x, source.v, eps2,
-                zero, out.acc, out.jerk, out.pot, 0) == 0  # fmt: skip
+    args = n, source.x, source.v, source.index, eps2
+    assert tree.first(*args, name="g6calc_firsthalf0", more=[0]) == 0
+    out = tree.last(*args, name="g6calc_lasthalf0", more=[0])
+    assert out.code == 0
     for e in np.unique(eps2):
         rows = eps2 == e
         one = force_of(oracle, source, rows, eps2=e)
@@ -128,8 +125,7 @@ def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle, on_backend, 
         session.put_cloud(part)
         args = len(part), source.x[rows], source.v[rows], source.index[rows], EPS2
         assert session.first(*args) == 0
-        words.append(np.zeros((ni, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64))
-        assert call("g6x_get_partial", session.cluster, ni, words[-1]) == 0
+        words.append(session.partial(ni))
         last = session.last(*args)
         call("g6x_from_partial", ni, words[-1], found.acc, found.jerk, found.pot)
         assert found.bits() == last.bits()
@@ -160,8 +156,6 @@ def test_a_tree_is_on_the_device_where_there_is_one():
 
 
 # ---- the contract, of sets that get a tree: tests/api has that of trees of any size -------------
-
-
 def test_2_11_between_and_after_the_halves(tree, board, n):
     """Writes change nothing, lasthalf2 after lasthalf adds the neighbours, and a firsthalf without
     lasthalf is forgotten (row 19)."""

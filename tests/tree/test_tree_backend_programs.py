@@ -24,15 +24,10 @@ else: print(text("g6x_backend", 0)[1].split()[0], theta.value,
 """
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "plummer.dat"
-    write_snapshot(path, *plummer(N, seed=5))
-    return path
-
-
-def test_a_direct_code_in_c_keeps_the_energy(run, file):
+def test_a_direct_code_in_c_keeps_the_energy(run, tmp_path):
     """Steps of all particles go through the tree; the error of its forces is not the steps'."""
+    file = tmp_path / "plummer.dat"
+    write_snapshot(file, *plummer(N, seed=5))
     text = output_of(run("hermite", file, "-t", "0.03125", "-e", "0.05", environment=TREE))
     direct = output_of(run("hermite", file, "-t", "0.03125", "-e", "0.05"))
     _, host, pot = energies(text).T
@@ -58,12 +53,6 @@ def test_python_asks_for_a_tree_and_its_angle(backend):
     error = {theta: np.median(relative(f.acc, direct.acc)) for theta, f in found.items()}
     assert error[0.2] < error[None] / 3 < 1e-4
     assert all((f.nearest == direct.nearest).all() for f in found.values())
-
-
-def test_python_refuses_an_angle_that_cannot_be_had():
-    for theta in (-0.1, 1.5, float("nan")):
-        with pytest.raises(errors.ArgumentError):
-            Grape6(backend="cpu-tree", theta=theta)
 
 
 def test_settings_come_from_the_environment_and_the_file(tmp_path):

@@ -17,9 +17,8 @@ CODE = {name: value for name, value in capi.CONSTANTS.items() if name.startswith
 BAD = [np.nan, np.inf, -np.inf]
 TARGETS = POS[:9]
 
+
 # ---- Python, wherever the tree is ---------------------------------------------------------------
-
-
 def with_bad(array, row, bad=np.nan):
     array = np.array(array, float)
     array[row] = bad
@@ -129,8 +128,6 @@ def test_mass_and_pos_come_in_either_order():
 
 
 # ---- C: tests/c/fuzz_tree.c has the codes of wrong calls ----------------------------------------
-
-
 def opened(pos=POS, vel=None, mass=MASS, n=N):
     return capi.call("g6x_tree_open", n, pos, vel, mass)
 
