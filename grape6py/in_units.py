@@ -28,7 +28,7 @@ C = TypeVar("C", bound=type)
 ARGUMENTS = {
     **dict.fromkeys("mass masses source_mass bulge_mass halo_mass black_hole".split(), "mass"),
     **dict.fromkeys("pos source_pos targets eps radius boundary centre h scale a b core cutoff "
-                    "edges pericentre separation semi_major_axis disk_height bulge_scale "
+                    "edges size pericentre separation semi_major_axis disk_height bulge_scale "
                     "halo_scale".split(), "length"),
     "vel": "velocity", "speed": "velocity", "acc": "acceleration", "last_acc": "acceleration",
     "jerk": "jerk", "snap": "snap",
@@ -181,8 +181,15 @@ class InUnits:
     def __len__(self) -> int:
         return len(self.__dict__["_bare"])
 
+    def __getitem__(self, which: Untyped) -> Untyped:
+        return self.__dict__["_converter"].given(self.__dict__["_bare"][which], None)
+
     def __repr__(self) -> str:
         return f"{self.__dict__['_bare']!r} in {self.units}"
+
+    def _repr_html_(self) -> str:
+        shown: str = self.__dict__["_bare"]._repr_html_()
+        return shown.replace("</caption>", f" in {self.units}</caption>", 1)
 
     def __enter__(self) -> InUnits:
         self.__dict__["_bare"].__enter__()

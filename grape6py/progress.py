@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 
-import tqdm
+from tqdm.auto import tqdm
 
 
 def next_multiple(now: float, every: float, origin: float = 0.0) -> float:
@@ -32,9 +32,9 @@ def bar(now: float, end: float, requested: bool) -> Iterator[Callable[[float], N
     if not requested:
         yield lambda _: None
         return
-    with tqdm.tqdm(
+    with tqdm(
         total=end - now,
-        disable=None,  # unless stderr is a terminal
+        disable=None,  # unless stderr is a terminal, or this a notebook
         leave=False,
         bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
     ) as shown:

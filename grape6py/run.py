@@ -86,3 +86,9 @@ class Run(Outputs):
         with without_units(restore(self, before, **options)) as cluster:
             cluster.evolve(t)
             return Snapshot(*cluster.particles(), time=t, ids=cluster.ids, units=self.units)
+
+    def plot(self, path: PathLike | None = None) -> Untyped:
+        """The figure that :func:`picture.draw_file` draws, written to a path if that is given."""
+        from grape6py import picture  # matplotlib takes its time
+
+        return picture.draw_file(path, self)

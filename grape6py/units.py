@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from grape6py._arrays import quantities, unit_sizes
+from grape6py._arrays import html, quantities, unit_sizes
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.unit_sizes import DIMENSIONS, FIRST_NAMES, G_CGS, named_size, size_of
 from grape6py.errors import ArgumentError
@@ -154,6 +154,10 @@ class Units(Closed):
 
     def __repr__(self) -> str:
         return f"Units.from_text({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        shown = {name: f"{self.value(name, unit):g} {unit}" for name, unit in self.names.items()}
+        return html.table(f"Units {self}", shown | {"G": f"{self.G:g}"})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Units):

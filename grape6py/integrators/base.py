@@ -251,6 +251,17 @@ class Integration(Changes):
         seen = self._face and self._face()
         return self if seen is None else seen  # without bodies it is false
 
+    def plot(
+        self, axes: Untyped = None, *, plane: str = "xy", size: float | None = None
+    ) -> Untyped:
+        """Draw the bodies that this rank has into matplotlib's axes, or a new figure: this is
+        given, as by :func:`picture.draw_bodies`."""
+        from grape6py import picture  # matplotlib takes its time
+
+        (mass, pos, _), units = self.particles(), getattr(self._as_seen(), "units", None)
+        view: Attributes = {"axes": axes, "plane": plane, "size": size}
+        return picture.draw_bodies(mass, pos, time=self.time, units=units, **view)
+
     @staticmethod
     def load(
         path: PathLike | Outputs, which: int | None = None, **options: Untyped

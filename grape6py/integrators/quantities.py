@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from grape6py import diagnostics
-from grape6py._arrays import ids, libraries, validate
+from grape6py._arrays import html, ids, libraries, validate
 from grape6py._arrays.closed import Closed
 from grape6py._lib.library import ffi
 from grape6py.errors import AccuracyWarning, CallOrderError
@@ -92,6 +92,11 @@ class Quantities(Closed):
     def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
+
+    def _repr_html_(self) -> str:
+        facts = {"bodies": self.n, "time": f"{self.time:g}", "steps": self.steps}
+        facts |= {"backend": self.backend, "precision": self.precision} | self.settings
+        return html.table(type(self).__name__, facts)
 
     # ---- what it is --------------------------------------------------------------------------
 

@@ -17,26 +17,13 @@ import numpy as np
 from grape6py import reference
 from grape6py._arrays import quantities, validate
 from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
+from grape6py._arrays.particles import Particles as Particles
 from grape6py.errors import ArgumentError
 
 if TYPE_CHECKING:
     from grape6py.forces import energies
 
     Energy = reference.Energy | energies.Energy
-
-
-class Particles(NamedTuple):
-    """Masses, positions and velocities of n bodies.
-
-    Attributes
-    ----------
-    mass : ndarray of float64, shape (n,)
-    pos, vel : ndarray of float64, shape (n, 3)
-    """
-
-    mass: Floats
-    pos: Floats
-    vel: Floats
 
 
 class Component(enum.IntEnum):

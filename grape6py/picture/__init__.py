@@ -4,8 +4,11 @@ curves.py draws the curves, bodies.py the bodies and what these are distinguishe
 the units. ``movie.py`` draws bodies with the same modules.
 """
 
+import importlib
 import io
+import math
 import os
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +25,7 @@ except ImportError as error:
     ) from error
 
 from grape6py import diagnostics
-from grape6py._arrays.kinds import Attributes, PathLike, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, PathLike, Untyped
 from grape6py.files.runs import moments, reader
 from grape6py.files.runs.moments import Moment
 from grape6py.files.runs.outputs import Outputs, outputs_of
@@ -32,11 +35,14 @@ from grape6py.picture.bodies import Bodies
 from grape6py.picture.scale import Scale, distinct, labelled
 from grape6py.units import Units
 
-__all__ = ["Moment", "draw", "draw_file"]
+__all__ = ["Moment", "draw", "draw_bodies", "draw_file"]
 
 STYLE: Untyped = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 STYLE |= {"axes.grid": True, "grid.alpha": 0.25, "grid.linewidth": 0.6}
 STYLE |= {"axes.titlelocation": "left", "axes.titlesize": 10}
+
+if "IPython" in sys.modules:
+    importlib.import_module("matplotlib.pyplot")  # with which notebooks show figures
 
 _DPI = 110
 # In inches.
@@ -47,13 +53,13 @@ _CURVES = (_LEFT, 2.05), (6.05, 1.85), (3.5, 1.95)
 _GAP = 0.12  # between the bodies at two moments
 
 
-def draw_file(path: PathLike, source: PathLike | Outputs) -> None:
-    """Draw a run, or the one that an HDF5 file holds (``archive.py``).
+def draw_file(path: PathLike | None, source: PathLike | Outputs) -> Figure:
+    """Draw a run, or the one that an HDF5 file holds (``archive.py``); the figure.
 
     Parameters
     ----------
     path : path-like
-        Of the picture; its suffix decides the kind: .png, .pdf, .svg.
+        Of the picture; its suffix decides the kind: .png, .pdf, .svg. None: nothing is written.
     source : path-like or Run
 
     Raises
@@ -66,7 +72,7 @@ def draw_file(path: PathLike, source: PathLike | Outputs) -> None:
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(run, k) for k in which]
     title = title_of(run.about, len(shown[0].mass))
-    draw(path, title, records, diagnostics.FRACTIONS, shown, units=run.units)
+    return draw(path, title, records, diagnostics.FRACTIONS, shown, units=run.units)
 
 
 def title_of(about: Attributes, n: int) -> str:
@@ -87,15 +93,15 @@ def write_title(figure: Figure, text: str) -> None:
 
 
 def draw(
-    path: PathLike,
+    path: PathLike | None,
     title: str,
     history: Sequence[reader.Record],
     fractions: Sequence[float],
     shown: Sequence[Moment],
     *,
     units: Units | None = None,
-) -> None:
-    """Draw a run and write the picture.
+) -> Figure:
+    """Draw a run and write the picture; its figure.
 
     From 50 000 bodies on, their density is drawn instead of points: the mass along the line of
     sight, on a logarithmic scale that all moments share. Stars of galaxies, dark matter and black
@@ -104,7 +110,7 @@ def draw(
     Parameters
     ----------
     path : path-like
-        Its suffix decides the kind: .png, .pdf, .svg.
+        Its suffix decides the kind: .png, .pdf, .svg. None: nothing is written.
     title : str
         If it begins with "disk galaxy" or "merger of two galaxies", so are the bodies called.
     history : sequence of dict
@@ -121,10 +127,60 @@ def draw(
     """
     with mpl.rc_context(STYLE):
         shown = [Moment(*moment) for moment in shown]
-        figure = figure_of(title, history, fractions, shown, units)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
-    atomic_files.write_whole(path, drawn.getvalue())
+        figure, drawn = figure_of(title, history, fractions, shown, units), io.BytesIO()
+        if path is not None:
+            figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
+    if path is not None:
+        atomic_files.write_whole(path, drawn.getvalue())
+    return figure
+
+
+def draw_bodies(
+    mass: Floats,
+    pos: Floats,
+    *,
+    time: float = math.nan,
+    units: Units | None = None,
+    axes: Axes | None = None,
+    plane: str = "xy",
+    size: float | None = None,
+) -> Figure:
+    """Draw bodies from one side; the figure.
+
+    Parameters
+    ----------
+    mass, pos : ndarray, shapes (n,) and (n, 3)
+    time : float
+        Not shown if it is NaN.
+    units : Units, optional
+        Of the numbers: they are shown in units with names.
+    axes : matplotlib's Axes, optional
+        Drawn into; by default those of a new figure.
+    plane : str
+        "xy", "xz" or "yz": what is seen.
+    size : float, optional
+        Half of the width of what is seen; by default nearly all bodies are.
+
+    Raises
+    ------
+    ArgumentError
+        (a ValueError) for another plane, or a size that is not above zero.
+    """
+    scale = Scale.of(units)
+    moment = scale.moment(Moment(time, mass, pos))
+    size = None if size is None else size * scale.length
+    view = Bodies([moment], plane=plane, size=size, pixels=5 * _DPI, unit=scale.of_length)
+    with mpl.rc_context(STYLE):
+        if axes is None:
+            axes = Figure(figsize=(5, 5), dpi=_DPI, layout="tight").add_subplot()
+        figure: Untyped = axes.figure
+        side = 72 * min(axes.get_window_extent().size) / figure.dpi
+        view.prepare(axes, side)
+        view.draw(axes, moment, side)
+        axes.set_box_aspect(1)
+        when = "" if math.isnan(time) else ", " + scale.at(distinct([moment.time])[0])
+        axes.set_title(f"N = {len(mass)}{when}")
+    return figure  # type: ignore[no-any-return]
 
 
 def figure_of(

@@ -31,23 +31,14 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "ours"), ATTRIBUTES.items())
-def test_an_attribute_is_told_by_its_name_here(name, ours):
-    with pytest.raises(AttributeError, match=rf"no attribute {name} \(did you mean {ours}\?"):
-        getattr(CLUSTER, name)
-
-
-@pytest.mark.parametrize(("where", "ours"), MODULES.items())
-def test_so_are_functions_and_classes(where, ours):
-    module, name = where
-    with pytest.raises(AttributeError, match=rf"did you mean {ours}\?"):
-        getattr(module, name)
-
-
-@pytest.mark.parametrize(("call", "options", "ours"), ARGUMENTS)
-def test_and_arguments(call, options, ours):
-    with pytest.raises(TypeError, match=rf"did you mean {ours}\?"):
-        call(10, **options)
+def test_other_names_are_told_by_those_here():
+    of_cluster = {(CLUSTER, name): ours for name, ours in ATTRIBUTES.items()}
+    for (where, name), ours in (of_cluster | MODULES).items():
+        with pytest.raises(AttributeError, match=rf"no attribute .*{name}.*did you mean {ours}\?"):
+            getattr(where, name)
+    for call, options, ours in ARGUMENTS:
+        with pytest.raises(TypeError, match=rf"did you mean {ours}\?"):
+            call(10, **options)
     with pytest.raises(ArgumentError, match="did you mean cuda"):
         Hermite(plummer(10), backend="gpu")
 
@@ -59,7 +50,7 @@ def test_what_costs_a_line_works(tmp_path):
     assert cluster[mask].mass.shape == (60,)
     assert cluster[-3:].vel.tolist() == particles.vel[-3:].tolist()
     cluster.remove(mask)
-    assert (cluster.n, cluster.ids[0]) == (40, 60)
+    assert cluster.ids.tolist() == [*range(60, 100)]
     with pytest.raises(ArgumentError, match="mask of 100 for 40"):
         cluster.remove(mask)
     with pytest.raises(TypeError, match=r"vel is missing: it is Hermite\(mass, pos, vel\)"):
@@ -70,8 +61,7 @@ def test_what_costs_a_line_works(tmp_path):
     assert len(snapshot) == 100
     for kind in Hermite, Leapfrog:
         with kind(snapshot, dt=0.01) as again:
-            assert again.ids[0] == 7
-            assert again.units == units
+            assert (again.ids[0], again.units) == (7, units)
             assert again.G.value == pytest.approx(units.G)
     in_parsecs = plummer(20, seed=1, units=units)
     assert Hermite(in_parsecs, dt=0.01 * u.Myr).units == Hermite(*in_parsecs, dt=0.01 * u.Myr).units

@@ -10,10 +10,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from grape6py._arrays import html
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Floats, Int8s
+from grape6py._arrays.particles import Particles
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-from grape6py.models.sampling import Particles
 from grape6py.units import Units
 
 MOST_FILES = 1 << 16  # of a snapshot
@@ -132,6 +133,10 @@ class Snapshot(Closed, Particles):
         made.time = None if time is None else float(time)
         made.ids, made.units = ids, units
         return made
+
+    def _repr_html_(self) -> str:
+        facts = {"bodies": len(self), "time": self.time, "units": self.units, "format": self.format}
+        return html.table("Snapshot", facts | {"mass": f"{self.mass.sum():g}"})
 
     def __len__(self) -> int:
         """Number of bodies."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grape6py._arrays import html, validate
 from grape6py._arrays import ids as id_numbers
-from grape6py._arrays import validate
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, PathLike, Untyped
 from grape6py.errors import CallOrderError, SnapshotError
@@ -63,6 +63,12 @@ class Outputs(Closed):
         times, units = self._rows[:, 0], f" in {self.units}" if self.units else ""
         ends = f" from time {times[0]:g} to {times[-1]:g}" if len(times) else ""
         return f"<{type(self).__name__} {self.path}, {len(self)} outputs{ends}{units}>"
+
+    def _repr_html_(self) -> str:
+        times = self._rows[:, 0]
+        ends = f"{times[0]:g} to {times[-1]:g}" if len(times) else None
+        facts = {"outputs": len(self), "times": ends, "units": self.units}
+        return html.table(f"{type(self).__name__} {self.path}", facts)
 
     def _saved(self, which: int) -> run_index.Saved:
         return self._index.outputs[reader.chosen(self.path, self._numbers, which)]

@@ -13,13 +13,13 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int64s, PathLike
+from grape6py._arrays.particles import Particles
 from grape6py._arrays.quantities import Converter
-from grape6py.diagnostics import Energy
 from grape6py.errors import NoOutputError
 from grape6py.files.formats.bodies import Snapshot
 from grape6py.files.runs import index as run_index
 from grape6py.files.storage import output_file
-from grape6py.models import Particles
+from grape6py.forces.energies import Energy
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 from grape6py.units import Units
