@@ -87,7 +87,8 @@ class Quantities(Closed):
 
     def __getitem__(self, which: Untyped) -> Particles:
         """One body by its row, or some by a mask, rows or a slice, at :attr:`time`."""
-        return Particles._make(array[which] for array in self.particles())
+        pos, vel, *_ = self._synchronised()
+        return Particles._make(array[which].copy() for array in (self._blocks.mass, pos, vel))
 
     def __repr__(self) -> str:
         kind = type(self).__name__
