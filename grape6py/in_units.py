@@ -118,6 +118,11 @@ def _in_numbers(
         if field.units is None and not is_said:
             raise UnitError("field has no units: make it with units=Units(...)")
         given = given | {"field": field.in_units(converter.units)}
+    elif getattr(field, "is_natural", False):
+        raise UnitError(
+            "field has no units but galpy's own: give from_galpy radius= and speed= in those of "
+            "the bodies, as 8000 and 220 for pc and km/s"
+        )
     numbers = functools.partial(converter.numbers, unitless=is_said)
     found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
     return converter, {"G": converter.units.G} | found if takes_g else found

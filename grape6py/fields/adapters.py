@@ -73,6 +73,7 @@ class _OfFunctions(_ByDifferences):
 class _OfGalpy(_ByDifferences):
     def __init__(self, potential: Untyped, radius: float, speed: float) -> None:
         self._potential, self._radius, self._speed = potential, radius, speed
+        self.is_natural = radius == speed == 1.0  # which no units but galpy's are
         self._name = f"galpy potential with radius {radius:g} and speed {speed:g}"
         self._module()
 

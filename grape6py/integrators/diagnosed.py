@@ -129,8 +129,8 @@ class Diagnosed(Quantities):
         return self._sum(diagnostics.relaxation_time, "pos", **options)
 
     def bound(self, *, where: Untyped = None) -> diagnostics.Bound:
-        """Mass and number of the bodies that hold each other, and which these are, as
-        :func:`diagnostics.bound`."""
+        """Mass and number of the bodies that hold each other, and which these are, also beyond
+        :meth:`tidal_radius`, as :func:`diagnostics.bound`."""
         return self._sum(diagnostics.bound, "pos", "vel", where=where, **self._gravity())
 
     def _gravity(self) -> dict[str, Untyped]:

@@ -1,6 +1,7 @@
 """Stars of different masses in a spherical model, with or without mass segregation."""
 
 import math
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s, Seed
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.in_units import taken
 from grape6py.models import sampling
 from grape6py.models.sampling import Particles
@@ -50,7 +51,8 @@ def stars(
         stars: 12 % of E with 2000 stars of :func:`kroupa` that are not segregated. Costs a direct
         sum.
     units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+        What the model's units of mass and length are: bodies are then given as quantities. Total
+        mass 1 is the unit of mass: of solar masses, give ``Units(f"{mass.sum()} Msun", ...)``.
 
     Returns
     -------
@@ -88,7 +90,15 @@ def stars(
             raise ArgumentError(f"virial_ratio = {virial_ratio} is not in [0, 1)")
         if n < 2:
             raise ArgumentError("virial_ratio needs at least two stars, one has no energy")
-    share = mass / math.fsum(mass)
+    whole = math.fsum(mass)
+    share, sun = mass / whole, 1.0 if units is None else units.value("mass", "Msun")
+    if units is not None and 1 not in (round(whole, 3), round(whole / sun, 3)):
+        warnings.warn(
+            f"masses of stars are shares of the unit of mass: together these have {sun:.6g} Msun; "
+            f"for masses in solar masses give Units('{whole:.17g} Msun', ...)",
+            Grape6Warning,
+            stacklevel=3,
+        )
     random = sampling.generator(seed, "stars")
     if segregation == 0:
         orbits, rows = _drawn(model, n, seed), random.permutation(n)

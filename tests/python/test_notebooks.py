@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 import grape6py as g6
 from grape6py import Hermite, Units, open_run, picture, plummer, progress
-from grape6py.errors import ArgumentError
 
 PARSECS = Units("Msun", "pc", velocity="km/s")
 
@@ -43,8 +42,6 @@ def test_things_are_tables_and_pictures(units, tmp_path):
     mine = Figure().add_subplot()
     assert picture.draw_bodies(*plummer(3)[:2], axes=mine) is mine.get_figure()
     assert getattr(cluster[0].pos, "unit", None) == (None if units is None else u.pc)
-    with pytest.raises(ArgumentError, match="plane = 'yx'"):
-        cluster.plot(plane="yx")
 
 
 def test_a_bar_is_shown_where_there_is_a_notebook(monkeypatch):

@@ -78,6 +78,8 @@ REFUSED = [
     (lambda: made().evolve(END, events=events.EnergyError(1, every=1)), "every has no unit"),
     (lambda: made(orbit=[8, 0, 0, 0, 1, 0]), "orbit has no units"),
     (lambda: made(field=fields.nfw(1e10, 8e3)), "field has no units: make it with units="),
+    (lambda: made(field=fields.from_galpy(pytest.importorskip("galpy.potential").MWPotential2014)),
+     "field has no units but galpy's own: give from_galpy radius= and speed="),
 ]  # fmt: skip
 
 
