@@ -34,7 +34,7 @@ static const struct client {
 
 static int in_file; /* whether the value being read comes from the configuration file */
 
-/* Of several problems the first one is told. */
+/* Of several problems the first one is reported. */
 #define TELL(...)                                                                                  \
     (void)(process->problem[0] || snprintf(process->problem, sizeof process->problem, __VA_ARGS__))
 

@@ -36,7 +36,7 @@ def crossing_time(
     Raises
     ------
     ArgumentError
-        (a ValueError) if the energy is not below zero: then there is no such time.
+        (a ValueError) if the energy is not below zero, or the mass not above it.
     """
     mass, pos, vel = chosen(where, mass=mass, pos=pos, vel=vel)
     eps, G = validate.number("eps", eps, negative=False), validate.positive("G", G)
@@ -44,10 +44,10 @@ def crossing_time(
     motion = [ranks.total(mass * v) / (whole or 1.0) for v in vel.T]
     pot = G * tree_potential(mass, pos, eps, ranks)
     total = energy(mass, pos, vel - motion, pot=pot, ranks=ranks).total
-    if not total < 0:
+    if not (total < 0 and whole > 0):
         raise ArgumentError(
-            f"the energy about the centre of mass is {total:.4g}: what is not bound has no "
-            "crossing time; choose bound bodies with where="
+            f"mass {whole:.4g}, energy about the centre of mass {total:.4g}: what is not bound has "
+            "no crossing time; choose bound bodies with where="
         )
     return float(G * whole**2.5 / (-2 * total) ** 1.5)
 

@@ -94,7 +94,7 @@ def stars(
     share, sun = mass / whole, 1.0 if units is None else units.value("mass", "Msun")
     if units is not None and 1 not in (round(whole, 3), round(whole / sun, 3)):
         warnings.warn(
-            f"masses of stars are shares of the unit of mass: together these have {sun:.6g} Msun; "
+            f"masses of stars are shares of the unit of mass: these have {sun:.6g} Msun in all; "
             f"for masses in solar masses give Units('{whole:.17g} Msun', ...)",
             Grape6Warning,
             stacklevel=3,

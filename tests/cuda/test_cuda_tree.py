@@ -68,7 +68,7 @@ def test_lists_that_another_thread_lengthens_are_not_taken_for_long_ones(tree_gp
 
 
 def test_no_close_pair_is_forgotten_in_full_lists(tree_gpu, monkeypatch):
-    monkeypatch.setattr(fake_gpu_tree, "AGAIN_ROOM", 8)
+    monkeypatch.setattr(fake_gpu_tree, "AGAIN_CAPACITY", 8)
     mass, pos = bodies("plummer", 400, 19)[:2]
     pos[200:] = pos[:200]
     pos[200:, 1] += 5e-12
@@ -91,7 +91,7 @@ def test_single_targets_are_summed_and_counted_once(tree_gpu, monkeypatch):
             shortened(monkeypatch, tree_gpu, [groups, 0, groups], [4, 4, 4], longest)
             found.append(sums(tree_gpu, pos, mass, theta=0.3))
             if groups == 3000:
-                few = {"AGAIN_ROOM": 1, "LEAST_SLOTS": 100, "SLOT_LISTS": 0, "LIST_BYTES": 0}
+                few = {"AGAIN_CAPACITY": 1, "LEAST_SLOTS": 100, "SLOT_LISTS": 0, "LIST_BYTES": 0}
                 for name, value in few.items():
                     monkeypatch.setattr(fake_gpu_tree, name, value)
         (first, _, once), (again, _, counts) = found

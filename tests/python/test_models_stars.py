@@ -27,7 +27,7 @@ def test_masses_keep_their_order_and_have_the_sum_one(sphere):
     assert math.fsum(model.mass) == pytest.approx(1, rel=1e-14)
     assert rests(model, 1e-15)
     assert len(np.unique(model.pos, axis=0)) == N
-    with pytest.warns(g6.Grape6Warning, match=r"have 1 Msun; for masses in solar .*Units\('"):
+    with pytest.warns(g6.Grape6Warning, match=r"have 1 Msun in all; .*Units\('"):
         stars(mass[:9], units=g6.Units("Msun", "pc"))
 
 

@@ -35,7 +35,7 @@ LEAST_SLOTS = 256  # which are as many at least
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
 BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all parts of groups have
 MOST_EPS2 = 1e56  # of that of BARE_EPS: eps of 1e18 extents, which single precision does not hold
-AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
+AGAIN_CAPACITY = 65536  # of them, and of targets that are summed again, to begin with
 PARTS = numbers.LONG_GROUPS, numbers.EIGHTS, numbers.SINGLES  # each what the one before left
 OWN = Targets()
 
@@ -64,7 +64,7 @@ class Octree(TreeCells):
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
         super().__init__(gpu, pos, mass, vel, lists + OTHER_BYTES * n, whole)
-        self.fields.close_room, self._mass = AGAIN_ROOM, mass  # the caller's
+        self.fields.close_capacity, self._mass = AGAIN_CAPACITY, mass  # the caller's
         self.set(own_eps=eps)
 
     def forces(
@@ -131,7 +131,7 @@ class Octree(TreeCells):
         with_targets, by_bound = bool(job.targets), bool(job.last_acc)
         self.gpu.prepare(kernels.of_sums(order, self._near, jerk, with_targets, by_bound))
         self._take_targets()
-        job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
+        job.again_capacity = max(AGAIN_CAPACITY, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         by_bound = bool(setting.bound and setting.order)
         kind = self._few, bool(job.term)
@@ -307,17 +307,17 @@ class Octree(TreeCells):
             self.unresolved = True
             raise Unresolved
 
-    def _enough_room(self, status: CData) -> bool:
+    def _is_enough(self, status: CData) -> bool:
         """Whether the lists were long enough; if not, they will be. Raises Unresolved."""
         job = self.fields
         self._check_resolved(status)
-        enough = max(status.again) <= job.again_room and status.close <= job.close_room
+        enough = max(status.again) <= job.again_capacity and status.close <= job.close_capacity
         if not enough:  # else kernels to come would take them for longer than they are
-            job.again_room = max(job.again_room, 2 * max(status.again))
-            job.close_room = max(job.close_room, 2 * status.close)
+            job.again_capacity = max(job.again_capacity, 2 * max(status.again))
+            job.close_capacity = max(job.close_capacity, 2 * status.close)
         self._capacities.enlarge(status.need_large)
-        wants = zip(status.need_large, job.level[0].room, strict=True)
-        return enough and all(want <= room for want, room in wants)
+        wants = zip(status.need_large, job.level[0].capacity, strict=True)
+        return enough and all(want <= capacity for want, capacity in wants)
 
     def _entries(self, least_bytes: int) -> int:
         """Of lists that are there at once."""
@@ -338,7 +338,7 @@ class Octree(TreeCells):
         counts = [level2, level1, groups, job.slots]
         lists = [at_once, at_once * numbers.TREE_LEVEL2, batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
-        wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
+        wanted |= {"close": 4 * job.close_capacity, "again": 4 * numbers.KINDS * job.again_capacity}
         for level in range(4):
             sizes = self._level_bytes(level, counts[level], lists[level], entries[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
@@ -348,7 +348,7 @@ class Octree(TreeCells):
         at["lists_3"] = at["lists_2"]
         self.point(job, **{name: at[name] for name in ("far_sum", "far_jerk", "close")})
         again = ffi.cast("int32_t *", at["again"])
-        job.again = [again + job.again_room * kind for kind in range(numbers.KINDS)]
+        job.again = [again + job.again_capacity * kind for kind in range(numbers.KINDS)]
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, entries[level])
         self._done = [0] * numbers.KINDS
@@ -450,40 +450,42 @@ class Octree(TreeCells):
         for kind in PARTS:  # as many as there were when they were tried, at least
             self._done[kind] = min(status.again[kind], self._done[kind] + tried)
         for job.kind in PARTS:
-            if not self._enough_room(status):
+            if not self._is_enough(status):
                 return None
             count, done = status.again[job.kind], self._done[job.kind]
             self._done[job.kind] = count
             self._slots_from(done, count)
             if count > done:
                 status = self._read_status()
-        if not self._enough_room(status):
+        if not self._is_enough(status):
             return None
         if (count := status.again[numbers.LONG_SINGLES]) > self._done[numbers.LONG_SINGLES]:
             self._long_singles(count, longer(self._capacities.longest, status.need_singles))
             status = self._read_status()
-        return status if self._enough_room(status) else None
+        return status if self._is_enough(status) else None
 
-    def _long_singles(self, count: int, room: Sequence[int]) -> None:
+    def _long_singles(self, count: int, capacity: Sequence[int]) -> None:
         """Single targets whose lists need such capacities, up to number `count`."""
         job = self.fields
         usual, usual_slots = ffi.new("struct tree_level_job *", job.level[3]), job.slots
         job.kind = numbers.LONG_SINGLES
-        slots = job.slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
-        sizes = self._level_bytes(3, slots, slots, room)
+        slots = job.slots = min(job.slots, max(SLOT_LISTS // (4 * sum(capacity)), 32))
+        sizes = self._level_bytes(3, slots, slots, capacity)
         lists = self.arrays["singles"] = {name: self._new(size) for name, size in sizes.items()}
-        self._point_level(3, {name: self.gpu.address(lists[name]) for name in sizes}, room)
+        self._point_level(3, {name: self.gpu.address(lists[name]) for name in sizes}, capacity)
         self._slots_from(self._done[job.kind], count)
         self._done[job.kind] = count
         job.level[3], job.slots = usual[0], usual_slots
 
-    def _point_level(self, level: int, addresses: Mapping[str, int], room: Sequence[int]) -> None:
+    def _point_level(
+        self, level: int, addresses: Mapping[str, int], capacity: Sequence[int]
+    ) -> None:
         to = self.fields.level[level]
-        to.room = room
+        to.capacity = capacity
         self.point(to, **addresses)
 
     def _level_bytes(
-        self, level: int, groups: int, lists: int, room: Sequence[int]
+        self, level: int, groups: int, lists: int, capacity: Sequence[int]
     ) -> dict[str, int]:
         """Of groups of one size, `lists` of which have lists at a time."""
         expansions = lists if level < 2 else 0
@@ -491,6 +493,6 @@ class Octree(TreeCells):
             "group": ffi.sizeof("struct tree_group") * groups,
             "local": 4 * numbers.LOCAL_TERMS * expansions,
             "rate": 4 * numbers.RATE_TERMS * expansions if self.fields.jerk else 0,
-            "lists": 4 * sum(room) * lists,
+            "lists": 4 * sum(capacity) * lists,
             "count": 16 * lists,
         }

@@ -488,16 +488,3 @@ KERNEL(tree_inner_moments, struct tree_device_job, 128, 1)
         keep_moments(job, id, &c);
     });
 }
-
-/* Places as Barnes and Hut's walk takes them. */
-KERNEL(tree_barnes_hut, struct tree_device_job, 128, 1)
-{
-    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
-    if (id >= job.status->cells) return;
-    int level = 0;
-    while (id >= job.status->level_first[level + 1]) level++;
-    struct tree_cell_centre place = job.place[id];
-    place.size = tree_barnes_hut_size(&job.moments[id], job.box->low, ldexp(job.box->side, -level),
-                                      job.theta);
-    job.barnes_hut[id] = place;
-}

@@ -96,9 +96,10 @@ template <int ORDER> DEVICE_FN void expand_large(const struct tree_device_job &j
     const int t = (int)threadIdx.x, slot = (int)blockIdx.x,
               id = first_group_of_level(job, level) + slot;
     const struct tree_group g = out.group[id];
-    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    const int32_t *list =
+        out.lists + (int64_t)slot * (out.capacity[0] + out.capacity[1] + out.capacity[2]);
     float local[TREE_TERMS];
-    expand_by_block<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), local);
+    expand_by_block<ORDER>(job, &g, list, min(out.count[4 * slot], out.capacity[0]), local);
     if (t) return;
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_LEVEL2];
@@ -131,8 +132,9 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
     if (slot >= small_slots(job)) return;
     const struct tree_group g = out.group[small_group(job, slot)];
-    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
-    const int count = min(out.count[4 * slot], out.room[0]);
+    const int32_t *list =
+        out.lists + (int64_t)slot * (out.capacity[0] + out.capacity[1] + out.capacity[2]);
+    const int count = min(out.count[4 * slot], out.capacity[0]);
     float local[TREE_TERMS];
     if (BY_BLOCK) {
         expand_by_block<ORDER>(job, &g, list, count, local);

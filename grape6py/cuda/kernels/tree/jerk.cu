@@ -111,15 +111,16 @@ template <int TERMS, int PAIRS, int LANES> DEVICE_FN void jerks(const struct tre
     if (slot >= small_slots(job)) return;
     const struct tree_group g = in.group[small_group(job, slot)];
     float4 *const shared = all_shared[threadIdx.x / 32];
-    const int32_t *points =
-        in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
-    const int32_t *leaves = points + in.room[1], *count = in.count + 4 * (int64_t)slot;
+    const int32_t *points = in.lists +
+                            (int64_t)slot * (in.capacity[0] + in.capacity[1] + in.capacity[2]) +
+                            in.capacity[0];
+    const int32_t *leaves = points + in.capacity[1], *count = in.count + 4 * (int64_t)slot;
     const int target = g.first + lane % LANES, k = min(target, g.first + g.count - 1);
     const struct jerk_body b = jerk_body_of(job, &g, k);
     float jerk[3] = {0.0f, 0.0f, 0.0f};
     jerk_of_points<TERMS, PAIRS, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
     jerk_of_leaves<PAIRS, LANES>(job, &g, leaves, count[LIST_P2P], 1, shared, &b, k, jerk);
-    jerk_of_leaves<PAIRS, LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k,
+    jerk_of_leaves<PAIRS, LANES>(job, &g, leaves + in.capacity[2] - 1, count[3], -1, shared, &b, k,
                                  jerk);
     TREE_UNROLL
     for (int by = LANES; by < 32; by *= 2) {

@@ -45,8 +45,8 @@ struct tree_level_job {
     float *local;   /* [groups][84] expansions; as all that follows, of those at once */
     float *rate;    /* [groups][56]: of psi, for jerks (shared/tree_expansion.h) */
     int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
-    int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where there was no room */
-    int32_t room[3];
+    int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where they were too short */
+    int32_t capacity[3];
     int32_t padding;
 };
 
@@ -116,9 +116,9 @@ struct tree_device_job {
     int32_t n, target_count, blocks;
     int32_t level2_groups, level1_groups, first_level2; /* that are traversed at once */
     int32_t groups, first_group;
-    int32_t kind, again_room;
+    int32_t kind, again_capacity;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
-    int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t close_capacity, order_of_expansion; /* 0: Barnes-Hut */
     int32_t soft; /* TREE_SOFT_FROM */
     int32_t term, cell_level; /* PAIR_OWN or PAIR_SPLINE, if particles have such softening; of cells */
     int32_t seeks_core, distant, closer, merged, rows; /* n is without the distant and merged; rows: of results */

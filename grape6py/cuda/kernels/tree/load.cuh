@@ -27,7 +27,7 @@ template <class T> DEVICE_FN void put_whole(T *to, const T &what)
 DEVICE_FN int small_slots(const struct tree_device_job &job)
 {
     if (job.kind == GROUPS) return job.groups;
-    const int left = min(job.status->again[job.kind], job.again_room) - job.first_slot;
+    const int left = min(job.status->again[job.kind], job.again_capacity) - job.first_slot;
     return min(left, job.slots);
 }
 

@@ -247,11 +247,12 @@ DEVICE_FN void near(const struct tree_device_job &job)
         if (g.count <= 0) return;
     }
     float4 *const shared = all_shared[warp];
-    const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
-    const int32_t *leaves = lists + in.room[0] + in.room[1];
+    const int32_t *lists =
+        in.lists + (int64_t)slot * (in.capacity[0] + in.capacity[1] + in.capacity[2]);
+    const int32_t *leaves = lists + in.capacity[0] + in.capacity[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
     const int points = count[LIST_M2P], others = count[LIST_P2P], own = count[3];
-    if (own < 0) return; /* no room: summed again */
+    if (own < 0) return; /* lists too short: summed again */
     if (g.radius > TREE_SCATTERED) {
         if (lane == 0) sum_again(job, &g, max(job.kind + 1, (int)EIGHTS));
         return;
@@ -273,7 +274,7 @@ DEVICE_FN void near(const struct tree_device_job &job)
             if (PAIRS == OWN_EPS) b[i].eps2 = job.term & PAIR_SPLINE ? 0.0f : job.target_eps2[k];
             self[i] = job.targets ? job.target_self[k] : k;
         }
-        points_on<TERMS, PAIRS, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
+        points_on<TERMS, PAIRS, TARGETS, LANES>(job, &g, lists + in.capacity[0], points, shared, b);
         __syncwarp();
         if (precise) break;
         close = leaves_on<0, PAIRS, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
@@ -286,8 +287,8 @@ DEVICE_FN void near(const struct tree_device_job &job)
     }
     for (int list = precise ? 0 : 1; list < 2; list++)
         close |= leaves_on<1, PAIRS, TARGETS, LANES>(
-            job, &g, list ? leaves + in.room[2] - 1 : leaves, list ? own : others, list ? -1 : 1,
-            shared, self, b, &sources, &zero_distances);
+            job, &g, list ? leaves + in.capacity[2] - 1 : leaves, list ? own : others,
+            list ? -1 : 1, shared, self, b, &sources, &zero_distances);
     const struct tree_box box = *job.box;
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
@@ -314,8 +315,8 @@ DEVICE_FN void near(const struct tree_device_job &job)
         for (int i = 0; i < TARGETS && close; i++) {
             const int k = g.first + lane % LANES + LANES * i;
             const int at =
-                k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_room;
-            if (at < job.close_room) job.close[at] = k;
+                k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_capacity;
+            if (at < job.close_capacity) job.close[at] = k;
         }
     }
     if (lane) return;

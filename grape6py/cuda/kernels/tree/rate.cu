@@ -45,9 +45,11 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job
     const int t = (int)threadIdx.x, slot = (int)blockIdx.x,
               id = first_group_of_level(job, level) + slot;
     const struct tree_group g = out.group[id];
-    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    const int32_t *list =
+        out.lists + (int64_t)slot * (out.capacity[0] + out.capacity[1] + out.capacity[2]);
     float local[TREE_TERMS], rate[TREE_TERMS];
-    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * slot], out.room[0]), t, 128, local, rate);
+    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * slot], out.capacity[0]), t, 128, local,
+                         rate);
     if (t % 32 == 0) {
         TREE_UNROLL
         for (int k = 0; k < TREE_COUNT(TREE_SOFT, ORDER - 1); k++) part[t / 32][k] = rate[k];
@@ -87,9 +89,10 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &jo
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
     const struct tree_group g = out.group[small_group(job, slot)];
-    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    const int32_t *list =
+        out.lists + (int64_t)slot * (out.capacity[0] + out.capacity[1] + out.capacity[2]);
     float local[TREE_TERMS], rate[TREE_TERMS];
-    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local,
+    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.capacity[0]), lane, 32, local,
                          rate);
     if (lane >= g.count) return;
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};

@@ -1,5 +1,5 @@
 /* sites.cu - very many particles at one place, their site, as one: the first of them, with the mass
- * and mean velocity of all. The others are behind all that are in the tree. */
+ * and mean velocity of all. The others come after all that are in the tree. */
 
 struct tree_sites_job {
     const double *x, *m, *v; /* [n][3], [n], [n][3]: the caller's; v may be NULL */
@@ -59,7 +59,7 @@ KERNEL(tree_site_moves, struct tree_sites_job, 256, 1)
     job.new_low[to] = job.low[k];
 }
 
-/* Place behind a site that begins at k. */
+/* End of the site that begins at place k. */
 DEVICE_FN int end_of_site(const struct tree_sites_job &job, int k)
 {
     int first = k + 1, end = job.n;

@@ -167,14 +167,14 @@ template <int WARPS> DEVICE_FN int before_warp(int mine, int *tally, int *all)
 
 /* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
 template <int WARPS>
-DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int room, int *count,
+DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int capacity, int *count,
                       int *tally)
 {
     const unsigned who = __ballot_sync(EVERY, wanted), below = (1u << threadIdx.x % 32) - 1;
     if (WARPS == 1 && !who) return;
     int all;
     const int at = *count + before_warp<WARPS>(__popc(who), tally, &all) + __popc(who & below);
-    if (wanted && at < room) list[direction * at] = cell;
+    if (wanted && at < capacity) list[direction * at] = cell;
     *count += all;
 }
 
@@ -204,7 +204,7 @@ DEVICE_FN void sum_again(const struct tree_device_job &job, const struct tree_gr
 {
     const int size = targets_of(kind), parts = (g->count + size - 1) / size;
     const int at = atomicAdd(&job.status->again[kind], parts);
-    for (int k = 0; k < parts && at + k < job.again_room; k++)
+    for (int k = 0; k < parts && at + k < job.again_capacity; k++)
         job.again[kind][at + k] = g->first + size * k;
 }
 
@@ -286,10 +286,10 @@ KERNEL(tree_pulls, struct tree_device_job, 128, 8)
     if (first + lane < n) job.last_acc[target] = tree_pull_of(all);
 }
 
-DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
+DEVICE_FN bool has_capacity(const int capacity[LISTS], const int count[LISTS], int own_leaves)
 {
-    return count[LIST_M2L] <= room[LIST_M2L] && count[LIST_M2P] <= room[LIST_M2P] &&
-           count[LIST_P2P] + own_leaves <= room[LIST_P2P];
+    return count[LIST_M2L] <= capacity[LIST_M2L] && count[LIST_M2P] <= capacity[LIST_M2P] &&
+           count[LIST_P2P] + own_leaves <= capacity[LIST_P2P];
 }
 
 DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
@@ -313,8 +313,10 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const bool by_weight = tree_goes_by_weight(&o);
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
-    int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
-    int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
+    int32_t *const lists =
+        out.lists + (int64_t)slot * (out.capacity[0] + out.capacity[1] + out.capacity[2]);
+    int32_t *const list[LISTS] = {lists, lists + out.capacity[0],
+                                  lists + out.capacity[0] + out.capacity[1]};
     int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
     const int32_t *from = 0;
     if ((level == 0 || job.from_root) && job.root_count) {
@@ -328,12 +330,13 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         const int parent =
             g.first / (level == 1 ? IN_LEVEL2 : IN_LEVEL1) - first_group_of_level(job, level - 1);
         const struct tree_level_job &above = job.level[level - 1];
-        from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
-               above.room[0] + above.room[1];
-        end = min(above.count[4 * parent + LIST_REST], above.room[2]);
+        from = above.lists +
+               (int64_t)parent * (above.capacity[0] + above.capacity[1] + above.capacity[2]) +
+               above.capacity[0] + above.capacity[1];
+        end = min(above.count[4 * parent + LIST_REST], above.capacity[2]);
     }
-    bool room = true;
-    while (room && (top > 0 || next < end)) {
+    bool fits = true;
+    while (fits && (top > 0 || next < end)) {
         /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
         const int left = WARPS * TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
         const int taken = min(min(LANES, top), max(1, left / 8));
@@ -376,7 +379,7 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
         }
-        const int *most = out.room;
+        const int *most = out.capacity;
         append<WARPS>(what == LOCAL, cell, list[LIST_M2L], 1, most[LIST_M2L], &count[LIST_M2L],
                       tally[LIST_M2L]);
         append<WARPS>(what == LEAF, cell, list[LIST_P2P], 1, most[LIST_P2P], &count[LIST_P2P],
@@ -389,9 +392,9 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         }
         push<WARPS>(what == OPEN, &c, stack, &top, tally[LISTS + 1]);
         /* What will be summed again is not walked to its end, unless its need has to be known. */
-        room = large || job.kind >= SINGLES || has_room(out.room, count, own_leaves);
+        fits = large || job.kind >= SINGLES || has_capacity(out.capacity, count, own_leaves);
     }
-    room = large || has_room(out.room, count, own_leaves);
+    fits = large || has_capacity(out.capacity, count, own_leaves);
     if (lane) return;
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
@@ -401,11 +404,12 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
         return;
     }
     if (job.kind == LONG_GROUPS) note_need(job.status->need_long, count, own_leaves);
-    if (room) return;
+    if (fits) return;
     counts[0] = counts[1] = counts[2] = 0, counts[3] = -1;
     if (job.kind == SINGLES) note_need(job.status->need_singles, count, own_leaves);
     int kind = job.kind + 1;
-    if (kind == LONG_GROUPS && !has_room(job.level[3].room, count, own_leaves)) kind = EIGHTS;
+    if (kind == LONG_GROUPS && !has_capacity(job.level[3].capacity, count, own_leaves))
+        kind = EIGHTS;
     sum_again(job, &g, kind);
 }
 
@@ -433,3 +437,16 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     TRAVERSE_BLOCKS(tree_traverse##kind##_blocks, own)
 TRAVERSALS(, 0)
 TRAVERSALS(_own, 1)
+
+/* Places as Barnes and Hut's walk takes them. */
+KERNEL(tree_barnes_hut, struct tree_device_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells) return;
+    int level = 0;
+    while (id >= job.status->level_first[level + 1]) level++;
+    struct tree_cell_centre place = job.place[id];
+    place.size = tree_barnes_hut_size(&job.moments[id], job.box->low, ldexp(job.box->side, -level),
+                                      job.theta);
+    job.barnes_hut[id] = place;
+}
