@@ -23,8 +23,9 @@ _NAMES = {
     "forces.tree": "Tree",
     "integrators.hermite": "Hermite",
     "integrators.leapfrog": "Leapfrog",
-    "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
-        plummer salpeter stars tidal_radius two_body uniform with_binaries""",
+    "integrators.stellar": "StellarUpdate",
+    "models": """Particles eff fractal galaxy galaxy_merger hernquist king kroupa limepy maschberger
+        merger plummer salpeter stars tidal_radius two_body uniform with_binaries""",
     "run": "Run open_run",
     "snapshot": "Snapshot read_snapshot write_snapshot",
     "units": "Units",

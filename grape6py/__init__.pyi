@@ -27,10 +27,13 @@ from grape6py.integrators import hermite as hermite
 from grape6py.integrators import leapfrog as leapfrog
 from grape6py.integrators.hermite import Hermite as Hermite
 from grape6py.integrators.leapfrog import Leapfrog as Leapfrog
+from grape6py.integrators.stellar import StellarUpdate as StellarUpdate
 from grape6py.models import Particles as Particles
+from grape6py.models import eff as eff
 from grape6py.models import fractal as fractal
 from grape6py.models import galaxy as galaxy
 from grape6py.models import galaxy_merger as galaxy_merger
+from grape6py.models import hernquist as hernquist
 from grape6py.models import king as king
 from grape6py.models import kroupa as kroupa
 from grape6py.models import limepy as limepy

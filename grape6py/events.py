@@ -93,19 +93,22 @@ class Encounter(_Watched):
 
     Parameters
     ----------
-    radius : float or quantity
+    radius : float or quantity, or "radii"
+        "radii" is the sum of the two stars' :attr:`Hermite.radius`, by the pericentre of the orbit
+        of the two alone: the event comes when they are within twice the largest radius of all.
     on_encounter : {"stop", "merge"} or callable
         "stop" ends :meth:`Hermite.evolve` there; "merge" makes one body of the two; a
         function is called as f(cluster, event) and may change bodies. A pair that stays close is
         one event.
     """
 
-    radius: float
+    radius: float | None  # None: by the stars' radii
     action: Action
 
     def __init__(self, radius: Untyped, on_encounter: Action = "stop") -> None:
         action = _action("on_encounter", on_encounter, ("stop", "merge"))
-        vars(self).update(radius=_checked("radius", radius), action=action)
+        by_radii = isinstance(radius, str) and radius == "radii"
+        vars(self).update(radius=None if by_radii else _checked("radius", radius), action=action)
 
 
 class Escape(_Watched):
@@ -270,7 +273,8 @@ class Events:
                 "Hermite does"
             )
         watch = cluster._blocks.watch
-        watch.closer = 0.0 if self.encounter is None else self.encounter.radius
+        watch.closer = (self.encounter and self.encounter.radius) or 0.0
+        self.by_radii = self.encounter is not None and self.encounter.radius is None
         if self.escape is None:
             watch.farther = 0.0
         elif not self.escape.changes or not watch.farther:  # else as at the last multiple
@@ -278,6 +282,14 @@ class Events:
         if self._energy is not None:
             cluster._energy_error()
         self.due = self._next_check()
+
+    def take_radii(self) -> None:
+        """Watch for bodies that are as near as the two largest stars that touch."""
+        if self.by_radii:
+            largest = float(self._cluster.radius.max(initial=0.0))
+            if not largest:
+                raise ArgumentError("Encounter('radii'): no radii are known: give evolve stars=")
+            self._cluster._blocks.watch.closer = 2 * largest
 
     def _aim(self, escape: Escape) -> None:
         """Set radius and centre for those who escape."""

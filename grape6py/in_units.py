@@ -32,9 +32,10 @@ ARGUMENTS = {
                     "halo_scale".split(), "length"),
     "vel": "velocity", "speed": "velocity", "acc": "acceleration", "last_acc": "acceleration",
     "jerk": "jerk", "snap": "snap",
-    **dict.fromkeys("t time dt dt_max every".split(), "time"),
+    **dict.fromkeys("t time dt dt_max every P".split(), "time"),
     "G": "G", "omega": "frequency",
 }  # fmt: skip
+OF_ADD = ARGUMENTS | dict.fromkeys("inc Omega omega f M".split(), "angle")
 # Dimensions of results by the names of methods and attributes.
 _RESULTS: dict[str, Untyped] = {
     "mass": "mass", "pos": "length", "vel": "velocity", "acc": "acceleration", "jerk": "jerk",
@@ -45,7 +46,7 @@ _RESULTS: dict[str, Untyped] = {
     "tidal_radius": "length", "center_of_mass": "length", "density_centre": "length",
     "core_radius": "length", "half_mass_radius": "length", "virial_radius": "length",
     **dict.fromkeys("kinetic_energy potential_energy total_energy".split(), "energy"),
-    "crossing_time": "time", "relaxation_time": "time",
+    "crossing_time": "time", "relaxation_time": "time", "radius": "length",
 }  # fmt: skip
 
 
@@ -161,6 +162,7 @@ class InUnits:
         converter: Converter = self.__dict__["_converter"]
         method = getattr(self.__dict__["_bare"], name)
         bound = inspect.signature(method).bind(*arguments, **options)
+        known = OF_ADD if name == "add" else ARGUMENTS
         for key, value in bound.arguments.items():
             if key == "events":
                 events = value if isinstance(value, list | tuple) else (value,)
@@ -168,7 +170,7 @@ class InUnits:
                     e.in_numbers(converter) if hasattr(e, "in_numbers") else e for e in events
                 ]
             else:
-                bound.arguments[key] = converter.numbers(key, value, ARGUMENTS.get(key))
+                bound.arguments[key] = converter.numbers(key, value, known.get(key))
         found = method(*bound.args, **bound.kwargs)
         if name == "copy":
             return InUnits(found, converter)

@@ -16,13 +16,14 @@ def next_multiple(now: float, every: float, origin: float = 0.0) -> float:
 
 
 def multiples(now: float, end: float, every: float) -> Iterator[float]:
-    """Multiples of `every` after `now` and before `end`, then `end`.
+    """Multiples of `every` after `now` and before `end`, then `end`; on the way back before `now`.
 
     A multiple that rounding alone has put before `end` is that.
     """
-    while (time := next_multiple(now, every)) < end - 4 * math.ulp(end):
-        yield time
-        now = time
+    sense = 1 if end >= now else -1
+    while (time := next_multiple(sense * now, every)) < sense * end - 4 * math.ulp(end):
+        now = sense * time
+        yield now
     yield end
 
 
@@ -33,9 +34,9 @@ def bar(now: float, end: float, requested: bool) -> Iterator[Callable[[float], N
         yield lambda _: None
         return
     with tqdm(
-        total=end - now,
+        total=abs(end - now),
         disable=None,  # unless stderr is a terminal, or this a notebook
         leave=False,
         bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
     ) as shown:
-        yield lambda time: shown.update(time - now - shown.n)
+        yield lambda time: shown.update(abs(time - now) - shown.n)

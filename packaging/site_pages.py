@@ -26,11 +26,13 @@ ABOVE |= {f"figures/{page.name}": f"benchmarks/pages/{page.name}" for page in ta
 # The API reference: where each name of the package is defined.
 PYTHON = {
     "Forces": ["forces.sums.accelerations", "forces.grape6.Grape6", "_lib.cluster.Forces"],
-    "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog"],
-    "Fields from outside": ["fields", "fields.analytic", "fields.adapters"],
+    "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog",
+                    "integrators.stellar.StellarUpdate", "kepler"],
+    "Fields from outside": ["fields", "fields.analytic", "fields.adapters", "orbits"],
     "Events": ["events"],
     "Trees": ["forces.tree.Tree"],
     "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
+               "models.isotropic",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
                "models.galaxies.galaxy_merger", "models.fractal.fractal",
                "models.limepy_model.limepy", "models.sampling.Particles"],

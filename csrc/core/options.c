@@ -128,19 +128,28 @@ struct options *options_initial_values(void)
 
 /* As many as OpenMP would use, or the cores that the affinity mask allows. Ranks that may use all
  * cores share them: with more threads than cores they would wait for each other. */
-static int cores(void)
+static int cores(int ranks)
 {
-    if (options_process()->openmp_threads) return options_process()->openmp_threads;
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int n = online > 0 ? (int)online : 1;
     int allowed = n;
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) allowed = CPU_COUNT(&set);
-    const int ranks = options_process()->ranks_here;
     return allowed < n || ranks == 1 ? allowed : n > ranks ? n / ranks : 1;
 }
 
-int options_threads(int asked) { return asked ? asked : cores(); }
+void options_count_cores(void)
+{
+    struct process_options *p = options_process();
+    p->cores = p->openmp_threads ? p->openmp_threads : cores(p->ranks_here);
+}
+
+int options_threads(int asked)
+{
+    if (asked) return asked;
+    if (!options_process()->cores) options_count_cores();
+    return options_process()->cores;
+}
 
 int options_threads_for(int64_t useful, int asked)
 {

@@ -34,6 +34,7 @@ struct process_options {
     int transfers;      /* between the GPUs of ranks: read by grape6py/ranks/carriers.py */
     int ranks_here;     /* ranks of MPI on this machine, as the launcher says; 1 without one */
     int openmp_threads; /* of OMP_NUM_THREADS; 0: it says nothing */
+    _Atomic int cores;  /* for this process: options_count_cores */
 };
 
 enum option_kind {
@@ -86,9 +87,12 @@ int options_get_int(const struct options *o, int key, int *value);
 int options_set_double(struct options *o, int key, double value, struct error *err);
 int options_get_double(const struct options *o, int key, double *value);
 
-/* Threads of a force call: the requested number; if 0, the number that the affinity mask allows,
+/* Look again, when a session is opened, how many cores the affinity mask allows: these calls of the
+ * system, one of which reads a file, take longer than a small block. */
+void options_count_cores(void);
+
+/* Threads of a force call: the requested number; if 0, the number that the affinity mask allowed,
  * and of all cores this rank's share. */
 int options_threads(int asked);
-/* The same, but at most `useful`: more threads would not be faster. If useful <= 1, it makes no
- * system call. */
+/* The same, but at most `useful`: more threads would not be faster. */
 int options_threads_for(int64_t useful, int asked);

@@ -196,6 +196,7 @@ static int open_new(int64_t id, int how, int backend, int device, struct session
     memset(&s->error, 0, sizeof s->error);
     s->quick.disturbed = 0;
     s->options = *options_initial_values();
+    options_count_cores();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
     const char *problem = options_process()->problem;
     atomic_store(&opening, 1);

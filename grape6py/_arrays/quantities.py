@@ -39,6 +39,9 @@ FIELDS = {
     },
     "Binaries": {"semi_major_axis": "length"},
     "Event": {"time": "time"},
+    "StellarUpdate": {"mass": "mass", "next": "time", "kick": "velocity", "radius": "length"},
+    "Orbits": {"a": "length", "P": "time"},
+    "Orbit": {"time": "time", "pos": "length", "vel": "velocity"},
     "Bound": {"mass": "mass"},
     "MassFunction": {"edges": "mass", "per_mass": "per mass", "error": "per mass"},
     "Profile": {
@@ -162,7 +165,7 @@ def factor_of(name: str, value: Untyped, dimension: str) -> float:
             "astropy and AMUSE are taken"
         )
     angles: Untyped = ()
-    if dimension == "frequency" and not is_amuse(value):
+    if dimension in ("frequency", "angle") and not is_amuse(value):
         astropy: Untyped = _module("astropy")
         angles = astropy.dimensionless_angles()
     try:
@@ -237,7 +240,7 @@ class Converter:
         if not holds_quantity(value):
             if name == "orbit" and not unitless and _needs_unit(value):
                 raise UnitError("orbit has no units: give (position, velocity)")
-            if dimension is not None and not unitless and _needs_unit(value):
+            if dimension not in (None, "angle") and not unitless and _needs_unit(value):
                 unit = self._unit(dimension)[1]
                 raise UnitError(f"{name} has no unit: multiply it by one of {dimension}, as {unit}")
             return value

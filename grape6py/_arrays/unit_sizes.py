@@ -39,7 +39,7 @@ DIMENSIONS: Final = {
     "acceleration": (0, 1, -2), "jerk": (0, 1, -3), "potential": (0, 2, -2), "energy": (1, 2, -2),
     "snap": (0, 1, -4), "momentum": (1, 1, -1), "angular momentum": (1, 2, -1),
     "frequency": (0, 0, -1), "G": (-1, 3, -2), "density": (1, -3, 0),
-    "surface density": (1, -2, 0), "per mass": (-1, 0, 0),
+    "surface density": (1, -2, 0), "per mass": (-1, 0, 0), "angle": (0, 0, 0),
 }  # fmt: skip
 
 FIRST_NAMES = {

@@ -6,7 +6,10 @@ ones, which add up by ``+`` and are evaluated by the library, on the CPU and on 
 takes those of galpy, gala and Agama; integrators/orbit_frame.py moves coordinates along an orbit.
 """
 
-from typing import NoReturn
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 from grape6py.errors import meant
 from grape6py.fields.adapters import from_acceleration, from_agama, from_gala, from_galpy
@@ -22,6 +25,10 @@ from grape6py.fields.analytic import (
     rotation,
 )
 
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Untyped
+    from grape6py.orbits import orbit as orbit
+
 __all__ = [
     "Field",
     "from_acceleration",
@@ -32,6 +39,7 @@ __all__ = [
     "miyamoto_nagai",
     "mwpotential2014",
     "nfw",
+    "orbit",
     "plummer",
     "point_mass",
     "power_law_cutoff",
@@ -39,6 +47,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Untyped:
+    if name == "orbit":  # integrates, which stands above fields
+        return importlib.import_module("grape6py.orbits").orbit
     hint = "" if name[0] == "_" else meant(name, __all__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "orbit"})

@@ -17,14 +17,14 @@ from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
 from grape6py._arrays.quantities import Converter
-from grape6py.errors import ArgumentError
-from grape6py.events import Action, AnyEvent, Event, Events, described
+from grape6py.errors import ArgumentError, CallOrderError
+from grape6py.events import Action, AnyEvent, Event, Events, WallTime, described
 from grape6py.files.runs import writer as run_writer
 from grape6py.in_units import converter_of
 from grape6py.integrators import external, restored
 from grape6py.integrators.blocks import SMALLEST
-from grape6py.integrators.changes import Changes
 from grape6py.integrators.state import EXTRA, extra_of
+from grape6py.integrators.stellar import StellarChanges, StellarUpdate
 from grape6py.progress import bar, multiples
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def outside_settings(attributes: Mapping[str, Untyped]) -> Attributes:
     return found
 
 
-class Integration(Changes):
+class Integration(StellarChanges):
     """Bodies on their way.
 
     A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
@@ -77,6 +77,7 @@ class Integration(Changes):
     STATE: ClassVar[Shapes]
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
+    _is_evolving = False
     _restore: Callable[..., None]
 
     @classmethod
@@ -169,6 +170,7 @@ class Integration(Changes):
         watch, outside = self._blocks.watch, self._blocks.external
         self._energy_change = float(extra.get("energy_change", 0.0))
         self._last_id = int(extra.get("last_id", -1))
+        self._take_stars(extra)
         if "initial_energy" in extra:
             self._first_energy = float(extra["initial_energy"])
         if "watched_ids" in extra:
@@ -279,7 +281,7 @@ class Integration(Changes):
         """
         with self._lock, self._ranks.agreement("step()"):
             self._be_at(self._time)
-            while self._call("advance", math.inf, None, most=1) == 0:
+            while self._call("advance", self._blocks.sense * math.inf, None, most=1) == 0:
                 pass  # a long block
             self._be_at(self._blocks.latest())
         self._after_step()
@@ -291,6 +293,7 @@ class Integration(Changes):
         *,
         every: float | None = None,
         events: AnyEvent | Sequence[AnyEvent] = (),
+        stars: Callable[[Untyped], StellarUpdate] | None = None,
         progress: bool = False,
     ) -> Event | None:
         """Integrate up to a time.
@@ -298,14 +301,20 @@ class Integration(Changes):
         Parameters
         ----------
         t : float
-            The new :attr:`time`. Block steps that end later are not begun.
+            The new :attr:`time`. Block steps that end later are not begun. It may lie in the past
+            for a Leapfrog, and for bodies without mass, outside of an `orbit`: they then go back,
+            in the field as it was, and what :meth:`save` writes goes on forward.
         callback : callable, optional
             Called with this object after every block step, or as `every` says. It may change
             bodies.
         every : float, optional
             Call at each multiple of this time instead, and at `t`.
         events : Encounter, Escape, EnergyError, WallTime, or a sequence of them
-            What is watched for: see :mod:`grape6py.events`.
+            What is watched for: see :mod:`grape6py.events`; on the way back WallTime alone.
+        stars : callable, optional
+            Stellar evolution: called with this object at the start, and then at the times that it
+            asks for, it gives a :class:`StellarUpdate`. What the changes of masses and the kicks
+            add to the energy is in :attr:`energy_change`.
         progress : bool
             Show a bar with the time left on stderr, if that is a terminal.
 
@@ -317,8 +326,8 @@ class Integration(Changes):
         Raises
         ------
         ArgumentError
-            (a ValueError) if `t` lies in the past, or too far in the future for the step; for a
-            field that gives arrays of another shape.
+            (a ValueError) if `t` lies in the past and they cannot go there, or too far away for
+            the step; for a field that gives arrays of another shape.
         NotFiniteError
             (a ValueError) for a field that gives NaN.
         Grape6Error
@@ -337,18 +346,31 @@ class Integration(Changes):
                 raise ArgumentError("every says when the callback is called, and there is none")
             if callback is None and has_callback.value:  # of another rank: blocks end alike
                 callback = _nothing
-            watched = Events(self, given)
+            is_within, self._is_evolving = self._is_evolving, True
             self._stopped_by: Event | None = None
             try:
+                if (t - self.time) * self._blocks.sense < 0:
+                    if is_within:
+                        raise CallOrderError("a callback of evolve cannot turn the way in time")
+                    self._turn()
+                has_others = any(type(event) is not WallTime for event in given)
+                if self._blocks.sense < 0 and (has_others or stars is not None):
+                    raise ArgumentError("on the way back in time WallTime alone is watched for")
+                watched = Events(self, given)
                 with bar(self.time, t, progress) as shown:
                     for target in [t] if every is None else multiples(self.time, t, every):
-                        self._advance(target, shown, callback if every is None else None, watched)
+                        for goal in self._until(target, stars):
+                            at_each = callback if every is None else None
+                            self._advance(goal, shown, at_each, watched)
+                            if self._stopping[0]:
+                                break
                         if every is not None and callback is not None and self.time == target:
                             callback(self._as_seen())  # also if stopped in that block
                         if self._stopping[0]:
                             break
             finally:
                 self._stopping[0], self._asked_to_stop = 0, False
+                self._is_evolving = is_within
         return self._stopped_by
 
     def stop(self) -> None:
@@ -374,10 +396,8 @@ class Integration(Changes):
     def _end(self, t: float) -> float:
         """A time to integrate up to, checked."""
         t = validate.number("t", t)
-        if t < self.time:
-            raise ArgumentError(f"t = {t} is before the present time {self.time}")
         _, smallest, largest = self._blocks.rule
-        if t - self._blocks.epoch > _LONGEST * smallest:
+        if abs(t - self._blocks.epoch) > _LONGEST * smallest:
             raise ArgumentError(
                 f"t = {t} is more than 2^{math.log2(_LONGEST * smallest / largest):.0f} steps of "
                 f"{largest}, beyond which times are not exact any more; give a larger "
@@ -392,6 +412,7 @@ class Integration(Changes):
         callback: Callable[[Self], object] | None,
         events: Events,
     ) -> None:
+        events.take_radii()
         while not self._is_stopping():
             goal = min(target, events.due)
             with self._lock:
@@ -400,10 +421,10 @@ class Integration(Changes):
                 moved = self._call("advance", goal, self._stopping, most=most)
                 if moved is None and goal == target and goal < events.due:
                     break
-                if moved is None and not self._stopping[0] and self.time < goal:
-                    self._time = goal
+                if moved is None and not self._stopping[0]:
+                    self._time = self._later(goal, self.time)
                 if moved or moved is None:
-                    self._be_at(max(self._blocks.latest(), self._time))
+                    self._be_at(self.time)
             shown(self._time)
             if moved:
                 self._after_step()
@@ -418,28 +439,31 @@ class Integration(Changes):
                 callback(self._as_seen())
             if moved is None and goal == target:
                 break
-        if not self._stopping[0] and self.time < target:  # a callback may have gone farther
-            self._be_at(target)
+        if not self._stopping[0] and self._later(target, self.time) != self.time:
+            self._be_at(target)  # else a callback has gone farther
             shown(target)
 
     def _first_news(self, events: Events) -> list[tuple[Action, Event]]:
         """The first event of the block under way that is news; without one, that block goes on."""
-        blocks = self._blocks
-        watch = blocks.watch
-        seen = self._sighted()
-        for sighting, who in seen:
+        blocks, by_radii = self._blocks, events.by_radii
+        watch, passing = blocks.watch, []
+        for sighting, who in self._sighted():
+            time = max(sighting.time, self.time)
             if sighting.time <= watch.until.get(who, -math.inf):
+                passing.append(who)
                 continue
+            if sighting.other is not None and by_radii and not self._touch(who, time):
+                continue  # they may in their next steps
             watch.note(who, sighting.time)
             blocks.look_again()
-            self._be_at(max(sighting.time, self.time))
+            self._be_at(time)
             if sighting.other is None:
                 assert events.escape is not None
                 return [(events.escape.action, Event("escape", sighting.time, who, watch.farther))]
             assert events.encounter is not None
             action = events.encounter.action
             return [(action, Event("encounter", sighting.time, who, watch.closer))]
-        for _, who in seen:
+        for who in passing:
             watch.note(who, blocks.block_end)
         return []
 

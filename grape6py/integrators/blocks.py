@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
 from grape6py import _clock
 from grape6py._arrays.kinds import AnyArray, Bools, CData, Floats, Int32s, State, Untyped
 from grape6py._lib.library import ffi, lib
-from grape6py.errors import NotOpenError
+from grape6py.errors import ArgumentError, NotOpenError
 from grape6py.integrators.hermite_arrays import HostArrays, Setup
 from grape6py.integrators.hermite_start import begin_all, begin_some
 from grape6py.integrators.watch import Sighting, Watch
 from grape6py.progress import next_multiple
 from grape6py.ranks.one_rank import ONE
+
+if TYPE_CHECKING:
+    from grape6py.integrators.external import External
 
 Values = TypeVar("Values", bound=AnyArray)
 
@@ -55,6 +58,8 @@ class Blocks:
     callers' numbers of the rows, `rows` the rows of the callers' bodies; None if they are equal.
     Times of the arrays count from `epoch`.
     """
+
+    sense = 1  # of the time: see backwards.py
 
     def __init__(self, setup: Setup, kind: type[HostArrays] = HostArrays) -> None:
         self.setup, mass = setup, setup.mass
@@ -399,6 +404,22 @@ class Blocks:
         new.put(state | {"pos": pos, "vel": vel, "t": np.zeros(len(mass))})
         inside = np.isin(rows, [member for members, _ in self.subsystems() for member in members])
         new._begin(begin_all, anew | inside, before, eta_start)
+        return new
+
+    def mirrored(self, time: float, external: External | None) -> Self:
+        """The same bodies from a time on in one that runs the other way, in the mirrored field."""
+        if self.acting:
+            raise ArgumentError(
+                f"t is before the present time {time}: Hermite goes back with bodies without mass "
+                "alone, Leapfrog with all"
+            )
+        moment, steps = self.at(time), self.state()["dt"]
+        new = type(self)(self.setup._replace(external=external), type(self.bodies))
+        for name in KEPT:
+            setattr(new, name, getattr(self, name))
+        new.epoch, new.watch = -time, Watch()
+        own = {"t": np.zeros(self.n), "dt": steps, "pos": moment.pos, "acc": moment.acc}
+        new.put(own | {"vel": -moment.vel, "jerk": -moment.jerk})
         return new
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:

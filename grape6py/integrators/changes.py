@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from grape6py import kepler
 from grape6py._arrays import ids as numbers
 from grape6py._arrays import kinds, validate
 from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers, UInt64s, Untyped
 from grape6py._lib import memory_space
-from grape6py.errors import AddressError, ArgumentError
+from grape6py.errors import ArgumentError
 from grape6py.forces.grape6 import Grape6
+from grape6py.integrators.backwards import turned
 from grape6py.integrators.diagnosed import Diagnosed
 from grape6py.integrators.energy_check import SpecificCheck
 from grape6py.ranks.domains import Moves
@@ -34,15 +36,35 @@ class Changes(Diagnosed):
     }
 
     def add(
-        self, mass: Numbers, pos: Numbers, vel: Numbers, *, ids: Numbers | None = None
+        self,
+        mass: Numbers = 0.0,
+        pos: Numbers | None = None,
+        vel: Numbers | None = None,
+        *,
+        ids: Numbers | None = None,
+        primary: int | None = None,
+        a: Numbers | None = None,
+        P: Numbers | None = None,
+        e: Numbers | None = None,
+        inc: Numbers | None = None,
+        Omega: Numbers | None = None,
+        omega: Numbers | None = None,
+        f: Numbers | None = None,
+        M: Numbers | None = None,
     ) -> kinds.AnyArray:
-        """Add bodies.
+        """Add bodies, by their places or by their orbits.
 
         Parameters
         ----------
         mass : float or array_like, shape (k,)
         pos, vel : array_like, shape (3,) or (k, 3)
             At :attr:`time`.
+        primary : int, optional
+            Id of the body that they orbit, by default the heaviest; instead of `pos` and `vel`.
+        a, P : float or array_like, shape (k,)
+            Semi-major axis or period; below zero for a hyperbola, whose e is above 1.
+        e, inc, Omega, omega, f, M : float or array_like, shape (k,), optional
+            The other elements, as in :meth:`orbits`; angles in radians or quantities.
         ids : array_like of int, shape (k,), optional
             Numbers of the new bodies, from 0 to 2^64 - 1, which no other has; by default those that
             follow the largest.
@@ -58,6 +80,16 @@ class Changes(Diagnosed):
             (ValueErrors) for wrong shapes or values, and for ids that are in use.
         """
         with self._lock, self._ranks.agreement("add()"):
+            of_orbit = {"a": a, "P": P, "e": e, "inc": inc, "Omega": Omega, "omega": omega, "f": f,
+                        "M": M}  # fmt: skip
+            shape = {k: validate.reals(k, v) for k, v in of_orbit.items() if v is not None}
+            primary = None if primary is None else validate.integer("primary", primary)
+            if pos is None and vel is None:
+                mass, pos, vel = self._on_orbits(mass, primary, shape)
+            elif primary is not None or shape:
+                raise ArgumentError("add() takes pos and vel, or an orbit about a primary")
+            if pos is None or vel is None:
+                raise ArgumentError("add() takes both pos and vel")
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
                 pos, vel = (
                     np.atleast_2d(validate.reals(name, place.on_host(name, value)))
@@ -75,6 +107,17 @@ class Changes(Diagnosed):
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
             self._change(m, x, v, np.concatenate([present, new_ids]), rows, rows < 0)
             return numbers.shown(new_ids)
+
+    def _on_orbits(
+        self, mass: Numbers, primary: int | None, shape: dict[str, Floats]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Masses, positions and velocities of bodies on orbits about one that is there."""
+        given = validate.reals("mass", mass), *shape.values()
+        k = max(v.size for v in given)
+        mass = validate.floats("mass", mass, (k,))
+        row, own, (pos, vel) = self._primary(primary)
+        found = kepler.relative(self._G * (own + mass), shape)
+        return mass, pos[row] + found[0], vel[row] + found[1]
 
     def _new_ids(self, k: int, requested: UInt64s | None) -> UInt64s:
         """Ids of k new bodies: those requested, if they are free, or the next ones."""
@@ -226,24 +269,6 @@ class Changes(Diagnosed):
         moment = self._synchronised()
         return self._blocks.mass.copy(), moment.pos.copy(), moment.vel.copy()
 
-    def _numbers(self, ids: Numbers) -> Int64s:
-        """Rows of the bodies with some ids, or in a mask."""
-        given = (
-            ids if isinstance(ids, list | tuple) else np.atleast_1d(validate.numbers("ids", ids))
-        )
-        if isinstance(given, np.ndarray) and given.dtype.kind == "b":
-            if len(given) != len(self._blocks.mass):
-                raise ArgumentError(f"a mask of {len(given)} for {len(self._blocks.mass)} bodies")
-            return np.flatnonzero(given)
-        requested = numbers.of("ids", given, error=AddressError)
-        rows, known = numbers.rows(self._own_ids(), requested)
-        if not known.all():
-            whose = f" of rank {self._owners.rank}" if self._owners.size > 1 else ""
-            raise AddressError(f"no body{whose} has the id {requested[~known][0]}")
-        if len(np.unique(rows)) < len(rows):
-            raise ArgumentError(f"ids = {requested.tolist()} names a body twice")
-        return rows
-
     def _change_some(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> None:
         rows = np.arange(len(self._blocks.mass), dtype=np.int32)
         self._change(mass, pos, vel, self._own_ids(), rows, np.isin(rows, which))
@@ -261,6 +286,9 @@ class Changes(Diagnosed):
         gone = np.setdiff1d(np.arange(len(self._blocks.mass)), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
+        goes_back = self._blocks.sense < 0
+        if goes_back:
+            self._turn()
         with self._ranks.agreement("a change of bodies"):  # on all ranks, or on none
             start = self._settings.get("eta_start")  # which Leapfrog has not
             new = self._call("replaced", mass, pos, vel, rows, changed, time, start)
@@ -275,6 +303,14 @@ class Changes(Diagnosed):
         self._blocks.watch.renew(number, pos, time)
         for known in self._owners.from_each(self._blocks.watch.until):
             self._blocks.watch.until |= known
+        if goes_back:
+            self._turn()
+
+    def _turn(self) -> None:
+        """Go the other way in time from now on."""
+        with self._lock, self._ranks.agreement("a turn in time"):
+            self._blocks = turned(self._blocks, time := self.time)
+            self._be_at(time)
 
     def _checked_ids(self, ids: Untyped, n: int) -> UInt64s:
         """Numbers of n bodies, each once, on all ranks too."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py import diagnostics
-from grape6py.errors import ArgumentError
+from grape6py import diagnostics, kepler
+from grape6py._arrays import ids as numbers
+from grape6py._arrays import validate
+from grape6py.errors import AddressError, ArgumentError
 from grape6py.integrators.quantities import Quantities
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Floats, Untyped
+    from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
     from grape6py.bound_pairs import Binaries
 
 T = TypeVar("T")
@@ -191,6 +193,66 @@ class Diagnosed(Quantities):
         """Lambda_MSR, as :func:`diagnostics.mass_segregation`."""
         options = {"samples": samples, "seed": seed, "along": along, "where": where}
         return self._sum(diagnostics.mass_segregation, "pos", number=number, **options)
+
+    def orbits(self, primary: int | None = None, *, where: Untyped = None) -> kepler.Orbits:
+        """Kepler's elements of the bodies about one of them.
+
+        Parameters
+        ----------
+        primary : int, optional
+            Its id; by default it is the heaviest.
+
+        Returns
+        -------
+        Orbits
+            Of all others, each by itself with the primary.
+
+        Raises
+        ------
+        ArgumentError
+            (a ValueError) if no body is the heaviest, or has no mass; if ranks share the bodies.
+        """
+        row, own, (pos, vel) = self._primary(primary)
+        mass, ids = self._blocks.mass, self.ids
+        which = np.arange(len(mass)) if where is None else np.arange(len(mass))[where]
+        which = which[which != row]
+        mu = self._G * (own + mass[which])
+        found = kepler.elements(mu, pos[which] - pos[row], vel[which] - vel[row])
+        return kepler.Orbits(ids[which], int(ids[row]), *found)
+
+    def _primary(self, primary: int | None) -> tuple[int, float, tuple[Floats, Floats]]:
+        """Row and mass of a body that others orbit, and positions and velocities of all."""
+        mass, (pos, vel, *_) = self._blocks.mass, self._synchronised()
+        with self._owners.agreement("orbits"):
+            if self._owners.size > 1:
+                raise ArgumentError("orbits are of bodies that one rank has, here each has its own")
+            if primary is not None:
+                row = int(self._numbers([primary])[0])
+            else:
+                row = int(mass.argmax()) if len(mass) else 0
+                if np.count_nonzero(mass == mass.max(initial=0.0)) != 1:
+                    raise ArgumentError("no body is heavier than all others: name a primary=")
+            if not mass[row] > 0:
+                raise ArgumentError(f"body {primary} has no mass: nothing orbits it")
+        return row, float(mass[row]), (pos, vel)
+
+    def _numbers(self, ids: Numbers) -> Int64s:
+        """Rows of the bodies with some ids, or in a mask."""
+        given = (
+            ids if isinstance(ids, list | tuple) else np.atleast_1d(validate.numbers("ids", ids))
+        )
+        if isinstance(given, np.ndarray) and given.dtype.kind == "b":
+            if len(given) != len(self._blocks.mass):
+                raise ArgumentError(f"a mask of {len(given)} for {len(self._blocks.mass)} bodies")
+            return np.flatnonzero(given)
+        requested = numbers.of("ids", given, error=AddressError)
+        rows, known = numbers.rows(self._own_ids(), requested)
+        if not known.all():
+            whose = f" of rank {self._owners.rank}" if self._owners.size > 1 else ""
+            raise AddressError(f"no body{whose} has the id {requested[~known][0]}")
+        if len(np.unique(rows)) < len(rows):
+            raise ArgumentError(f"ids = {requested.tolist()} names a body twice")
+        return rows
 
     def binaries(self) -> Binaries:
         """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""

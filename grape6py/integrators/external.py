@@ -41,6 +41,8 @@ class External:
         Whether the function is being called.
     """
 
+    _sense = 1.0  # of the time in which bodies move, in that of the function
+
     def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
         self.field, self._G = field, G
         self.function: Callable[[float, Untyped, Untyped], Untyped] | None = None
@@ -62,6 +64,20 @@ class External:
     def alone(self) -> External:
         """The field in coordinates at rest."""
         return External(self.field, self._G, None)
+
+    def mirrored(self) -> External:
+        """The field for bodies with velocities reversed, whose time u = -t runs the other way."""
+        if self.orbit_frame is not None:
+            raise ArgumentError(
+                "bodies on an orbit= go forward alone: fields.orbit finds where it was, and bodies "
+                "in coordinates at rest go back"
+            )
+        field = self.field
+        if isinstance(field, analytic.Field):
+            field = analytic.Field(field.terms, -field.omega)
+        made = External(field, self._G, None)
+        made._sense = -self._sense
+        return made
 
     def set_epoch(self, time: float) -> None:
         """Let the library count from a time."""
@@ -127,11 +143,11 @@ class External:
             origin = np.array([list(row) for row in self.origin(time)])
             pos, vel = pos + xp.asarray(origin[0]), vel + xp.asarray(origin[1])
         else:
-            pos, vel = pos.copy(), vel.copy()
+            pos, vel = pos.copy(), self._sense * vel
         function: Untyped = self.function
         self.is_calling = True
         try:
-            found = function(time, pos, vel)
+            found = function(self._sense * time, pos, vel)
         finally:
             self.is_calling = False
         n, shapes = len(pos), {"acc": (3,), "jerk": (3,), "pot": ()}
@@ -148,7 +164,7 @@ class External:
                     f"the field {_name(function)} gave {name} of shape {array.shape}, not "
                     f"{(n, *shape)}, at time {time}"
                 )
-            arrays.append(array)
+            arrays.append(-array if name == "jerk" and self._sense < 0 else array)
             good = xp.isfinite(array)
             if not good.all():
                 row = int(xp.argmin(good.reshape(n, -1).all(axis=1)))

@@ -301,9 +301,9 @@ class Leapfrog(Integration):
             given: Floats = libraries.given_to(self._library, jerk)
             return given
 
-    def _extra(self) -> State:
-        own = self._blocks.eps
-        return super()._extra() | ({} if own is None else {"eps": own})
+    def _extra(self, blocks: Untyped) -> State:
+        own = blocks.eps
+        return super()._extra(blocks) | ({} if own is None else {"eps": own})
 
     def binaries(self) -> Untyped:
         """As :meth:`Hermite.binaries`, of bodies with one Plummer softening."""

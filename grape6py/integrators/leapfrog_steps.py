@@ -9,12 +9,22 @@ Of several ranks each has bodies of its own, and moves those: the times of block
 forces are those of the bodies of all ranks.
 """
 
+import contextlib
 from typing import Self
 
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import Attributes, Bools, DeviceArray, Floats, Int32s, State, UInt64s
+from grape6py._arrays.kinds import (
+    Attributes,
+    Bools,
+    DeviceArray,
+    Floats,
+    Int32s,
+    State,
+    UInt64s,
+    Untyped,
+)
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.external import External
@@ -39,6 +49,8 @@ class Leaps:
     sighted : list of Sighting
         What is watched for and happens in the block that comes next: ids of bodies.
     """
+
+    sense = 1  # of the time: see backwards.py
 
     def __init__(
         self,
@@ -135,6 +147,22 @@ class Leaps:
                 dt = np.minimum(self._arrays.fetch(new._bodies.dt), was)
                 new._bodies = new._bodies._replace(dt=self._arrays.put(dt))
         return new
+
+    def mirrored(self, time: float, external: External | None) -> Self:
+        """The same bodies from a time on in one that runs the other way, in the mirrored field."""
+        seen = self.look(time, pot=self._shared)
+        new = type(self)(self._gravity, self.rule, self._eps, self._boundary, self._G, external)
+        new.epoch, new.force_seconds = -time, self.force_seconds
+        with self.using():
+            own: Attributes = {}
+            if not self._shared:
+                own = {"t": self._arrays.xp.zeros_like(seen.t), "pot": None, "are_together": True}
+            new._take(seen._replace(time=0.0, vel=-seen.vel, **own))
+        return new
+
+    def using(self) -> contextlib.AbstractContextManager[Untyped]:
+        """Context in which arrays are made and used."""
+        return self._arrays.using()
 
     @property
     def mass(self) -> Floats:

@@ -122,7 +122,11 @@ class Quantities(Closed):
     @property
     def time(self) -> float:
         """Time of the system."""
-        return max(self._time, self._blocks.latest())
+        return self._later(self._time, self._blocks.latest())
+
+    def _later(self, *times: float) -> float:
+        """The time that bodies are at last."""
+        return max(times) if self._blocks.sense > 0 else min(times)
 
     @property
     def settings(self) -> Attributes:
@@ -215,11 +219,13 @@ class Quantities(Closed):
         :attr:`pos` and :attr:`vel` unless all bodies are at :attr:`time`.
         """
         with self._lock:
-            return self._blocks.state() | self._extra()
+            blocks = self._blocks  # from the state of those that go back one goes on forward
+            blocks = blocks if blocks.sense > 0 else self._call("mirrored", self.time)
+            return blocks.state() | self._extra(blocks)
 
-    def _extra(self) -> State:
+    def _extra(self, blocks: Blocks | Leaps) -> State:
         """Arrays of the state that not all integrations have."""
-        blocks, found = self._blocks, {}
+        found = {}
         if blocks.epoch:
             found["epoch"] = np.array(blocks.epoch)
         if self._energy_change:

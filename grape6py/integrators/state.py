@@ -33,6 +33,8 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "rate": (None,),
     "work_done": (),
     "subsystems": (None,),  # g6x_subsystems_get
+    "stars_due": (),  # when stars change next: stellar.py
+    "radius": (None,),  # of the stars
 }
 
 
@@ -40,6 +42,8 @@ def extra_of(name: str, values: Untyped) -> AnyArray:
     """An array of EXTRA, checked."""
     if name == "last_id":
         return numbers.of(name, [int(values)])[0]  # type: ignore[no-any-return]
+    if name == "stars_due":  # may be infinite
+        return np.array(float(values))
     if name == "watched_ids":
         return numbers.of(name, np.ravel(values)).reshape(-1, 2)
     if EXTRA[name] == ():

@@ -3,8 +3,9 @@
 Spheres and two bodies are in Henon units (G = M = 1, E = -1/4); a galaxy's units are the mass
 and the scale length of its disk (G = 1). The same seed gives the same model.
 
-spheres.py has Plummer's and the uniform sphere, king.py King's, limepy_model.py those of the
-package astro-limepy, fractal.py sub-structure. mass_functions.py draws masses, stars.py gives
+spheres.py has Plummer's and the uniform sphere, king.py King's, isotropic.py those of Elson, Fall
+and Freeman, of Hernquist, and of Navarro, Frenk and White, limepy_model.py those of the package
+astro-limepy, fractal.py sub-structure. mass_functions.py draws masses, stars.py gives
 them to a model, binaries.py makes pairs of its bodies, tidal.py has a cluster's tidal radius.
 galaxies.py has the galaxy, components.py what it consists of, orbits.py Kepler's two bodies and
 the merger of two models, sampling.py what they share.
@@ -13,6 +14,7 @@ the merger of two models, sampling.py what they share.
 from grape6py.models.binaries import with_binaries
 from grape6py.models.fractal import fractal
 from grape6py.models.galaxies import galaxy, galaxy_merger
+from grape6py.models.isotropic import SphereProfile, eff, eff_profile, hernquist, nfw, nfw_profile
 from grape6py.models.king import KingProfile, king, king_profile
 from grape6py.models.limepy_model import limepy
 from grape6py.models.mass_functions import kroupa, maschberger, salpeter
@@ -27,15 +29,21 @@ __all__ = [
     "KingProfile",
     "Labelled",
     "Particles",
+    "SphereProfile",
+    "eff",
+    "eff_profile",
     "fractal",
     "galaxy",
     "galaxy_merger",
+    "hernquist",
     "king",
     "king_profile",
     "kroupa",
     "limepy",
     "maschberger",
     "merger",
+    "nfw",
+    "nfw_profile",
     "plummer",
     "salpeter",
     "stars",

@@ -8,6 +8,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
+from grape6py.kepler import eccentric_anomaly
 from grape6py.models import sampling
 from grape6py.models.sampling import Particles
 from grape6py.units import Units
@@ -138,13 +139,3 @@ def _orbits(
     speed = np.sqrt(mass / axis) / (1 - e * cosine)
     motion = (speed * root * cosine)[:, None] * across - (speed * sine)[:, None] * periapsis
     return apart, motion
-
-
-def eccentric_anomaly(mean: Floats, e: Floats) -> Floats:
-    """Solve Kepler's equation E - e sin E = M for 0 <= M < 2 pi and 0 <= e < 1."""
-    half = np.minimum(mean, 2 * math.pi - mean)
-    # From above the root Newton's steps descend to it: E - e sin E is convex up to pi.
-    found = np.minimum(half + e, math.pi)
-    for _ in range(60):
-        found = found - (found - e * np.sin(found) - half) / (1 - e * np.cos(found))
-    return np.where(mean <= math.pi, found, 2 * math.pi - found)

@@ -180,9 +180,9 @@ assert Leapfrog.restored(*restore, time=0.0).backend == galaxy.backend
 """, GRAPE6_BACKEND="cpu-tree")  # fmt: skip
 
 
-def test_times_that_are_past_or_not_exact_are_refused():
+def test_times_that_are_not_exact_are_refused():
     galaxy = sphere(10, dt=0.1)
     galaxy.evolve(1.0)
-    for time, words in ((0.5, "before"), (1e17, "not exact")):
-        with pytest.raises(ArgumentError, match=words):
+    for time in (1e17, -1e17):
+        with pytest.raises(ArgumentError, match="not exact"):
             galaxy.evolve(time)

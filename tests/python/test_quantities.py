@@ -17,7 +17,7 @@ import grape6py as g6
 import in_quantities as iq
 from grape6py import Grape6, Hermite, Leapfrog, Tree, diagnostics, events, fields, plummer
 from grape6py.errors import ArgumentError, UnitError
-from grape6py.in_units import ARGUMENTS
+from grape6py.in_units import ARGUMENTS, OF_ADD
 from in_quantities import EXACT, GALACTIC, HENON, KINDS, KMS, as_given, by_hand, made, of_amuse
 
 BODIES = iq.stars()
@@ -136,6 +136,10 @@ CALLS = {
                         iq.ERRORS.get(of[0], 1e-8)) for k, (*of, options) in enumerate(EVOLVED)},
     "origin": (lambda how: lambda **given: tuple(evolved(how, "hermite", GALAXY, **given).origin),
                {"orbit": ORBIT}, (u.pc, KMS), 1e-12),
+    "Hermite.add on orbits": (cluster_of("add"), {
+        "mass": 1 * u.Mjup, "primary": 3, "a": [1e3, 2e3] * u.AU, "e": 0.1, "inc": 0.5}),
+    "orbit": (lambda how: partial(fields.orbit, field(how, "nfw", "plummer")),
+              {"pos": ORBIT[0], "vel": ORBIT[1], "t": [-9, 5] * u.Myr} | IN),
     "Hermite.evolve": (cluster_of("evolve"), {"t": 1 * u.kyr}),
     "Hermite.remove": (cluster_of("remove"), {"ids": 0}),
     **{f"accelerations{name}": (the(g6.accelerations), of | {"precision": "double"}, unit)
@@ -163,6 +167,8 @@ CALLS = {
     "tidal_radius of a function": (lambda how: partial(g6.tidal_radius, attraction),
                                    BOUND | IN, u.pc, 1e-6),
     "plummer": (the(plummer), {"n": 20, "seed": 1, "rescale": True} | IN),
+    "eff": (the(g6.eff), {"n": 20, "gamma": 3, "seed": 1} | IN),
+    "hernquist": (the(g6.hernquist), {"n": 20, "seed": 1} | IN),
     "king": (the(g6.king), {"n": 20, "w0": 6 * u.one, "seed": 1} | IN),
     "uniform": (the(g6.uniform), {"n": 20, "seed": 1, "virial_ratio": 20 * u.percent} | IN),
     "fractal": (the(g6.fractal), {"n": 20, "seed": 1} | IN),
@@ -200,7 +206,7 @@ def test_a_call_in_quantities_gives_what_it_gives_of_numbers(name, amuse):
         of_units = u.pc if name == "tidal_radius" else unit
         iq.assert_same(make(by_hand)(**numbers, units=HENON), wanted, of_units, error)
     for key, value in given.items() if "units" not in given else ():
-        if isinstance(value, u.Quantity) and value.unit != u.percent and np.any(value.value):
+        if isinstance(value, u.Quantity) and value.unit not in (u.percent) and np.any(value.value):
             words = f"^{key} (has no unit: multiply it by one of {ARGUMENTS[key]}, as |is no quant)"
             with pytest.raises(ArgumentError, match=words) as refused:
                 make(as_given)(**given | {key: numbers[key]})
@@ -244,7 +250,7 @@ OF_NUMBERS |= {
     diagnostics.energy: {"pot": None},
 }  # fmt: skip
 NOT_NUMBERS = """units comm ranks field model callback particles first second potential method
-    rows subsystems""".split()
+    rows subsystems stars""".split()
 # NumPy drops the units of a list of vectors without a word.
 LISTS = [[np.ones(3) * u.K] * 3, [[1 * u.K] * 3] * 3, [[1.0, 0, 0], [0, 1.0, 0], np.ones(3) * u.K],
          np.array([[1 * u.K] * 3] * 3, dtype=object)]  # fmt: skip
@@ -276,8 +282,9 @@ def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name, a
             wrong = [(one, words) for one in lists]
             if how is as_given and key != "events":
                 words = f"^{key} is a quantity in K: a number is needed"
-                if key in ARGUMENTS:
-                    words = f"^{key} is in K, which is no unit of {ARGUMENTS[key]}$"
+                known = OF_ADD if name.startswith("Hermite.add") else ARGUMENTS
+                if key in known:
+                    words = f"^{key} is in K, which is no unit of {known[key]}$"
             wrong += [(one, words) for one in (1 * u.K, np.eye(3) * u.K, of_amuse(1 * u.K))]
         if how is by_hand and isinstance(value, np.ndarray) and value.ndim:
             call(**given | {key: np.ma.array(value)})
@@ -292,7 +299,7 @@ def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name, a
 def test_no_public_function_of_units_is_missing_in_the_table():
     listed = {getattr(make(by_hand), "__name__", "") for make, *_ in CALLS.values()}
     for where in g6, fields:
-        for name in {*where.__all__} - {"limepy", "tidal_radius"}:
+        for name in {*where.__all__} - {"limepy", "tidal_radius", "orbit"}:
             found = getattr(where, name)
             if inspect.isfunction(found) and "units" in inspect.signature(found).parameters:
                 assert name in listed | {"write_snapshot"}

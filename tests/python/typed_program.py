@@ -19,6 +19,7 @@ def all_models() -> list[Particles]:
     stars = disk.particles.mass[disk.component == models.Component.DISK]
     print(f"{len(stars)} stars, King's core {models.king_profile(6.0).core_radius:.2f}")
     spheres = [grape6py.two_body(0.5), grape6py.uniform(20, seed=1), grape6py.fractal(20, seed=1)]
+    spheres += [grape6py.eff(20, 3.0, seed=1), grape6py.hernquist(20, seed=1)]
     return [disk.particles, both.particles, large.particles, *spheres, cluster_of_stars()]
 
 
@@ -87,7 +88,10 @@ def integrate(cluster: Particles, folder: Path) -> None:
     watched: list[grape6py.events.AnyEvent] = [grape6py.events.Encounter(1e-9, "merge")]
     watched.append(grape6py.events.Escape(1e6))
     tidal = Hermite(*cluster, eps=0.01, field=inside, backend="cpu")
-    ended: grape6py.events.Event | None = tidal.evolve(0.05, events=watched)
+    same_mass = grape6py.StellarUpdate(cluster.mass, next=1.0)
+    ended: grape6py.events.Event | None = tidal.evolve(
+        0.05, events=watched, stars=lambda _: same_mass
+    )
     print(ended, inside(0.0, cluster.pos, cluster.vel).pot.sum(), tidal.copy().energy_change)
     print(grape6py.accelerations(cluster.mass, cluster.pos, eps=0.1).shape)
     galaxy = Leapfrog(*cluster, eps=0.05, dt=1 / 64, backend="cpu-tree", theta=0.5)
