@@ -62,16 +62,28 @@ def kinetic_energy(
 
 
 def total_energy(
-    mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, eps: float = 0.0, *, where: Untyped = None
+    mass: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike,
+    eps: float = 0.0,
+    *,
+    G: float = 1.0,
+    where: Untyped = None,
 ) -> float:
     """Kinetic energy and potential one, the latter summed directly in mode double."""
     mass, pos, vel = chosen(where, mass=mass, pos=pos, vel=vel)
-    return energy(mass, pos, vel, eps).total
+    return energy(mass, pos, vel, eps, G=G).total
 
 
 def virial_ratio(
-    mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, eps: float = 0.0, *, where: Untyped = None
+    mass: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike,
+    eps: float = 0.0,
+    *,
+    G: float = 1.0,
+    where: Untyped = None,
 ) -> float:
     """Kinetic energy over minus the potential one, 1/2 in equilibrium; NaN without mass."""
     mass, pos, vel = chosen(where, mass=mass, pos=pos, vel=vel)
-    return energy(mass, pos, vel, eps).virial_ratio
+    return energy(mass, pos, vel, eps, G=G).virial_ratio

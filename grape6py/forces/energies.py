@@ -47,6 +47,7 @@ def potential(
     pos: Numbers,
     eps: float = 0.0,
     *,
+    G: float = 1.0,
     backend: str = "auto",
     threads: int | None = None,
     comm: Untyped = None,
@@ -61,8 +62,9 @@ def potential(
         As :meth:`Grape6.set_particles` and :meth:`Grape6.forces` do.
     """
     ranks, options = ranks_of(comm), {"backend": backend, "threads": threads}
+    G = validate.positive("G", G)
     if ranks.size == 1:
-        return summed_potential(mass, pos, eps, comm=comm, **options)
+        return G * summed_potential(mass, pos, eps, comm=comm, **options)
     with ranks.agreement("potential()") as agreement:
         validate.order("potential(mass, pos)", mass, pos)
         place = memory_space.for_host({"mass": mass, "pos": pos})
@@ -72,7 +74,7 @@ def potential(
         agreement.same_contents("the particles", mass, pos)
     first, end = Share(n, ranks.size).of(ranks.rank)
     pot = summed_potential(mass[first:end], pos[first:end], eps, comm=comm, **options)
-    return np.concatenate(ranks.gathered(pot))
+    return G * np.concatenate(ranks.gathered(pot))
 
 
 def summed_potential(mass: Numbers, pos: Numbers, eps: float, **options: Untyped) -> Floats:
@@ -88,6 +90,7 @@ def energy(
     vel: ArrayLike,
     eps: float = 0.0,
     *,
+    G: float = 1.0,
     pot: ArrayLike | None = None,
     backend: str = "auto",
     threads: int | None = None,
@@ -100,6 +103,8 @@ def energy(
     mass, pos, vel : array_like
     eps : float
         Softening length.
+    G : float
+        Constant of gravity in the units of the arrays.
     pot : array_like, shape (n,), optional
         Potential at each particle; with `ranks` it must be given.
 
@@ -108,7 +113,7 @@ def energy(
     Energy
     """
     if pot is None:
-        pot = potential(mass, pos, eps, backend=backend, threads=threads)
+        pot = potential(mass, pos, eps, G=G, backend=backend, threads=threads)
     vel = validate.any_floats("vel", vel, (None, 3))
     mass = validate.any_floats("mass", mass, (len(vel),))
     pot = validate.any_floats("pot", pot, (len(vel),))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +15,7 @@ import numpy.typing as npt
 
 from grape6py._arrays import html
 from grape6py._arrays.closed import Closed
-from grape6py._arrays.kinds import AnyArray, Floats, Int8s
+from grape6py._arrays.kinds import AnyArray, Floats, Int8s, Untyped
 from grape6py._arrays.particles import Particles
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.units import Units
@@ -83,8 +86,23 @@ class Expansion(NamedTuple):
     velocity: float
 
 
+def _knowing_bodies(name: str) -> Callable[..., Untyped] | None:
+    """The function of what one asks of bodies that has this name as a method."""
+    home, name = {"binaries": ("bound_pairs", name), "plot": ("picture", "draw_bodies")}.get(
+        name, ("diagnostics", name)
+    )
+    if name.startswith("_"):
+        return None
+    found = getattr(importlib.import_module(f"grape6py.{home}"), name, None)
+    return found if inspect.isfunction(found) else None
+
+
 class Snapshot(Closed, Particles):
     """Bodies of a file: :class:`Particles`, and what else the file says.
+
+    The functions of :mod:`grape6py.diagnostics`, :func:`grape6py.binaries` and
+    :func:`grape6py.picture.draw_bodies` (as `plot`) are methods that know bodies and units:
+    ``snapshot.bound(eps=0.01).mass``. They take and give numbers in these units.
 
     Attributes
     ----------
@@ -98,6 +116,8 @@ class Snapshot(Closed, Particles):
         In which the numbers are: physical ones, also of a cosmological run.
     component : ndarray of int8, shape (n,), or None
         What each body belongs to (:class:`models.Labelled`), if it is of a run that says so.
+    origin : ndarray, shape (2, 3)
+        Position and velocity of the frame of the bodies of a run: :attr:`Hermite.origin`.
     expansion : Expansion or None
         Of a cosmological run: positions are comoving, until units are asked for.
     format : str
@@ -117,6 +137,7 @@ class Snapshot(Closed, Particles):
     format: str = ""
     moments: int = 1
     sets: Sequence[tuple[str, int]] = ()
+    origin: Floats = np.zeros((2, 3))
     is_of_a_run = False  # a file that this project's runs have written
 
     def __new__(
@@ -133,6 +154,24 @@ class Snapshot(Closed, Particles):
         made.time = None if time is None else float(time)
         made.ids, made.units = ids, units
         return made
+
+    def __getattr__(self, name: str) -> Untyped:
+        function = _knowing_bodies(name)
+        if function is None:
+            return super().__getattr__(name)
+        if self.expansion is not None:
+            raise ArgumentError(f"{name}() needs physical numbers: take in_units(...) of these")
+        taken = inspect.signature(function).parameters
+        more = {} if self.units is None else {"G": self.units.G, "units": self.units}
+        more |= {"ids": self.ids, "time": self.time}
+        known = {k: v for k, v in more.items() if k in taken and v is not None}
+        return functools.partial(
+            function, *(getattr(self, k) for k in self._fields if k in taken), **known
+        )
+
+    def __dir__(self) -> list[str]:
+        found = vars(importlib.import_module("grape6py.diagnostics"))
+        return [*super().__dir__(), "binaries", "plot", *filter(_knowing_bodies, found)]
 
     def _repr_html_(self) -> str:
         facts = {"bodies": len(self), "time": self.time, "units": self.units, "format": self.format}

@@ -106,7 +106,9 @@ def snapshot_of(run: run_index.Run, saved: run_index.Saved, owners: Ranks = ONE)
         shapes = {"mass": (n,), "pos": (n, 3), "vel": (n, 3)}
         particles = [validate.floats(k, arrays[k], shape) for k, shape in shapes.items()]
         time, units = validate.number("time", attributes["time"]), units_of(run.about)
-    found = Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
+        found = Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
+        if "origin" in attributes:
+            found.origin = validate.floats("origin", attributes["origin"], (6,)).reshape(2, 3)
     found.check(run.path_of(saved))
     found.format, found.is_of_a_run, found.moments = "gadget-hdf5", True, len(run.outputs)
     found.component = arrays.get("component")

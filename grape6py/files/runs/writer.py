@@ -33,7 +33,7 @@ _CALL = "save()"
 def describe(cluster: Integration) -> Attributes:
     """The attributes of an output: time, counters, energies and Lagrangian radii, by name.
 
-    `external` and `change` (:attr:`Hermite.energy_change`) are there if they are not 0.
+    `external`, `change` (:attr:`Hermite.energy_change`) and `origin` are there if they are not 0.
     """
     energy = cluster.energy()
     found = {
@@ -45,7 +45,8 @@ def describe(cluster: Integration) -> Attributes:
         "radii": cluster.lagrangian_radii(),
     }
     also = {"external": energy.external, "change": cluster.energy_change}
-    return found | {name: value for name, value in also.items() if value}
+    found |= {name: value for name, value in also.items() if value}
+    return found | ({"origin": np.ravel(cluster.origin)} if np.any(cluster.origin) else {})
 
 
 def labels_in(run: run_index.Run, saved: run_index.Saved) -> Labels | None:
