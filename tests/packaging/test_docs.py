@@ -5,8 +5,10 @@ and `fortran NAME` are compiled, linked by what `grape6 config` says, and run wi
 environment (`mpi` after the name: with MPI, by 1, 2 and 3 ranks); `sh tested` is run in a folder
 that has the document's named blocks as files. A program that is not content does not end with 0."""
 
+import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -52,7 +54,8 @@ BLOCKS = [Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split()
 
 def written(language, mpi=False):
     """The blocks of a language, with their places as ids."""
-    chosen = [b for b in BLOCKS if b.language == language and ("mpi" in b.words) == mpi]
+    blocks = [b for b in BLOCKS if b.language == language and "cell" not in b.words]
+    chosen = [b for b in blocks if ("mpi" in b.words) == mpi]
     assert chosen, language
     return pytest.mark.parametrize("block", chosen, ids=str)
 
@@ -133,6 +136,19 @@ def test_python_snippets_run(block, here):
     """In this process, where it is as in one of its own."""
     with warnings.catch_warnings(action="error"):
         exec(compile(block.text, str(block), "exec"), {"__name__": "__main__"})
+
+
+def test_the_cells_of_the_tutorial_run_and_are_those_of_the_notebook(here):
+    """One after the other, from the notebook."""
+    notebook = runpy.run_path(str(ROOT / "packaging/notebook.py"))
+    text = notebook["NOTEBOOK"].read_text()
+    assert text == notebook["notebook"](), "run packaging/notebook.py"
+    cells, space = json.loads(text)["cells"], {"__name__": "__main__"}
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) == sum("cell" in block.words for block in BLOCKS) > 5
+    with warnings.catch_warnings(action="error"):
+        for cell in code:
+            exec(compile(cell, "tutorial", "exec"), space)
 
 
 @pytest.mark.full
