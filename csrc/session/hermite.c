@@ -276,9 +276,10 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     const struct hermite_rows pairs = {.count = e->ni,
                                        .address = h->address,
                                        .time = e->next,
-                                       .eps2 = session_hermite_pairs(h, e),
+                                       .eps2 = session_hermite_pairs(e),
                                        .x = (const double (*)[3])h->xi,
-                                       .v = (const double (*)[3])h->vi};
+                                       .v = (const double (*)[3])h->vi,
+                                       .group = h->subsystems ? s->groups->of : NULL};
     hermite_correct_pairs(&pairs, &state, h->acc, h->jerk);
     if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (!moves) state.dt = NULL;

@@ -68,10 +68,9 @@ static inline int session_hermite_watches(const struct g6x_evolution *e)
     return e->closer > 0.0 || e->farther > 0.0;
 }
 /* The softening of hard pairs whose steps are corrected twice; NaN: none is. */
-static inline double session_hermite_pairs(const struct g6x_hermite *h,
-                                           const struct g6x_evolution *e)
+static inline double session_hermite_pairs(const struct g6x_evolution *e)
 {
-    return e->passes > 1 || h->subsystems ? NAN : e->eps2;
+    return e->passes > 1 ? NAN : e->eps2;
 }
 /* The roundoff of force calls with the j particles as they are. */
 struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h);

@@ -160,7 +160,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
 {
     const int what =
         G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0) | (e->pause ? ADD_GIVEN : 0);
-    return correct(s, h, e->ni, e->next, what, session_hermite_pairs(h, e), s->stream);
+    return correct(s, h, e->ni, e->next, what, session_hermite_pairs(e), s->stream);
 }
 
 /* Submits the sum on the block found by arrays->fused_step. BLOCK_BY_OPERATIONS: its fine rows were

@@ -20,7 +20,13 @@ struct hermite_rows {
     const int *address;
     double time, eps2; /* eps2 NaN: no pair is looked for */
     const double (*x)[3], (*v)[3], (*acc)[3], (*jerk)[3];
+    const int *group; /* of particles: below 0 for single bodies; NULL: all are */
 };
+
+HOST_DEVICE int hermite_is_single(const struct hermite_rows *r, int i)
+{
+    return !r->group || r->group[r->address[i]] < 0;
+}
 
 HOST_DEVICE int hermite_has_pairs(const struct hermite_rows *r)
 {
@@ -40,7 +46,7 @@ HOST_DEVICE int hermite_strongest_row(const struct hermite_rows *r, const double
     for (int k = 0; k < r->count; k++) {
         hermite_between(r->x, i, k, d);
         const double pull = mass[r->address[k]] / (field_dot(d, d) + r->eps2);
-        if (k != i && pull > most) most = pull, strongest = k;
+        if (k != i && pull > most && hermite_is_single(r, k)) most = pull, strongest = k;
     }
     return strongest;
 }
@@ -61,7 +67,7 @@ HOST_DEVICE int hermite_are_pair(const struct hermite_rows *r, const double mass
 HOST_DEVICE void hermite_add_second(const struct hermite_rows *r, const struct hermite_state *s,
                                     int i, double acc[3], double jerk[3])
 {
-    const int k = hermite_strongest_row(r, s->mass, i);
+    const int k = hermite_is_single(r, i) ? hermite_strongest_row(r, s->mass, i) : i;
     if (k == i || !hermite_are_pair(r, s->mass, i, k)) return;
     double x[2][3], v[2][3], a2[3], a3[3], from[2][3], to[2][3];
     for (int n = 0; n < 2; n++) {

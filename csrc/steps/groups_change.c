@@ -367,7 +367,11 @@ static void end_group(const struct change *c, int row)
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
         const int other = groups_disturber(c->g, c->s, time, q);
-        if (other >= 0 && c->s->t[other] == time) join(c, 2, (const int[]){p, other});
+        if (other < 0 || c->s->t[other] != time) return;
+        if (groups_many_planets(c->g, c->s, time, p, other, q->parts.size))
+            part(c, number);
+        else
+            join(c, 2, (const int[]){p, other});
     }
 }
 

@@ -102,8 +102,10 @@ static int stands_out(const struct pulls *of, double mass, const double found[3]
     return m > 0.0 && 2.0 * (found[0] - found[1]) * m < GROUPS_FORM * (mass + m) * found[1];
 }
 
-/* Of a group that light bodies join: as block steps many of these, as a ring, cost less. */
+/* Of a heavy body and the light ones about it: block steps of more, as of a ring or of the stars
+ * round a massive black hole, cost a hundredth of what a group costs. */
 enum { FEW_PLANETS = 8 };
+#define PLANETS_WITHIN 4.0 /* of the farthest that two come apart */
 
 /* Of all but p and q, whose centre of mass is at x: that which disturbs them most, if both together
  * are as hard as a group has to be; -1: none does, as where the others' pulls are above most. */
@@ -130,6 +132,24 @@ int groups_disturber(const struct groups *g, const struct hermite_state *s, doub
 
 static int size_of(const struct groups *g, int p) { return g->of[p] < 0 ? 1 : groups_of(g, p)->n; }
 
+int groups_many_planets(const struct groups *g, const struct hermite_state *s, double time, int p,
+                        int q, double far)
+{
+    const int heavy = g->mass[p] < g->mass[q] ? q : p;
+    const double light = CHAIN_PLANET * (g->mass[p] + g->mass[q]), reach = PLANETS_WITHIN * far;
+    int count = size_of(g, p) + (q == p ? 0 : size_of(g, q));
+    double at[3], x[3], v[3];
+    if (q != p && fmin(g->mass[p], g->mass[q]) >= light) return 0;
+    groups_about(s, heavy, time, at, v);
+    for (int k = 0; k < g->n && count <= FEW_PLANETS; k++) {
+        if (k == p || k == q || !(g->mass[k] > 0.0 && g->mass[k] < light)) continue;
+        groups_about(s, k, time, x, v);
+        for (int c = 0; c < 3; c++) x[c] -= at[c];
+        count += kepler_dot(x, x) < reach * reach;
+    }
+    return count > FEW_PLANETS;
+}
+
 /* Whether two make a group. */
 static int belong(struct groups *g, const struct hermite_state *s, double time, int p, int q,
                   const struct place *here, const struct place *there)
@@ -139,12 +159,10 @@ static int belong(struct groups *g, const struct hermite_state *s, double time, 
     for (int c = 0; c < 3; c++) d[c] = there->x[c] - here->x[c], w[c] = there->v[c] - here->v[c];
     const double r2 = kepler_dot(d, d), r = sqrt(r2);
     if (!(r2 > 0.0 && both > 0.0) || g->mass[p] < 0.0 || g->mass[q] < 0.0) return 0;
-    if (fmin(g->mass[p], g->mass[q]) < CHAIN_PLANET * both &&
-        size_of(g, p) + size_of(g, q) > FEW_PLANETS)
-        return 0;
     for (int c = 0; c < 3; c++) tide[c] = there->a[c] - here->a[c] + both / (r * r2) * d[c];
     const double gamma = hermite_norm(tide) * r2 / both;
     kepler_elements(both, d, w, &a, &e);
+    if (groups_many_planets(g, s, time, p, q, a > 0.0 ? a * (1.0 + e) : r)) return 0;
     if (gamma < GROUPS_PASS && kepler_dot(d, w) < 0.0) return 1;
     if (a <= 0.0) return 0;
     const double far = a * (1.0 + e) / r, far3 = far * far * far;

