@@ -14,6 +14,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s
 from grape6py.errors import ArgumentError
 from grape6py.forces.tree import Tree
+from grape6py.in_units import taken
 
 
 class Binaries(NamedTuple):
@@ -37,6 +38,7 @@ class Binaries(NamedTuple):
     hardness: Floats
 
 
+@taken(g_is_one=False)
 def binaries(
     mass: ArrayLike,
     pos: ArrayLike,

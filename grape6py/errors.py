@@ -45,7 +45,9 @@ _ELSEWHERE = {
     "salpeter": "new_salpeter_mass_distribution Salpeter", "fractal": "new_fractal_cluster_model",
     "open_run": "Simulationarchive SimulationArchive open_archive", "read_snapshot": "load read "
     "read_set_from_file", "write_snapshot": "write_set_to_file", "bound": "bound_subset members",
-    "lagrangian_radii": "LagrangianRadii lagr", "mass_segregation": "mass_segregation_ratio msr",
+    "lagrangian_radii": "LagrangianRadii lagr", "orbits": "calculate_orbits get_orbital_elements",
+    "orbit": "Orbit", "hernquist": "Hernquist", "eff": "EFF", "primary": "parent",
+    "mass_segregation": "mass_segregation_ratio msr",
 }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ _RESULTS: dict[str, Untyped] = {
     "tidal_radius": "length", "center_of_mass": "length", "density_centre": "length",
     "core_radius": "length", "half_mass_radius": "length", "virial_radius": "length",
     **dict.fromkeys("kinetic_energy potential_energy total_energy".split(), "energy"),
+    "move_to_com": ("mass", "length", "velocity"),
     "crossing_time": "time", "relaxation_time": "time", "radius": "length",
 }  # fmt: skip
 
@@ -221,9 +222,9 @@ class InUnits:
 def taken(
     *, g_is_one: bool = True, **dimensions: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function that has an argument `units` take quantities, and give such.
+    """Let a function take quantities, and give such.
 
-    The function itself need make no use of its `units`.
+    If it has an argument `units`, plain numbers are in these; it need make no use of that itself.
     `dimensions` are those of arguments that mean something else than elsewhere. `g_is_one`: if it
     has no argument G, its numbers are in units in which G = 1.
     """
@@ -246,7 +247,8 @@ def taken(
                 return computed(
                     **{name: quantities.number(name, value) for name, value in numbers.items()}
                 )
-            made: Untyped = computed(**numbers, units=converter.units)
+            also = {"units": converter.units} if "units" in signature.parameters else {}
+            made: Untyped = computed(**numbers, **also)
             if hasattr(type(made), "units"):  # a field
                 made.units = converter.units
                 return made  # type: ignore[no-any-return]
@@ -296,7 +298,10 @@ def converter_for(
                 continue
             if name not in have_unit:
                 other = have_unit[0]
-                raise ArgumentError(f"{name} is no quantity, as {other} is: give units=Units(...)")
+                raise ArgumentError(
+                    f"{name} is no quantity, as {other} is: make it one, or give units=Units(...) "
+                    "where that is taken"
+                )
             value = quantities.shown_of(name, bodies[name])
             quantities.factor_of(name, value, dimension)  # or an error
             shown[dimension] = value.unit

@@ -24,6 +24,8 @@ class Units(Closed):
     mass, length : str, or quantity of astropy or AMUSE
         As "Msun", "5e4 Msun" or "1.3 pc". Of mass there are Msun, Mearth, Mjup, kg and g; of
         length pc, kpc, Mpc, AU, Rsun, km, m and cm; of time Gyr, Myr, kyr, yr, day and s.
+    third : str or quantity, optional
+        That of time or of velocity, as "Myr" or "km/s".
     time : str or quantity, optional
         By default such that G = 1: N-body units.
     velocity : str or quantity, optional
@@ -52,8 +54,17 @@ class Units(Closed):
     """
 
     def __init__(
-        self, mass: object, length: object, *, time: object = None, velocity: object = None
+        self,
+        mass: object,
+        length: object,
+        third: object = None,
+        *,
+        time: object = None,
+        velocity: object = None,
     ) -> None:
+        if third is not None:
+            is_velocity = "/" in str(getattr(third, "unit", third))
+            time, velocity = (time, third) if is_velocity else (third, velocity)
         if time is not None and velocity is not None:
             raise ArgumentError("units of time and of velocity: give one of them")
         given = {"mass": mass, "length": length, "time": time, "velocity": velocity}

@@ -9,6 +9,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Bools, Floats, Untyped
 from grape6py.diagnostics.bodies import chosen
 from grape6py.diagnostics.sums import centre_of_mass
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
@@ -31,6 +32,7 @@ class Bound(NamedTuple):
     is_bound: Bools
 
 
+@taken(g_is_one=False)
 def bound(
     mass: ArrayLike,
     pos: ArrayLike,

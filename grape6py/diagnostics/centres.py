@@ -8,12 +8,14 @@ from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.diagnostics.bodies import chosen, vector
 from grape6py.diagnostics.sums import centre_of_mass
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
 NEIGHBOURS = 6  # as Casertano and Hut advise
 
 
+@taken(g_is_one=False)
 def density_centre(
     mass: ArrayLike,
     pos: ArrayLike,
@@ -32,6 +34,7 @@ def density_centre(
     return centre_of_mass(densities(mass, pos, neighbours, ranks), pos, ranks=ranks)
 
 
+@taken(g_is_one=False)
 def core_radius(
     mass: ArrayLike,
     pos: ArrayLike,

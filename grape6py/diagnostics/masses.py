@@ -9,6 +9,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s, Untyped
 from grape6py.diagnostics.bodies import chosen, plane_of
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
@@ -81,6 +82,7 @@ def mass_function(
     return MassFunction(edges, number, number / width, np.sqrt(number) / width)
 
 
+@taken(g_is_one=False)
 def mass_segregation(
     mass: ArrayLike,
     pos: ArrayLike,

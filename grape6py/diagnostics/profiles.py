@@ -13,6 +13,7 @@ from grape6py.diagnostics.bodies import chosen, plane_of
 from grape6py.diagnostics.centres import centre_of
 from grape6py.diagnostics.radii import lagrangian_radii
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
@@ -51,6 +52,7 @@ class Profile(NamedTuple):
     anisotropy: Floats
 
 
+@taken(g_is_one=False)
 def profile(
     mass: ArrayLike,
     pos: ArrayLike,

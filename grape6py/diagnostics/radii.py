@@ -10,6 +10,7 @@ from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.diagnostics.bodies import chosen
 from grape6py.diagnostics.centres import centre_of
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
@@ -19,6 +20,7 @@ _CUTS = 64  # of the bits of radii, at a time
 _UNITS = 2.0**60  # of mass, in which shares of it are added without rounding
 
 
+@taken(g_is_one=False)
 def lagrangian_radii(
     mass: ArrayLike,
     pos: ArrayLike,
@@ -77,6 +79,7 @@ def lagrangian_radii(
     return high.view(np.float64).reshape(fractions.shape)
 
 
+@taken(g_is_one=False)
 def half_mass_radius(
     mass: ArrayLike,
     pos: ArrayLike,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.diagnostics.bodies import chosen
 from grape6py.forces.energies import energy
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
@@ -20,6 +21,7 @@ def momentum(
     return np.array([ranks.total(mass * component) for component in vel.T])
 
 
+@taken(g_is_one=False)
 def angular_momentum(
     mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, *, where: Untyped = None, ranks: Ranks = ONE
 ) -> Floats:
@@ -28,6 +30,7 @@ def angular_momentum(
     return momentum(mass, np.cross(pos, vel), ranks=ranks)
 
 
+@taken(g_is_one=False)
 def centre_of_mass(
     mass: ArrayLike, pos: ArrayLike, *, where: Untyped = None, ranks: Ranks = ONE
 ) -> Floats:
@@ -42,6 +45,7 @@ def centre_of_mass(
 center_of_mass = centre_of_mass  # as others spell it
 
 
+@taken(g_is_one=False)
 def move_to_com(
     mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, *, where: Untyped = None, ranks: Ranks = ONE
 ) -> tuple[Floats, Floats, Floats]:
@@ -61,6 +65,7 @@ def kinetic_energy(
     return energy(mass, vel, vel, pot=np.zeros(len(mass)), ranks=ranks).kinetic
 
 
+@taken(g_is_one=False)
 def total_energy(
     mass: ArrayLike,
     pos: ArrayLike,
@@ -75,6 +80,7 @@ def total_energy(
     return energy(mass, pos, vel, eps, G=G).total
 
 
+@taken(g_is_one=False)
 def virial_ratio(
     mass: ArrayLike,
     pos: ArrayLike,

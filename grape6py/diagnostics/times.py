@@ -12,12 +12,14 @@ from grape6py.diagnostics.bound import tree_potential
 from grape6py.diagnostics.radii import half_mass_radius
 from grape6py.errors import ArgumentError
 from grape6py.forces.energies import energy
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
 
 COULOMB = 0.11  # Lambda = COULOMB N
 
 
+@taken(g_is_one=False)
 def crossing_time(
     mass: ArrayLike,
     pos: ArrayLike,
@@ -52,6 +54,7 @@ def crossing_time(
     return float(G * whole**2.5 / (-2 * total) ** 1.5)
 
 
+@taken(g_is_one=False)
 def relaxation_time(
     mass: ArrayLike,
     pos: ArrayLike,

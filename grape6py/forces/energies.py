@@ -10,6 +10,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Numbers, Untyped
 from grape6py._lib import memory_space
 from grape6py.forces.grape6 import Grape6
+from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE, ranks_of
 from grape6py.ranks.ranks import Ranks
 from grape6py.ranks.share import Share
@@ -42,6 +43,7 @@ class Energy(NamedTuple):
         return float(self.kinetic / -self.potential) if self.potential != none else math.nan
 
 
+@taken(g_is_one=False)
 def potential(
     mass: Numbers,
     pos: Numbers,
@@ -84,6 +86,7 @@ def summed_potential(mass: Numbers, pos: Numbers, eps: float, **options: Untyped
         return grape.forces(eps=eps).pot
 
 
+@taken(g_is_one=False)
 def energy(
     mass: ArrayLike,
     pos: ArrayLike,

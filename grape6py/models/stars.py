@@ -117,6 +117,10 @@ def stars(
 
 def _drawn(model: Callable[..., Particles], n: int, seed: Seed) -> Particles:
     """n orbits of the model, which are checked."""
+    if not callable(model):
+        raise ArgumentError(
+            f"model = {model!r} is no function: give plummer or functools.partial(king, w0=6)"
+        )
     drawn = model(n, seed=seed)
     if not isinstance(drawn, sampling.Particles):
         raise ArgumentError(

@@ -15,13 +15,15 @@ ATTRIBUTES = {
     "position": "pos", "velocity": "vel", "masses": "mass", "rh": "half_mass_radius",
     "write": "save",
     "com": "centre_of_mass", "stop_model": "close", "jacobi_radius": "tidal_radius",
+    "calculate_orbits": "orbits",
     "time_steps": "step_sizes", "get_binaries": "binaries", "trh": "relaxation_time",
 }  # fmt: skip
 MODULES = {
     (g6, "Simulation"): "Hermite", (g6, "new_plummer_model"): "plummer", (g6, "King"): "king",
     (g6, "load"): "read_snapshot", (g6, "new_kroupa_mass_distribution"): "kroupa",
     (events, "Collision"): "Encounter", (fields, "MWPotential2014"): "mwpotential2014",
-    (fields, "NFWPotential"): "nfw", (fields, "KeplerPotential"): "point_mass",
+    (fields, "Orbit"): "orbit", (g6, "EFF"): "eff", (fields, "NFWPotential"): "nfw",
+    (fields, "KeplerPotential"): "point_mass",
 }  # fmt: skip
 ARGUMENTS = [
     (g6.king, {"W0": 6}, "w0"), (Hermite, {"potential": None}, "field"),
@@ -67,6 +69,11 @@ def test_what_costs_a_line_works(tmp_path):
 
 def test_units_are_units_and_so_are_times_on_the_clock():
     assert Units(u.Msun, u.pc, velocity=u.km / u.s) == Units("Msun", "pc", velocity="km/s")
+    for third in "km/s", u.km / u.s, 1 * u.km / u.s:
+        assert Units("Msun", u.pc, third) == Units("Msun", "pc", velocity="km/s")
+    assert Units("Msun", "AU", "yr") == Units("Msun", "AU", time="yr")
+    with pytest.raises(ArgumentError, match=r"functools\.partial\(king, w0=6\)"):
+        g6.stars([1.0, 2.0], "king")
     assert abs(Units(mass=u.kg, length=u.m, time=u.s).G / 6.6743e-11 - 1) < 1e-12
     assert events.WallTime(2 * u.min).seconds == 120
     with pytest.raises(ArgumentError, match="not a text, unit or quantity"):
