@@ -186,9 +186,8 @@ int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
     FPENV_HERE;
     if (h->field) code = find_field(h->field, time, &at);
     if (!code)
-        hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s,
-                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
-                             h->jerk, &out);
+        hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s, CONST3(h->xi),
+                             CONST3(h->vi), h->acc, h->jerk, &out);
     for (int i = 0; i < ni && !code; i++) code = check_sum(i, h->acc[i]);
     return code;
 }

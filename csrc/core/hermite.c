@@ -107,7 +107,7 @@ void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite
     if (!hermite_has_pairs(&r)) return;
     memcpy(force[0], acc, (size_t)r.count * sizeof *acc);
     memcpy(force[1], jerk, (size_t)r.count * sizeof *jerk);
-    r.acc = (const double (*)[3])force[0], r.jerk = (const double (*)[3])force[1];
+    r.acc = CONST3(force[0]), r.jerk = CONST3(force[1]);
     for (int i = 0; i < r.count; i++) hermite_add_second(&r, s, i, acc[i], jerk[i]);
 }
 

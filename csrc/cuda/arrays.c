@@ -107,8 +107,8 @@ int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
     }
     *t = (struct targets){.ni = t->ni,
                           .index = to->index,
-                          .x = (const double (*)[3])to->x,
-                          .v = (const double (*)[3])to->v,
+                          .x = CONST3(to->x),
+                          .v = CONST3(to->v),
                           .eps2 = to->eps2,
                           .rows = t->rows};
     return 0;

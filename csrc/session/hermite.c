@@ -126,7 +126,7 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count)
 {
-    const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
+    const double (*x)[3] = CONST3(h->xi) + k, (*v)[3] = CONST3(h->vi) + k;
     const int nj = summed(h), partial = h->words != NULL;
     int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
     if (!code && partial)
@@ -246,8 +246,8 @@ static void correct_rows(void *context, int64_t k, int64_t end)
     if (errors.outside) errors.outside += k;
     if (out.acc) out.acc += k, out.jerk += k;
     r->clamped += hermite_correct((int)(end - k), h->address + k, r->time, &r->rule, &r->state,
-                                  (const double (*)[3])h->acc + k, (const double (*)[3])h->jerk + k,
-                                  &errors, &out, h->xi + k, h->vi + k, &unfit);
+                                  CONST3(h->acc) + k, CONST3(h->jerk) + k, &errors, &out, h->xi + k,
+                                  h->vi + k, &unfit);
     if (unfit < 0) return;
     unfit += (int)k;
     while (unfit < before && !atomic_compare_exchange_weak(&r->unfit, &before, unfit)) continue;
@@ -264,21 +264,20 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
     errors.field = field.roundoff;
     const int outside = e->pause || !field_is_none(&field);
-    errors.outside = outside ? (const double (*)[3])h->field_acc : NULL;
+    errors.outside = outside ? CONST3(h->field_acc) : NULL;
     errors.row = session_hermite_noise(s, h);
     const struct groups_block block = block_of(h, e);
     if (h->subsystems) groups_pull(s->groups, &state, &block);
     if (outside && !h->field_acc) errors.row.noise = 0.0;
     if (outside)
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
-                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
-                             h->jerk, &out);
+                             CONST3(h->xi), CONST3(h->vi), h->acc, h->jerk, &out);
     const struct hermite_rows pairs = {.count = e->ni,
                                        .address = h->address,
                                        .time = e->next,
                                        .eps2 = session_hermite_pairs(h, e),
-                                       .x = (const double (*)[3])h->xi,
-                                       .v = (const double (*)[3])h->vi};
+                                       .x = CONST3(h->xi),
+                                       .v = CONST3(h->vi)};
     hermite_correct_pairs(&pairs, &state, h->acc, h->jerk);
     if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
     if (!moves) state.dt = NULL;
@@ -309,8 +308,8 @@ static int make_groups(struct session *s, const struct g6x_hermite *h,
     const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
     struct field field;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
-    hermite_add_field_to(e->ni, h->address, e->next, &field, &state, (const double (*)[3])h->xi,
-                         (const double (*)[3])h->vi, h->acc, h->jerk, &out);
+    hermite_add_field_to(e->ni, h->address, e->next, &field, &state, CONST3(h->xi), CONST3(h->vi),
+                         h->acc, h->jerk, &out);
     groups_find_partners(s->groups, &state, &block);
     if (groups_end(s->groups, &state, &rule, &block)) {
         s->groups->rounds--;

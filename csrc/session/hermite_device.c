@@ -106,8 +106,8 @@ static struct targets targets_of(const struct session *s, const struct g6x_hermi
     return (struct targets){.ni = count,
                             .fine = known ? s->block_fine + k : NULL,
                             .index = h->address + k,
-                            .x = (const double (*)[3])h->xi + k,
-                            .v = (const double (*)[3])h->vi + k,
+                            .x = CONST3(h->xi) + k,
+                            .v = CONST3(h->vi) + k,
                             .eps2 = &e->eps2,
                             .on_device = 1,
                             .stream = s->stream};
