@@ -51,10 +51,11 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3])
 {
-    const struct hermite_state s = {t, dt, x, v, a, j, NULL};
-    const struct hermite_rule rule = {eta, dtmin, dtmax};
     const struct hermite_errors errors = {.roundoff = roundoff};
-    int code = block_checked(ni, address, time, &s, xi, vi);
+    const struct hermite_correction c = {
+        address, time, {eta, dtmin, dtmax}, {t, dt, x, v, a, j, NULL}, acc, jerk, errors, {0},
+        xi,      vi};
+    int code = block_checked(ni, address, time, &c.state, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
     if (!code && dt &&
         !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
@@ -62,7 +63,7 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     if (code) return code;
     FPENV_HERE;
     int unfit;
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, NULL, xi, vi, &unfit);
+    code = hermite_correct(&c, 0, ni, &unfit);
     return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
 }
 
@@ -201,7 +202,7 @@ int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double wo
     if (code) return code;
     FPENV_HERE;
     for (int i = 0; i < ni; i++) {
-        const struct hermite_work w = session_hermite_work(h);
+        const struct hermite_work w = hermite_work_of(h);
         const int p = h->address[i];
         double rate;
         const double power =

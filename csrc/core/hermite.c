@@ -124,45 +124,39 @@ INLINE double error_of(const struct hermite_errors *e, const struct hermite_stat
     return (hermite_is_fine(&e->row, s, particle, time) ? HERMITE_FINE * error : error) + e->field;
 }
 
-INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
-                   const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                   const struct hermite_errors *errors, const struct hermite_outside *out,
-                   double (*xi)[3], double (*vi)[3], int *unfit)
+INLINE int correct(const struct hermite_correction *of, int first, int end, int *unfit)
 {
+    const struct hermite_correction c = *of;
     int clamped = 0;
     *unfit = -1;
-    for (int i = 0; i < ni; i++) {
+    for (int i = first; i < end; i++) {
         double x[3], v[3]; /* separate copies, since acc and xi may be the same array */
-        const double dt = time - s->t[address[i]];
+        const int p = c.address[i];
+        const double dt = c.time - c.state.t[p];
         const double error =
-            error_of(errors, s, time, i, address[i], acc[i], jerk[i], xi[i], vi[i]);
+            error_of(&c.errors, &c.state, c.time, i, p, c.acc[i], c.jerk[i], c.xi[i], c.vi[i]);
         const int found =
-            hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i], error, x, v);
+            hermite_correct_one(&c.rule, &c.state, p, c.time, c.acc[i], c.jerk[i], error, x, v);
         clamped += found > 0;
         if (found < 0 && *unfit < 0) *unfit = i;
-        if (found >= 0 && s->dt && out && out->work.work)
-            hermite_add_work(&out->work, address[i], dt, out->acc[i], out->jerk[i], v, acc[i]);
-        for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
+        if (found >= 0 && c.state.dt && c.out.work.work)
+            hermite_add_work(&c.out.work, p, dt, c.out.acc[i], c.out.jerk[i], v, c.acc[i]);
+        for (int k = 0; k < 3; k++) c.xi[i][k] = x[k], c.vi[i][k] = v[k];
     }
     return clamped;
 }
 
 #ifdef __x86_64__
 /* The same functions for processors where fma is an instruction instead of a call. */
-__attribute__((target("fma"))) static void predict_by_fma(int ni, const int *address, double time,
-                                                          const struct hermite_state *s,
-                                                          double (*xi)[3], double (*vi)[3])
+#define BY_FMA __attribute__((target("fma"))) static
+BY_FMA void predict_by_fma(int ni, const int *address, double time, const struct hermite_state *s,
+                           double (*xi)[3], double (*vi)[3])
 {
     predict(ni, address, time, s, xi, vi);
 }
-
-__attribute__((target("fma"))) static int
-correct_by_fma(int ni, const int *address, double time, const struct hermite_rule *rule,
-               const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-               const struct hermite_errors *errors, const struct hermite_outside *out,
-               double (*xi)[3], double (*vi)[3], int *unfit)
+BY_FMA int correct_by_fma(const struct hermite_correction *c, int first, int end, int *unfit)
 {
-    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
+    return correct(c, first, end, unfit);
 }
 #define IF_FMA(call)                                                                               \
     if (__builtin_cpu_supports("fma")) return call
@@ -177,11 +171,8 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
     predict(ni, address, time, s, xi, vi);
 }
 
-int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
-                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const struct hermite_errors *errors, const struct hermite_outside *out,
-                    double (*xi)[3], double (*vi)[3], int *unfit)
+int hermite_correct(const struct hermite_correction *c, int first, int end, int *unfit)
 {
-    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit));
-    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
+    IF_FMA(correct_by_fma(c, first, end, unfit));
+    return correct(c, first, end, unfit);
 }

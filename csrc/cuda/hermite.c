@@ -2,7 +2,7 @@
  * kernels are in hermite.cu and run on the caller's stream. */
 #include "cuda/arrays.h"
 
-#include "g6lib.h"
+#include "core/hermite.h"
 
 /* ---- the next block --------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
     int32_t *counts = (int32_t *)(void *)(earliest + CUDA_NEXT_BLOCKS);
     struct cuda_next_job job = {.t = h->t,
                                 .dt = h->dt,
-                                .common = h->dtmin == h->dtmax ? h->dtmax : 0.0,
+                                .common = hermite_common(h),
                                 .n = h->n,
                                 .share = (int32_t)share,
                                 .earliest = earliest,
@@ -47,7 +47,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
 static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, double time)
 {
     return (struct cuda_hermite_job){
-        .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
+        .state = hermite_state_of(h),
         .rule = {h->eta, h->dtmin, h->dtmax},
         .time = time,
         .address = h->address,
@@ -60,7 +60,7 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .mass = h->mass,
         .rows = ni,
         .n = h->n,
-        .acting = h->n - h->massless,
+        .acting = hermite_acting(h),
     };
 }
 
@@ -94,7 +94,7 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
     if (!h->field_acc && field && !field_is_none(field)) job.noise.noise = 0.0; /* as on the host */
     job.field_acc = h->field_acc;
     job.field_jerk = h->field_jerk;
-    if (move) job.work = (struct hermite_work){h->work, h->power, h->rate};
+    if (move) job.work = hermite_work_of(h);
     if (!move) job.state.dt = NULL;
     int code = cuda_device_clear_notes(c, err);
     if (!code && rows) { /* memory for the block as j particles */

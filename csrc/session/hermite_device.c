@@ -128,7 +128,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
 {
     const struct targets targets = targets_of(s, h, e, k, count);
     const struct device_forces to = forces_of(h, e, k, count);
-    return session_force_device(s, session_hermite_acting(h), &targets, &to);
+    return session_force_device(s, hermite_acting(h), &targets, &to);
 }
 
 static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e, int k,
@@ -137,8 +137,8 @@ static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_
     struct targets targets = targets_of(s, h, e, k, count);
     targets.share = h->share;
     targets.shares = h->shares;
-    return session_force_device_part(s, session_hermite_acting(h), &targets, e->closer > 0.0,
-                                     h->part, &e->part_bytes);
+    return session_force_device_part(s, hermite_acting(h), &targets, e->closer > 0.0, h->part,
+                                     &e->part_bytes);
 }
 
 static int merge(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -170,7 +170,7 @@ static int sum_fused_step(struct session *s, const struct g6x_hermite *h,
 {
     s->time = e->next;
     s->time_bad = 0;
-    const int nj = session_hermite_acting(h);
+    const int nj = hermite_acting(h);
     session_force_new(s, nj, e->ni);
     s->call.made = 0;
     session_force_freeze(s, nj);
@@ -197,7 +197,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         return BLOCK_BY_OPERATIONS;
     s->by_operations = 0;
     s->call.made = 0; /* its i particles and results are overwritten */
-    const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
+    const int bad = session_force_check_particles(s, hermite_acting(h), "");
     if (bad) return bad;
     if (!arrays->can_fuse_step(s->state, &s->j, h, s->stream)) return BLOCK_BY_OPERATIONS;
     double began = 0.0; /* start of the submitted sum */
