@@ -152,8 +152,7 @@ static int fetch(void *state, const struct rows *to, struct error *err)
     int code = 0;
     for (int kind = 0; kind < ROW_KINDS && !code; kind++) code = fetch_kind(b, kind, to, err);
     if (!code && t->h2)
-        code =
-            cuda_device_copy_out(c, to->h2, (uintptr_t)t->h2, (size_t)t->ni * sizeof *t->h2, err);
+        code = cuda_device_copy_out(c, to->h2, t->h2, (size_t)t->ni * sizeof *t->h2, err);
     return leave(c, code);
 }
 
@@ -168,12 +167,12 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
     struct cuda *c = enter(first(state), err);
     if (!c) return err->code;
     const int code = cuda_device_wait_for_caller(c, stream, err);
-    return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
+    return leave(c, code ? code : cuda_device_copy_out(c, to, from, bytes, err));
 }
 
 OF_FIRST(wait_for, cuda_device_wait_for_caller(c, stream, err), void *stream)
-OF_FIRST(from_host, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err), void *to,
-         const void *from, size_t bytes)
+OF_FIRST(from_host, cuda_device_copy_in(c, to, from, bytes, err), void *to, const void *from,
+         size_t bytes)
 
 static int can_fuse_step(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                          void *stream)
