@@ -213,16 +213,11 @@ static int sum_fused_step(void *state, int ni, int fine, double eps2, struct err
     return code;
 }
 
-OF_FIRST(next, cuda_hermite_next(c, h, stream, found, err), const struct g6x_hermite *h,
-         void *stream, struct device_block *found)
-OF_FIRST(predict, cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err),
-         const struct g6x_hermite *h, const struct hermite_noise *noise, int ni, double time,
-         void *stream, const unsigned char **fine)
-OF_FIRST(correct,
-         cuda_hermite_correct(c, h, noise, field, ni, time, move, pairs, stream, rows, found, err),
-         const struct g6x_hermite *h, const struct hermite_noise *noise, const struct field *field,
-         int ni, double time, int move, double pairs, void *stream, struct device_particles *rows,
-         struct device_block *found)
+OF_FIRST(next, cuda_hermite_next(c, h, b, err), const struct g6x_hermite *h, struct device_block *b)
+OF_FIRST(predict, cuda_hermite_predict(c, h, b, err), const struct g6x_hermite *h,
+         struct device_block *b)
+OF_FIRST(correct, cuda_hermite_correct(c, h, b, err), const struct g6x_hermite *h,
+         struct device_block *b)
 OF_FIRST(watch, cuda_hermite_watch(c, h, e, stream, found, err), const struct g6x_hermite *h,
          const struct g6x_evolution *e, void *stream, int *found)
 

@@ -29,12 +29,12 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
 {
     static const char call[] = "g6x_hermite_next_device";
     int code = check(s, call, time ? h : NULL, 0, 0.0);
-    struct device_block found;
+    struct device_block found = {.stream = stream};
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;
     FPENV_HERE;
-    code = session_force_ended(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error));
+    code = session_force_ended(s, s->backend->arrays->next(s->state, h, &found, &s->error));
     if (code) return code;
     *time = found.time;
     return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
@@ -46,11 +46,13 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
     if (code || !ni) return code;
     FPENV_HERE;
-    const struct hermite_noise noise = session_hermite_noise(s, h);
+    struct device_block b = {
+        .ni = ni, .time = time, .stream = stream, .noise = session_hermite_noise(s, h)};
     s->block_rows = ni;
     s->block_time = time;
-    return session_force_ended(s, s->backend->arrays->predict(s->state, h, &noise, ni, time, stream,
-                                                              &s->block_fine, &s->error));
+    const int failed = s->backend->arrays->predict(s->state, h, &b, &s->error);
+    s->block_fine = b.fine;
+    return session_force_ended(s, failed);
 }
 
 /* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
@@ -59,21 +61,19 @@ enum { ADD_GIVEN = 4 };
 static int correct(struct session *s, const struct g6x_hermite *h, int ni, double time, int what,
                    double pairs, void *stream)
 {
-    struct device_particles rows;
-    struct device_block found = {.clamped = 0};
     struct field field;
     int code = check(s, "g6x_hermite_correct_device", h, ni, time);
     if (!code) code = session_hermite_field(s, h, time, &field);
     if (code || !ni) return code;
-    const struct hermite_noise noise = session_hermite_noise(s, h);
+    struct device_block b = {.ni = ni, .time = time, .stream = stream, .pairs = pairs};
+    b.noise = session_hermite_noise(s, h);
+    b.field = what & ADD_GIVEN ? NULL : &field;
+    b.moves = what & G6X_HERMITE_MOVE, b.writes = what & G6X_HERMITE_WRITE;
     FPENV_HERE;
-    code = session_force_ended(
-        s, s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field, ni,
-                                       time, what & G6X_HERMITE_MOVE, pairs, stream,
-                                       what & G6X_HERMITE_WRITE ? &rows : NULL, &found, &s->error));
-    if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
-    if (!code && what & G6X_HERMITE_WRITE && rows.n) code = session_force_device_receive(s, &rows);
-    return code ? code : found.clamped;
+    code = session_force_ended(s, s->backend->arrays->correct(s->state, h, &b, &s->error));
+    if (!code && b.bad >= 0) code = session_hermite_unfit(s, b.bad);
+    if (!code && b.writes && b.rows.n) code = session_force_device_receive(s, &b.rows);
+    return code ? code : b.clamped;
 }
 
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
