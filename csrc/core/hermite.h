@@ -50,29 +50,37 @@ struct hermite_outside {
     struct hermite_work work;
 };
 
-/* Adds a field to acc and jerk of the same particles at xi, vi, and keeps it in `out`; f NULL: adds
- * what is in `out`. */
-void hermite_add_field_to(int ni, const int *address, double time, const struct field *f,
-                          const struct hermite_state *s, const double (*xi)[3],
-                          const double (*vi)[3], double (*acc)[3], double (*jerk)[3],
-                          const struct hermite_outside *out);
-
 /* Adds to acc and jerk, which are those of the rows, what is known of hard pairs among them. */
 void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
                            double (*acc)[3], double (*jerk)[3]);
 
-/* A correction of the same particles with acc and jerk at the predicted (or last corrected)
- * positions. If state.dt is not NULL, it also moves them to xi, vi, and sets their next steps. */
+/* Of the same particles: acc and jerk at the predicted (or last corrected) positions xi, vi, which
+ * correct these. If state.dt is not NULL, that also moves particles there and sets their next
+ * steps.
+ */
 struct hermite_correction {
     const int *address;
     double time;
     struct hermite_rule rule;
     struct hermite_state state;
-    const double (*acc)[3], (*jerk)[3];
+    double (*acc)[3], (*jerk)[3];
     struct hermite_errors errors;
-    struct hermite_outside out; /* for the work of a move, if there is any */
-    double (*xi)[3], (*vi)[3];  /* are written */
+    struct hermite_outside out; /* its work: of a move, if there is any */
+    double (*xi)[3], (*vi)[3];
 };
-/* Of rows first to end - 1. Returns the number of particles that need a step below dt_min. *unfit:
- * the first row whose particle is not moved because its x or v would not be finite; -1: none. */
+/* That of an integration's block, with nothing from outside. */
+static inline struct hermite_correction hermite_correction_of(const struct g6x_hermite *h,
+                                                              double time)
+{
+    struct hermite_correction c = {.address = h->address, .time = time, .xi = h->xi, .vi = h->vi};
+    c.state = hermite_state_of(h);
+    c.rule = (struct hermite_rule){h->eta, h->dtmin, h->dtmax};
+    c.acc = h->acc, c.jerk = h->jerk, c.errors.rounding = h->rounding, c.errors.pot = h->pot;
+    return c;
+}
+/* Adds a field to acc and jerk of ni rows, and keeps it in `out`; f NULL: adds what is there. */
+void hermite_add_field_to(const struct hermite_correction *c, int ni, const struct field *f);
+/* Corrects rows first to end - 1. Returns the number of particles that need a step below dt_min.
+ * *unfit: the first row whose particle is not moved because its x or v would not be finite; -1:
+ * none. */
 int hermite_correct(const struct hermite_correction *c, int first, int end, int *unfit);

@@ -241,11 +241,8 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
                int moves)
 {
     const struct hermite_state state = hermite_state_of(h);
-    const struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
-    const struct hermite_outside out = {h->field_acc, h->field_jerk, hermite_work_of(h)};
-    const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    struct hermite_correction c = {h->address,      e->next, rule, state, CONST3(h->acc),
-                                   CONST3(h->jerk), errors,  out,  h->xi, h->vi};
+    struct hermite_correction c = hermite_correction_of(h, e->next);
+    c.out = (struct hermite_outside){h->field_acc, h->field_jerk, hermite_work_of(h)};
     struct field field;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
     c.errors.field = field.roundoff;
@@ -255,9 +252,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     const struct groups_block block = block_of(h, e);
     if (h->subsystems) groups_pull(s->groups, &state, &block);
     if (outside && !h->field_acc) c.errors.row.noise = 0.0;
-    if (outside)
-        hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
-                             CONST3(h->xi), CONST3(h->vi), h->acc, h->jerk, &out);
+    if (outside) hermite_add_field_to(&c, e->ni, e->pause ? NULL : &field);
     const struct hermite_rows pairs = {.count = e->ni,
                                        .address = h->address,
                                        .time = e->next,
@@ -270,7 +265,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     struct block_rows rows = {.correction = &c, .unfit = e->ni};
     threads_each(threads_of(s), e->ni, CORRECTED_ROWS, correct_rows, &rows);
     int code = rows.unfit == e->ni ? write(s, h, e) : session_hermite_unfit(s, rows.unfit);
-    if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &rule, &block);
+    if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &c.rule, &block);
     if (code > 0) code = write_changed(s, h);
     return code ? code : rows.clamped;
 }
@@ -288,16 +283,13 @@ static int lacks_groups(const struct session *s, const struct g6x_hermite *h)
 static int make_groups(struct session *s, const struct g6x_hermite *h,
                        const struct g6x_evolution *e)
 {
-    const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    const struct hermite_state state = hermite_state_of(h);
+    const struct hermite_correction c = hermite_correction_of(h, e->next);
     const struct groups_block block = block_of(h, e);
-    const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
     struct field field;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
-    hermite_add_field_to(e->ni, h->address, e->next, &field, &state, CONST3(h->xi), CONST3(h->vi),
-                         h->acc, h->jerk, &out);
-    groups_find_partners(s->groups, &state, &block);
-    if (groups_end(s->groups, &state, &rule, &block)) {
+    hermite_add_field_to(&c, e->ni, &field);
+    groups_find_partners(s->groups, &c.state, &block);
+    if (groups_end(s->groups, &c.state, &c.rule, &block)) {
         s->groups->rounds--;
         return write_changed(s, h);
     }
