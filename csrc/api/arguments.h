@@ -2,9 +2,9 @@
 #pragma once
 
 #include "session/registry.h"
+#include "shared/host_device.h"
 
 typedef double double3[3];
-#define CONST3(p) ((const double (*)[3])(p))
 /* Marks ignored arguments: only the hardware used them. */
 #define UNUSED __attribute__((unused))
 

@@ -286,8 +286,8 @@ int api_g5_calls_run(struct session *s, int symmetric)
         return code;
     }
     if (!code)
-        code = session_force_first(s, g->n, p->nip, p->rows.index, (const double (*)[3])p->rows.x,
-                                   (const double (*)[3])p->rows.v, eps2, each, p->rows.h2);
+        code = session_force_first(s, g->n, p->nip, p->rows.index, CONST3(p->rows.x),
+                                   CONST3(p->rows.v), eps2, each, p->rows.h2);
     else
         s->call.made = 0;
     g->ran = 1;

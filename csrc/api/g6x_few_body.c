@@ -67,8 +67,7 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt)
     };
     struct few_body f;
     double x[CHAIN_MOST][3], v[CHAIN_MOST][3];
-    if (few_body_begin(&f, &s, b->n, b->mass, (const double (*)[3])b->x, (const double (*)[3])b->v))
-        return unfit();
+    if (few_body_begin(&f, &s, b->n, b->mass, CONST3(b->x), CONST3(b->v))) return unfit();
     if (b->step > 0.0) {
         f.step = b->step;
         if (s.slowed > 0.0) few_body_set_slow(&f, b->kappa);

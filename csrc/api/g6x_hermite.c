@@ -51,10 +51,11 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3])
 {
-    const struct hermite_state s = {t, dt, x, v, a, j, NULL};
-    const struct hermite_rule rule = {eta, dtmin, dtmax};
-    const struct hermite_errors errors = {.roundoff = roundoff};
-    int code = block_checked(ni, address, time, &s, xi, vi);
+    struct hermite_correction c = {.address = address, .time = time, .xi = xi, .vi = vi};
+    c.state = (struct hermite_state){t, dt, x, v, a, j, NULL};
+    c.rule = (struct hermite_rule){eta, dtmin, dtmax};
+    c.acc = (double (*)[3])acc, c.jerk = (double (*)[3])jerk, c.errors.roundoff = roundoff;
+    int code = block_checked(ni, address, time, &c.state, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
     if (!code && dt &&
         !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
@@ -62,7 +63,7 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     if (code) return code;
     FPENV_HERE;
     int unfit;
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, NULL, xi, vi, &unfit);
+    code = hermite_correct(&c, 0, ni, &unfit);
     return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
 }
 
@@ -181,14 +182,11 @@ int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
                                (!(h->acc && h->jerk && (h->field || h->field_acc)) ||
                                 !h->field_acc != !h->field_jerk));
     if (code || !ni) return code;
-    const struct hermite_state s = {h->t, h->dt, h->x, h->v, h->a, h->j, NULL};
-    const struct hermite_outside out = {h->field_acc, h->field_jerk, {NULL, NULL, NULL}};
+    struct hermite_correction c = hermite_correction_of(h, time);
+    c.out.acc = h->field_acc, c.out.jerk = h->field_jerk;
     FPENV_HERE;
     if (h->field) code = find_field(h->field, time, &at);
-    if (!code)
-        hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s,
-                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
-                             h->jerk, &out);
+    if (!code) hermite_add_field_to(&c, ni, h->field ? &at : NULL);
     for (int i = 0; i < ni && !code; i++) code = check_sum(i, h->acc[i]);
     return code;
 }
@@ -202,7 +200,7 @@ int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double wo
     if (code) return code;
     FPENV_HERE;
     for (int i = 0; i < ni; i++) {
-        const struct hermite_work w = session_hermite_work(h);
+        const struct hermite_work w = hermite_work_of(h);
         const int p = h->address[i];
         double rate;
         const double power =

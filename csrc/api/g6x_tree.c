@@ -265,7 +265,7 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
     if (!w->x) return 0;
     if (jerk && !w->v) {
         r->v = memory_zeroed((size_t)w->ni * sizeof *r->v);
-        r->in.v = (const double (*)[3])r->v;
+        r->in.v = CONST3(r->v);
         if (!r->v) return G6X_E_MEMORY;
     }
     const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
@@ -284,8 +284,8 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
         memcpy(r->x[i], p->n ? p->x[0] : p->tree.box.centre, sizeof *r->x);
         if (w->v) memset(r->v[i], 0, sizeof *r->v);
     }
-    r->in.x = (const double (*)[3])r->x;
-    if (w->v) r->in.v = (const double (*)[3])r->v;
+    r->in.x = CONST3(r->x);
+    if (w->v) r->in.v = CONST3(r->v);
     return 0;
 }
 

@@ -33,8 +33,8 @@ static void within_of(struct seeking *s, int i, const double at[3], int skip, in
     const int64_t capacity = s->start ? s->start[i + 1] - s->start[i] : 0;
     int32_t *found = s->start ? s->found + s->start[i] : NULL;
     s->count[i] = bad ? -1
-                      : (int)tree_search_within(&s->p->tree, (const double (*)[3])s->p->x, at,
-                                                s->h2[i], skip, found, capacity);
+                      : (int)tree_search_within(&s->p->tree, CONST3(s->p->x), at, s->h2[i], skip,
+                                                found, capacity);
     if (s->start && s->count[i] > capacity) s->cut = 1;
 }
 
@@ -42,9 +42,8 @@ static void nearest_of(struct seeking *s, int i, const double at[3], int skip, i
 {
     int *number = s->number + (int64_t)i * s->k;
     double *r2 = s->r2 + (int64_t)i * s->k;
-    const int there = bad ? 0
-                          : tree_search_nearest(&s->p->tree, (const double (*)[3])s->p->x, at, skip,
-                                                s->k, number, r2);
+    const int there =
+        bad ? 0 : tree_search_nearest(&s->p->tree, CONST3(s->p->x), at, skip, s->k, number, r2);
     for (int k = there; k < s->k; k++) number[k] = -1, r2[k] = bad ? (double)NAN : INFINITY;
 }
 
@@ -125,7 +124,7 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
     if (!code) {
         struct tree_search runs;
         const int by_runs = ni && !x && k && k < ni && k <= SEARCH_K && !p->tree.pieces &&
-                            !tree_search_prepare(&p->tree, (const double (*)[3])p->x, &runs);
+                            !tree_search_prepare(&p->tree, CONST3(p->x), &runs);
         if (by_runs) s.runs = &runs, s.kernel = tree_search_kernel(p->isa);
         code = seek_all(ni, &s);
         if (by_runs) tree_search_free(&runs);

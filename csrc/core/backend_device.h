@@ -63,11 +63,19 @@ struct device_fused_step {
     double next; /* end of the next block */
 };
 
-/* A block of a Hermite integration, and what is found at its end. */
+/* A block of a Hermite integration, what is asked of its end, and what is found there. */
 struct device_block {
     int ni;
     double time;
-    int clamped; /* number of particles that need a step below dt_min */
+    void *stream;
+    struct hermite_noise noise;
+    const struct field *field; /* to be added; NULL: h->field_acc and h->field_jerk */
+    int moves, writes;         /* its particles; them as j particles, to `rows` */
+    double pairs;              /* the softening of hard pairs (hermite_pair.h) */
+
+    const unsigned char *fine;    /* which rows are fine, in host memory; NULL: none */
+    struct device_particles rows; /* in the backend's memory, valid until the next call */
+    int clamped;                  /* number of particles that need a step below dt_min */
     /* a particle whose step does not advance its time, or the row of one whose x or v is no longer
      * finite; -1: none */
     int bad;
@@ -124,19 +132,14 @@ struct device_arrays {
 
     /* For a Hermite integration with particles in device memory (g6x_hermite_*_device): finds the
      * next block, h->address, ni and time. */
-    int (*next)(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
-                struct error *f);
-    /* Predicts the block, and finds which rows are fine: *fine, in host memory, NULL: none. It may
-     * still be running when the call returns. */
-    int (*predict)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
-                   int ni, double time, void *stream, const unsigned char **fine, struct error *f);
-    /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block with that roundoff,
-     * and its hard pairs with the softening `pairs` (hermite_pair.h), and moves its particles if
-     * `move`. If `rows` is not NULL, also gives them as j particles, in the backend's memory, valid
-     * until the next call. Finds `clamped` and `bad`. */
-    int (*correct)(void *state, const struct g6x_hermite *h, const struct hermite_noise *noise,
-                   const struct field *field, int ni, double time, int move, double pairs,
-                   void *stream, struct device_particles *rows, struct device_block *found,
+    int (*next)(void *state, const struct g6x_hermite *h, struct device_block *b, struct error *f);
+    /* Predicts the block, and finds which rows are fine. It may still be running when the call
+     * returns. */
+    int (*predict)(void *state, const struct g6x_hermite *h, struct device_block *b,
+                   struct error *f);
+    /* Adds the field, corrects the block with that roundoff, and its hard pairs, moves and writes
+     * its particles. Finds `clamped` and `bad`. */
+    int (*correct)(void *state, const struct g6x_hermite *h, struct device_block *b,
                    struct error *f);
     /* Sets h->close and h->left of the block of *e; *found: whether any is set, or -1: a nearest
      * neighbour is no particle. */

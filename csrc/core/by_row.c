@@ -160,8 +160,8 @@ static struct targets targets_of(const struct targets *t, struct rows_of_kind *k
     }
     return (struct targets){.ni = k->n,
                             .index = k->of.index,
-                            .x = (const double (*)[3])k->of.x,
-                            .v = (const double (*)[3])k->of.v,
+                            .x = CONST3(k->of.x),
+                            .v = CONST3(k->of.v),
                             .eps2 = k->of.eps2};
 }
 

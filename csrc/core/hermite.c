@@ -82,19 +82,19 @@ INLINE void predict(int ni, const int *address, double time, const struct hermit
     for (int i = 0; i < ni; i++) hermite_predict_one(s, address[i], time, xi[i], vi[i]);
 }
 
-void hermite_add_field_to(int ni, const int *address, double time, const struct field *f,
-                          const struct hermite_state *s, const double (*xi)[3],
-                          const double (*vi)[3], double (*acc)[3], double (*jerk)[3],
-                          const struct hermite_outside *out)
+void hermite_add_field_to(const struct hermite_correction *c, int ni, const struct field *f)
 {
+    double (*acc)[3] = c->acc, (*jerk)[3] = c->jerk;
     for (int i = 0; i < ni; i++) {
         double a[3], j[3]; /* without the field */
         for (int k = 0; k < 3; k++) a[k] = acc[i][k], j[k] = jerk[i][k];
-        if (f) hermite_add_field(f, s, address[i], time, xi[i], vi[i], acc[i], jerk[i]);
-        for (int k = 0; k < 3 && out->acc; k++) {
-            if (!f) acc[i][k] += out->acc[i][k], jerk[i][k] += out->jerk[i][k];
-            out->acc[i][k] = acc[i][k] - a[k];
-            out->jerk[i][k] = jerk[i][k] - j[k];
+        if (f)
+            hermite_add_field(f, &c->state, c->address[i], c->time, c->xi[i], c->vi[i], acc[i],
+                              jerk[i]);
+        for (int k = 0; k < 3 && c->out.acc; k++) {
+            if (!f) acc[i][k] += c->out.acc[i][k], jerk[i][k] += c->out.jerk[i][k];
+            c->out.acc[i][k] = acc[i][k] - a[k];
+            c->out.jerk[i][k] = jerk[i][k] - j[k];
         }
     }
 }
@@ -107,62 +107,56 @@ void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite
     if (!hermite_has_pairs(&r)) return;
     memcpy(force[0], acc, (size_t)r.count * sizeof *acc);
     memcpy(force[1], jerk, (size_t)r.count * sizeof *jerk);
-    r.acc = (const double (*)[3])force[0], r.jerk = (const double (*)[3])force[1];
+    r.acc = CONST3(force[0]), r.jerk = CONST3(force[1]);
     for (int i = 0; i < r.count; i++) hermite_add_second(&r, s, i, acc[i], jerk[i]);
 }
 
-/* Of a row at xi, vi, with the field in acc. */
-INLINE double error_of(const struct hermite_errors *e, const struct hermite_state *s, double time,
-                       int row, int particle, const double acc[3], const double jerk[3],
-                       const double xi[3], const double vi[3])
+/* Of a row, with the field in acc. */
+INLINE double error_of(const struct hermite_correction *c, int row)
 {
+    const struct hermite_errors *e = &c->errors;
+    const int p = c->address[row];
     double a[3]; /* without the field */
     if (!e->rounding) return e->roundoff ? e->roundoff[row] : -1.0;
-    for (int k = 0; k < 3; k++) a[k] = acc[k] - (e->outside ? e->outside[row][k] : 0.0);
-    const double error =
-        hermite_roundoff(&e->row, e->rounding[particle], e->pot[row], a, jerk, xi, vi);
-    return (hermite_is_fine(&e->row, s, particle, time) ? HERMITE_FINE * error : error) + e->field;
+    for (int k = 0; k < 3; k++) a[k] = c->acc[row][k] - (e->outside ? e->outside[row][k] : 0.0);
+    const double error = hermite_roundoff(&e->row, e->rounding[p], e->pot[row], a, c->jerk[row],
+                                          c->xi[row], c->vi[row]);
+    return (hermite_is_fine(&e->row, &c->state, p, c->time) ? HERMITE_FINE * error : error) +
+           e->field;
 }
 
-INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
-                   const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                   const struct hermite_errors *errors, const struct hermite_outside *out,
-                   double (*xi)[3], double (*vi)[3], int *unfit)
+INLINE int correct(const struct hermite_correction *of, int first, int end, int *unfit)
 {
+    const struct hermite_correction c = *of;
     int clamped = 0;
     *unfit = -1;
-    for (int i = 0; i < ni; i++) {
+    for (int i = first; i < end; i++) {
         double x[3], v[3]; /* separate copies, since acc and xi may be the same array */
-        const double dt = time - s->t[address[i]];
-        const double error =
-            error_of(errors, s, time, i, address[i], acc[i], jerk[i], xi[i], vi[i]);
+        const int p = c.address[i];
+        const double dt = c.time - c.state.t[p];
+        const double error = error_of(&c, i);
         const int found =
-            hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i], error, x, v);
+            hermite_correct_one(&c.rule, &c.state, p, c.time, c.acc[i], c.jerk[i], error, x, v);
         clamped += found > 0;
         if (found < 0 && *unfit < 0) *unfit = i;
-        if (found >= 0 && s->dt && out && out->work.work)
-            hermite_add_work(&out->work, address[i], dt, out->acc[i], out->jerk[i], v, acc[i]);
-        for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
+        if (found >= 0 && c.state.dt && c.out.work.work)
+            hermite_add_work(&c.out.work, p, dt, c.out.acc[i], c.out.jerk[i], v, c.acc[i]);
+        for (int k = 0; k < 3; k++) c.xi[i][k] = x[k], c.vi[i][k] = v[k];
     }
     return clamped;
 }
 
 #ifdef __x86_64__
 /* The same functions for processors where fma is an instruction instead of a call. */
-__attribute__((target("fma"))) static void predict_by_fma(int ni, const int *address, double time,
-                                                          const struct hermite_state *s,
-                                                          double (*xi)[3], double (*vi)[3])
+#define BY_FMA __attribute__((target("fma"))) static
+BY_FMA void predict_by_fma(int ni, const int *address, double time, const struct hermite_state *s,
+                           double (*xi)[3], double (*vi)[3])
 {
     predict(ni, address, time, s, xi, vi);
 }
-
-__attribute__((target("fma"))) static int
-correct_by_fma(int ni, const int *address, double time, const struct hermite_rule *rule,
-               const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-               const struct hermite_errors *errors, const struct hermite_outside *out,
-               double (*xi)[3], double (*vi)[3], int *unfit)
+BY_FMA int correct_by_fma(const struct hermite_correction *c, int first, int end, int *unfit)
 {
-    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
+    return correct(c, first, end, unfit);
 }
 #define IF_FMA(call)                                                                               \
     if (__builtin_cpu_supports("fma")) return call
@@ -177,11 +171,8 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
     predict(ni, address, time, s, xi, vi);
 }
 
-int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
-                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const struct hermite_errors *errors, const struct hermite_outside *out,
-                    double (*xi)[3], double (*vi)[3], int *unfit)
+int hermite_correct(const struct hermite_correction *c, int first, int end, int *unfit)
 {
-    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit));
-    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
+    IF_FMA(correct_by_fma(c, first, end, unfit));
+    return correct(c, first, end, unfit);
 }

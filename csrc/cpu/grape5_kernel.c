@@ -397,7 +397,7 @@ static void pack(const struct acc_points *p, const struct acc_units *f, int64_t 
             continue;
         }
         const unsigned missing = take_there(p, a, here, f->origin, x, m);
-        if (pack_chunk((const double (*)[3])x, m, f, chunk, low))
+        if (pack_chunk(CONST3(x), m, f, chunk, low))
             note_unpacked(chunk, low, m, (int)(a - first), unpacked);
         for (int k = 0; k < CHUNK; k++)
             if (missing >> k & 1) send_away(chunk, low, k);

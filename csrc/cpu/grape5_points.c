@@ -192,7 +192,7 @@ static void find_units(const struct grape5_points *p, int64_t n, const int given
 
 static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
 {
-    const struct acc_points points = {(const double (*)[3])p->x, p->m};
+    const struct acc_points points = {CONST3(p->x), p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
     p->kernel->pack(&points, &p->units, first, end, end <= p->finite, p->chunk + first / CHUNK,
                     p->low + first / CHUNK, &p->unpacked[b]);

@@ -78,7 +78,7 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
                       double sum[NACC])
 {
     const struct grape5_points *p = w->p;
-    const struct acc_points points = {(const double (*)[3])p->x, p->m};
+    const struct acc_points points = {CONST3(p->x), p->m};
     const struct acc_unpacked *unpacked = &p->unpacked[b];
     const int64_t first = b * BLOCK, left = w->n - first;
     const int n = left < BLOCK ? (int)left : BLOCK;

@@ -48,8 +48,7 @@ static int noted(struct cuda *c, int row, struct device_row *found, struct error
     found->row = row;
     for (int k = 0; k < c->targets.ni && c->targets.rows; k++)
         if (c->targets.rows[k] == found->row) row = k;
-    return cuda_device_copy_out(c, &found->index, (uint64_t)(uintptr_t)&targets[row].index,
-                                sizeof found->index, err);
+    return cuda_device_copy_out(c, &found->index, &targets[row].index, sizeof found->index, err);
 }
 
 int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
@@ -57,7 +56,7 @@ int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
 {
     int code = 0;
     if (!are_on_device(c) && to->ni)
-        code = cuda_device_copy_in(c, c->device_results.address, cuda_pointer(&c->results),
+        code = cuda_device_copy_in(c, cuda_pointer(&c->device_results), cuda_pointer(&c->results),
                                    cuda_results_bytes(c), err);
     cuda_notes(c)->out_of_range = CUDA_NO_ROW;
     if (!code && c->busy > 1)
@@ -89,13 +88,12 @@ int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
     struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
     int code = 0;
     for (size_t i = 0; i < ni && !t->h2; i++) to->h2[i] = -1.0;
-    if (ni && t->h2)
-        code =
-            cuda_device_copy_out(c, to->h2, (uint64_t)(uintptr_t)t->h2, ni * sizeof *to->h2, err);
+    if (ni && t->h2) code = cuda_device_copy_out(c, to->h2, t->h2, ni * sizeof *to->h2, err);
     if (!code && ni)
-        code = cuda_device_copy_out(c, pinned, c->device_targets.address, ni * sizeof *pinned, err);
+        code = cuda_device_copy_out(c, pinned, cuda_pointer(&c->device_targets),
+                                    ni * sizeof *pinned, err);
     if (!code && ni && are_on_device(c))
-        code = cuda_device_copy_out(c, cuda_pointer(&c->results), c->device_results.address,
+        code = cuda_device_copy_out(c, cuda_pointer(&c->results), cuda_pointer(&c->device_results),
                                     cuda_results_bytes(c), err);
     if (code) return code;
     for (size_t i = 0; i < ni; i++) {
@@ -107,8 +105,8 @@ int cuda_arrays_fetch(struct cuda *c, const struct rows *to, struct error *err)
     }
     *t = (struct targets){.ni = t->ni,
                           .index = to->index,
-                          .x = (const double (*)[3])to->x,
-                          .v = (const double (*)[3])to->v,
+                          .x = CONST3(to->x),
+                          .v = CONST3(to->v),
                           .eps2 = to->eps2,
                           .rows = t->rows};
     return 0;

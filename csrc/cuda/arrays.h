@@ -26,15 +26,11 @@ int cuda_parts_merge(struct cuda *c, void *parts, int64_t bytes, int count, void
                      struct error *err);
 
 /* ---- hermite.c */
-int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
-                      struct device_block *found, struct error *err);
-int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
-                         const struct hermite_noise *noise, int ni, double time, void *stream,
-                         const unsigned char **fine, struct error *err);
-int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
-                         const struct hermite_noise *noise, const struct field *field, int ni,
-                         double time, int move, double pairs, void *stream,
-                         struct device_particles *rows, struct device_block *found,
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
+                      struct error *err);
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
+                         struct error *err);
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
                          struct error *err);
 int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct g6x_evolution *e,
                        void *stream, int *found, struct error *err);

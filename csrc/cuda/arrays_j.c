@@ -37,7 +37,7 @@ static int value_of(struct cuda *c, const int32_t *array, int row, int instead, 
 {
     *value = instead;
     if (!array) return 0;
-    return cuda_device_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, err);
+    return cuda_device_copy_out(c, value, array + row, sizeof *value, err);
 }
 
 static int examine(struct cuda *c, const struct device_particles *from, struct error *err)
@@ -71,8 +71,7 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
         *highest = INT32_MAX;
         return error_set(err, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
     }
-    int code = cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
-                                    n * sizeof *address, err);
+    int code = cuda_device_copy_out(c, address, from->address, n * sizeof *address, err);
     int ascending = 1;
     *highest = 0;
     for (size_t k = 0; k < n && !code; k++) {
@@ -198,8 +197,7 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
     const size_t n = (size_t)from->n;
     struct error quiet = {.quiet = 1};
     int32_t *address = from->address ? memory_zeroed(n * sizeof *address) : NULL;
-    if (address && !cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
-                                         n * sizeof *address, &quiet))
+    if (address && !cuda_device_copy_out(c, address, from->address, n * sizeof *address, &quiet))
         for (size_t k = 0; k < n; k++) jmemory_lose(j, address[k], (int64_t)address[k] + 1);
     else
         jmemory_lose(j, 0, highest + 1);

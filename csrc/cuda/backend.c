@@ -152,8 +152,7 @@ static int fetch(void *state, const struct rows *to, struct error *err)
     int code = 0;
     for (int kind = 0; kind < ROW_KINDS && !code; kind++) code = fetch_kind(b, kind, to, err);
     if (!code && t->h2)
-        code =
-            cuda_device_copy_out(c, to->h2, (uintptr_t)t->h2, (size_t)t->ni * sizeof *t->h2, err);
+        code = cuda_device_copy_out(c, to->h2, t->h2, (size_t)t->ni * sizeof *t->h2, err);
     return leave(c, code);
 }
 
@@ -168,12 +167,12 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
     struct cuda *c = enter(first(state), err);
     if (!c) return err->code;
     const int code = cuda_device_wait_for_caller(c, stream, err);
-    return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
+    return leave(c, code ? code : cuda_device_copy_out(c, to, from, bytes, err));
 }
 
 OF_FIRST(wait_for, cuda_device_wait_for_caller(c, stream, err), void *stream)
-OF_FIRST(from_host, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err), void *to,
-         const void *from, size_t bytes)
+OF_FIRST(from_host, cuda_device_copy_in(c, to, from, bytes, err), void *to, const void *from,
+         size_t bytes)
 
 static int can_fuse_step(void *state, struct jmemory *memory, const struct g6x_hermite *h,
                          void *stream)
@@ -214,16 +213,11 @@ static int sum_fused_step(void *state, int ni, int fine, double eps2, struct err
     return code;
 }
 
-OF_FIRST(next, cuda_hermite_next(c, h, stream, found, err), const struct g6x_hermite *h,
-         void *stream, struct device_block *found)
-OF_FIRST(predict, cuda_hermite_predict(c, h, noise, ni, time, stream, fine, err),
-         const struct g6x_hermite *h, const struct hermite_noise *noise, int ni, double time,
-         void *stream, const unsigned char **fine)
-OF_FIRST(correct,
-         cuda_hermite_correct(c, h, noise, field, ni, time, move, pairs, stream, rows, found, err),
-         const struct g6x_hermite *h, const struct hermite_noise *noise, const struct field *field,
-         int ni, double time, int move, double pairs, void *stream, struct device_particles *rows,
-         struct device_block *found)
+OF_FIRST(next, cuda_hermite_next(c, h, b, err), const struct g6x_hermite *h, struct device_block *b)
+OF_FIRST(predict, cuda_hermite_predict(c, h, b, err), const struct g6x_hermite *h,
+         struct device_block *b)
+OF_FIRST(correct, cuda_hermite_correct(c, h, b, err), const struct g6x_hermite *h,
+         struct device_block *b)
 OF_FIRST(watch, cuda_hermite_watch(c, h, e, stream, found, err), const struct g6x_hermite *h,
          const struct g6x_evolution *e, void *stream, int *found)
 

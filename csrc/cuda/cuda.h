@@ -188,9 +188,10 @@ int cuda_device_idle(struct cuda *c, const char *what, struct error *err);
 /* Zeroes device memory, on stream 0. */
 int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct error *err);
 /* Copies device memory to the host, on stream 0, and waits. */
-int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct error *err);
+int cuda_device_copy_out(struct cuda *c, void *to, const void *from, size_t bytes,
+                         struct error *err);
 /* Copies host memory to the device, on stream 0, and waits. */
-int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
+int cuda_device_copy_in(struct cuda *c, void *to, const void *from, size_t bytes,
                         struct error *err);
 /* Waits until a caller's stream has finished its work. */
 int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err);

@@ -132,17 +132,17 @@ int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct er
                              "fill", err);
 }
 
-int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct error *err)
+int cuda_device_copy_out(struct cuda *c, void *to, const void *from, size_t bytes,
+                         struct error *err)
 {
-    const int error = c->device.driver.copy_out(to, from, bytes, c->device.stream[0]);
+    const int error = c->device.driver.copy_out(to, (uintptr_t)from, bytes, c->device.stream[0]);
     const int code = cuda_device_check(c, error, "copy", err);
     return code ? code : cuda_device_wait(c, 0, "copy", err);
 }
 
-int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
-                        struct error *err)
+int cuda_device_copy_in(struct cuda *c, void *to, const void *from, size_t bytes, struct error *err)
 {
-    const int error = c->device.driver.copy_in(to, from, bytes, c->device.stream[0]);
+    const int error = c->device.driver.copy_in((uintptr_t)to, from, bytes, c->device.stream[0]);
     const int code = cuda_device_check(c, error, "copy", err);
     return code ? code : cuda_device_wait(c, 0, "copy", err);
 }

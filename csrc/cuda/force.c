@@ -140,7 +140,7 @@ static void add_left(struct cuda *c, int64_t count)
 static int count_left(struct cuda *c, int32_t *count, int *again, struct error *err)
 {
     const uint64_t size = sizeof(struct cuda_left);
-    int code = cuda_device_copy_out(c, count, c->left_count.address, sizeof *count, err);
+    int code = cuda_device_copy_out(c, count, cuda_pointer(&c->left_count), sizeof *count, err);
     if (!code) code = cuda_device_fill(c, c->left_count.address, sizeof *count, err);
     *again = (uint64_t)*count * size > c->left.bytes;
     if (!code && *again)

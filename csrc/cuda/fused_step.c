@@ -3,7 +3,7 @@
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
-#include "g6lib.h"
+#include "core/hermite.h"
 
 /* The device's slots must equal the j memory. Its buffers must hold all particles, since their
  * contents are kept from launch to launch. */
@@ -40,14 +40,14 @@ static struct cuda_fused_step_job job_of(struct cuda *c, const struct cuda *fine
 {
     const struct cuda *const of[] = {c, fine ? fine : c};
     return (struct cuda_fused_step_job){
-        .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
+        .state = hermite_state_of(h),
         .rule = {h->eta, h->dtmin, h->dtmax},
-        .common = h->dtmin == h->dtmax ? h->dtmax : 0.0,
+        .common = hermite_common(h),
         .time = step->time,
         .n = h->n,
         .rows = step->ni,
-        .acting = h->n - h->massless,
-        .work = {h->work, h->power, h->rate},
+        .acting = hermite_acting(h),
+        .work = hermite_work_of(h),
         .mass = h->mass,
         .rounding = h->rounding,
         .noise = step->noise,

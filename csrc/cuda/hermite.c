@@ -2,7 +2,7 @@
  * kernels are in hermite.cu and run on the caller's stream. */
 #include "cuda/arrays.h"
 
-#include "g6lib.h"
+#include "core/hermite.h"
 
 /* ---- the next block --------------------------------------------------------------------- */
 
@@ -12,8 +12,8 @@ static int bad_of(const struct cuda_notes *notes)
     return notes->invalid != CUDA_NO_ROW ? notes->invalid : -1;
 }
 
-int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
-                      struct device_block *found, struct error *err)
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
+                      struct error *err)
 {
     const int64_t words = ceil_div(h->n, 32);
     const int64_t share = ceil_div(words, CUDA_NEXT_BLOCKS) * 32, blocks = ceil_div(h->n, share);
@@ -26,7 +26,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
     int32_t *counts = (int32_t *)(void *)(earliest + CUDA_NEXT_BLOCKS);
     struct cuda_next_job job = {.t = h->t,
                                 .dt = h->dt,
-                                .common = h->dtmin == h->dtmax ? h->dtmax : 0.0,
+                                .common = hermite_common(h),
                                 .n = h->n,
                                 .share = (int32_t)share,
                                 .earliest = earliest,
@@ -35,11 +35,10 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
                                 .address = h->address,
                                 .notes = notes};
     for (int kernel = KERNEL_NEXT_TIME; kernel <= KERNEL_NEXT_LIST && !code; kernel++)
-        code = cuda_device_launch_for(c, stream, kernel, blocks, 1, &job, err);
-    if (!code) code = cuda_device_wait_for_caller(c, stream, err);
-    if (code) return code;
-    *found = (struct device_block){.ni = notes->count, .time = notes->time, .bad = bad_of(notes)};
-    return 0;
+        code = cuda_device_launch_for(c, b->stream, kernel, blocks, 1, &job, err);
+    if (!code) code = cuda_device_wait_for_caller(c, b->stream, err);
+    b->ni = notes->count, b->time = notes->time, b->bad = bad_of(notes);
+    return code;
 }
 
 /* ---- its particles ---------------------------------------------------------------------- */
@@ -47,85 +46,81 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
 static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, double time)
 {
     return (struct cuda_hermite_job){
-        .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
+        .state = hermite_state_of(h),
         .rule = {h->eta, h->dtmin, h->dtmax},
         .time = time,
         .address = h->address,
         .xi = h->xi,
         .vi = h->vi,
-        .acc = (const double (*)[3])h->acc,
-        .jerk = (const double (*)[3])h->jerk,
+        .acc = CONST3(h->acc),
+        .jerk = CONST3(h->jerk),
         .pot = h->pot,
         .rounding = h->rounding,
         .mass = h->mass,
         .rows = ni,
         .n = h->n,
-        .acting = h->n - h->massless,
+        .acting = hermite_acting(h),
     };
 }
 
-int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h,
-                         const struct hermite_noise *noise, int ni, double time, void *stream,
-                         const unsigned char **fine, struct error *err)
-{
-    struct cuda_hermite_job job = job_of(h, ni, time);
-    *fine = NULL;
-    if (noise->step > 0.0) {
-        const int code = cuda_device_reserve(c, &c->fine_rows, MEMORY_PINNED, (uint64_t)h->n, err);
-        if (code) return code;
-        job.noise = *noise;
-        *fine = job.fine = cuda_pointer(&c->fine_rows);
-    }
-    return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), 1, &job,
-                                  err);
-}
-
-int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h,
-                         const struct hermite_noise *noise, const struct field *field, int ni,
-                         double time, int move, double pairs, void *stream,
-                         struct device_particles *rows, struct device_block *found,
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
                          struct error *err)
 {
-    struct cuda_hermite_job job = job_of(h, ni, time);
-    job.noise = *noise;
-    if (field) job.field = *field;
-    job.given = !field;
-    job.eps2 = pairs;
-    if (!h->field_acc && field && !field_is_none(field)) job.noise.noise = 0.0; /* as on the host */
+    struct cuda_hermite_job job = job_of(h, b->ni, b->time);
+    b->fine = NULL;
+    if (b->noise.step > 0.0) {
+        const int code = cuda_device_reserve(c, &c->fine_rows, MEMORY_PINNED, (uint64_t)h->n, err);
+        if (code) return code;
+        job.noise = b->noise;
+        b->fine = job.fine = cuda_pointer(&c->fine_rows);
+    }
+    return cuda_device_launch_for(c, b->stream, KERNEL_HERMITE_PREDICT, ceil_div(b->ni, THREADS), 1,
+                                  &job, err);
+}
+
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, struct device_block *b,
+                         struct error *err)
+{
+    struct cuda_hermite_job job = job_of(h, b->ni, b->time);
+    const int64_t ni = b->ni;
+    job.noise = b->noise;
+    if (b->field) job.field = *b->field;
+    job.given = !b->field;
+    job.eps2 = b->pairs;
+    if (!h->field_acc && b->field && !field_is_none(b->field))
+        job.noise.noise = 0.0; /* as on the host */
     job.field_acc = h->field_acc;
     job.field_jerk = h->field_jerk;
-    if (move) job.work = (struct hermite_work){h->work, h->power, h->rate};
-    if (!move) job.state.dt = NULL;
+    if (b->moves) job.work = hermite_work_of(h);
+    if (!b->moves) job.state.dt = NULL;
     int code = cuda_device_clear_notes(c, err);
-    if (!code && rows) { /* memory for the block as j particles */
+    if (!code && b->writes) { /* memory for the block as j particles */
         code = cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE,
                                    (uint64_t)ni * 8 * sizeof(double), err);
         double *row = cuda_pointer(&c->rows_of_j);
         job.a2 = (double (*)[3])(void *)row;
-        job.j6 = (double (*)[3])(void *)(row + 3 * (int64_t)ni);
-        job.mass_out = row + 6 * (int64_t)ni;
-        job.time_out = row + 7 * (int64_t)ni;
+        job.j6 = (double (*)[3])(void *)(row + 3 * ni);
+        job.mass_out = row + 6 * ni;
+        job.time_out = row + 7 * ni;
     }
     job.notes = cuda_notes(c);
     if (!code)
-        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
+        code = cuda_device_launch_for(c, b->stream, KERNEL_HERMITE_CORRECT,
                                       ceil_div(job.rows, THREADS), 1, &job, err);
-    if (!code) code = cuda_device_wait_for_caller(c, stream, err);
-    if (rows)
-        *rows = (struct device_particles){.n = cuda_notes(c)->acting,
-                                          .below = job.acting,
-                                          .address = h->address,
-                                          .time = job.time_out,
-                                          .mass = job.mass_out,
-                                          .j6 = (const double (*)[3])job.j6,
-                                          .a2 = (const double (*)[3])job.a2,
-                                          .v = (const double (*)[3])h->vi,
-                                          .x = (const double (*)[3])h->xi,
-                                          .stream = stream};
+    if (!code) code = cuda_device_wait_for_caller(c, b->stream, err);
+    if (b->writes)
+        b->rows = (struct device_particles){.n = cuda_notes(c)->acting,
+                                            .below = job.acting,
+                                            .address = h->address,
+                                            .time = job.time_out,
+                                            .mass = job.mass_out,
+                                            .j6 = CONST3(job.j6),
+                                            .a2 = CONST3(job.a2),
+                                            .v = CONST3(h->vi),
+                                            .x = CONST3(h->xi),
+                                            .stream = b->stream};
     if (code) return code;
-    const struct cuda_notes *notes = cuda_notes(c);
-    *found = (struct device_block){
-        .ni = ni, .time = time, .clamped = notes->clamped, .bad = bad_of(notes)};
+    b->clamped = cuda_notes(c)->clamped, b->bad = bad_of(cuda_notes(c));
     return 0;
 }
 

@@ -60,7 +60,8 @@ static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err
     if (!code)
         code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, ceil_div(c->nj, CUDA_BLOCK),
                                   ceil_div(rows, CUDA_LIST_ROWS), &job, err);
-    if (!code) code = cuda_device_copy_out(c, &count, c->list_count.address, sizeof count, err);
+    if (!code)
+        code = cuda_device_copy_out(c, &count, cuda_pointer(&c->list_count), sizeof count, err);
     *total = (int64_t)count;
     return code;
 }

@@ -36,7 +36,7 @@ static int store_from_host(struct cuda *c, void *part, struct error *err)
     if (!packed)
         return error_set(err, G6X_E_MEMORY, "out of memory for a part of %d rows", c->targets.ni);
     pack(c, packed);
-    const int code = cuda_device_copy_in(c, (uintptr_t)part, packed, (size_t)bytes, err);
+    const int code = cuda_device_copy_in(c, part, packed, (size_t)bytes, err);
     memory_free(packed);
     return code;
 }

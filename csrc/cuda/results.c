@@ -78,7 +78,7 @@ int cuda_results_fetch_rows(struct cuda *c, struct error *err)
     if (!c->rows_on_device) return 0;
     int code = cuda_device_reserve(c, &c->partial, MEMORY_PINNED, row_bytes(c), err);
     if (!code)
-        code = cuda_device_copy_out(c, cuda_pointer(&c->partial), c->device_partial.address,
+        code = cuda_device_copy_out(c, cuda_pointer(&c->partial), cuda_pointer(&c->device_partial),
                                     row_bytes(c), err);
     c->rows_on_device = 0;
     return code;

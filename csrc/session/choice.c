@@ -138,7 +138,7 @@ static void time_cpu(const struct options *asked, struct timing *t)
     if (j.capacity >= NJ && !cpu_direct_backend.open(&options, 0, &state, &error)) {
         jmemory_settle(&j, NJ, 1);
         const struct scale scale = jmemory_scale(&j);
-        const double (*at)[3] = (const double (*)[3])x, (*moving)[3] = (const double (*)[3])v;
+        const double (*at)[3] = CONST3(x), (*moving)[3] = CONST3(v);
         const struct targets one = {.ni = 1, .index = index, .x = at, .v = moving, .eps2 = eps2};
         struct targets some = one;
         struct upload upload = {&j, NJ, 0.0, scale, scale, &options};

@@ -145,8 +145,8 @@ static int begin(struct session *s, int nj, struct caller_arrays *from, int each
     const struct targets targets = {.ni = c->rows,
                                     .from = from,
                                     .index = c->all.index,
-                                    .x = (const double (*)[3])c->all.x,
-                                    .v = (const double (*)[3])c->all.v,
+                                    .x = CONST3(c->all.x),
+                                    .v = CONST3(c->all.v),
                                     .eps2 = c->all.eps2,
                                     .fine = c->fine ? c->is_fine : NULL};
     return session_force_start(s, nj, &targets);

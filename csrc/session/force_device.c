@@ -135,8 +135,8 @@ static int shared(struct session *s, int nj, const struct targets *t,
         s->call.code = code;
         return code;
     }
-    code = session_force_first(s, nj, t->ni, h->rows.index, (const double (*)[3])h->rows.x,
-                               (const double (*)[3])h->rows.v, t->eps2, 0, h->rows.h2);
+    code = session_force_first(s, nj, t->ni, h->rows.index, CONST3(h->rows.x), CONST3(h->rows.v),
+                               t->eps2, 0, h->rows.h2);
     const unsigned want =
         (to->distance ? WANT_DISTANCE : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
     const int last =

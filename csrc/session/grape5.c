@@ -34,7 +34,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
-    struct grape5_sum sum = {p->nip, (const double (*)[3])p->rows.x, eps2, each, NULL, NULL, 0};
+    struct grape5_sum sum = {p->nip, CONST3(p->rows.x), eps2, each, NULL, NULL, 0};
     int bad = 0;
     const struct memory_array results[] = {
         MEMORY_ARRAY(g->acc, p->nip), MEMORY_ARRAY(g->pot, p->nip), {0}};

@@ -18,21 +18,15 @@ enum { LINGER = 400000 }; /* nanoseconds: while a GPU sums a block, threads stay
 
 /* ---- particles of the host --------------------------------------------------------------- */
 
-/* The step that all particles have, or 0. */
-static double common_of(const struct g6x_hermite *h)
-{
-    return h->dtmin == h->dtmax ? h->dtmax : 0.0;
-}
-
 /* Particles that are j particles here. */
 static int summed(const struct g6x_hermite *h)
 {
-    return h->words ? h->share_end - h->share_first : session_hermite_acting(h);
+    return h->words ? h->share_end - h->share_first : hermite_acting(h);
 }
 
 struct hermite_noise session_hermite_noise(struct session *s, const struct g6x_hermite *h)
 {
-    const int acting = session_hermite_acting(h);
+    const int acting = hermite_acting(h);
     struct hermite_noise noise = {.noise = h->noise, .place = h->place, .acting = acting};
     if (session_force_scale_precision(s, summed(h)) != MODE_AUTO) return noise;
     const struct scale scale = session_force_scale_in(s, MODE_GRAPE);
@@ -76,8 +70,9 @@ static int threads_of(const struct session *s)
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    const struct hermite_state state = session_hermite_state(h);
-    const int ni = hermite_next(h->n, &state, common_of(h), threads_of(s), h->address, &e->next);
+    const struct hermite_state state = hermite_state_of(h);
+    const int ni =
+        hermite_next(h->n, &state, hermite_common(h), threads_of(s), h->address, &e->next);
     for (int i = 0; i < ni; i++)
         if (!(e->next > h->t[h->address[i]])) return session_hermite_stuck(s, h->address[i]);
     return ni;
@@ -94,9 +89,7 @@ struct block_rows {
     const struct g6x_hermite *h;
     struct hermite_state state;
     double time;
-    struct hermite_rule rule;
-    struct hermite_errors errors;
-    struct hermite_outside out;
+    const struct hermite_correction *correction;
     _Atomic int clamped, unfit; /* unfit: the first row that is, or the number of rows */
 };
 
@@ -109,7 +102,7 @@ static void predict_rows(void *context, int64_t k, int64_t end)
 
 static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_state state = hermite_state_of(h);
     struct block_rows rows = {.h = h, .state = state, .time = e->next};
     threads_each(threads_of(s), e->ni, PREDICTED_ROWS, predict_rows, &rows);
     const struct groups_block block = block_of(h, e);
@@ -126,7 +119,7 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count)
 {
-    const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
+    const double (*x)[3] = CONST3(h->xi) + k, (*v)[3] = CONST3(h->vi) + k;
     const int nj = summed(h), partial = h->words != NULL;
     int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
     if (!code && partial)
@@ -153,7 +146,7 @@ static void find_nearest(void *context, int64_t first, int64_t end)
         hermite_predict(1, &h->nearest[i], r->time, &r->state, x, v);
         if (h->nearest[i] != p) watch_add_near(&near[i - first], x[0], h->nearest[i], h->xi[i]);
     }
-    for (int base = session_hermite_acting(h); base < h->n; base += TILE) {
+    for (int base = hermite_acting(h); base < h->n; base += TILE) {
         const int count = h->n - base < TILE ? h->n - base : TILE;
         for (int k = 0; k < count; k++) q[k] = base + k;
         hermite_predict(count, q, r->time, &r->state, x, v);
@@ -166,7 +159,7 @@ static void find_nearest(void *context, int64_t first, int64_t end)
 
 static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_state state = hermite_state_of(h);
     int found = 0;
     if (e->closer > 0.0 && h->massless) {
         struct block_rows rows = {.h = h, .state = state, .time = e->next};
@@ -197,10 +190,10 @@ static int write_one(struct session *s, const struct g6x_hermite *h, int p, int 
                      const double jerk[3])
 {
     const int first = h->words ? h->share_first : 0;
-    const int end = h->words ? h->share_end : session_hermite_acting(h), index = index_of(s, h, p);
+    const int end = h->words ? h->share_end : hermite_acting(h), index = index_of(s, h, p);
     double a2[3], j6[3];
     int code = 0;
-    if (p >= session_hermite_acting(h)) return 0;
+    if (p >= hermite_acting(h)) return 0;
     for (int k = 0; k < 3; k++) a2[k] = acc[k] / 2.0, j6[k] = jerk[k] / 6.0;
     if (h->words) code = jmemory_set(s->whole, p, index, time, h->mass[p], NULL, j6, a2, v, x);
     if (!code && p >= first && p < end)
@@ -238,55 +231,42 @@ static int write_changed(struct session *s, const struct g6x_hermite *h)
 static void correct_rows(void *context, int64_t k, int64_t end)
 {
     struct block_rows *r = context;
-    const struct g6x_hermite *h = r->h;
-    struct hermite_errors errors = r->errors;
-    struct hermite_outside out = r->out;
     int unfit, before = r->unfit;
-    errors.pot += k;
-    if (errors.outside) errors.outside += k;
-    if (out.acc) out.acc += k, out.jerk += k;
-    r->clamped += hermite_correct((int)(end - k), h->address + k, r->time, &r->rule, &r->state,
-                                  (const double (*)[3])h->acc + k, (const double (*)[3])h->jerk + k,
-                                  &errors, &out, h->xi + k, h->vi + k, &unfit);
+    r->clamped += hermite_correct(r->correction, (int)k, (int)end, &unfit);
     if (unfit < 0) return;
-    unfit += (int)k;
     while (unfit < before && !atomic_compare_exchange_weak(&r->unfit, &before, unfit)) continue;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int moves)
 {
-    const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
-    struct hermite_state state = session_hermite_state(h);
-    const struct hermite_outside out = {h->field_acc, h->field_jerk, session_hermite_work(h)};
+    const struct hermite_state state = hermite_state_of(h);
+    struct hermite_correction c = hermite_correction_of(h, e->next);
+    c.out = (struct hermite_outside){h->field_acc, h->field_jerk, hermite_work_of(h)};
     struct field field;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
-    errors.field = field.roundoff;
+    c.errors.field = field.roundoff;
     const int outside = e->pause || !field_is_none(&field);
-    errors.outside = outside ? (const double (*)[3])h->field_acc : NULL;
-    errors.row = session_hermite_noise(s, h);
+    c.errors.outside = outside ? CONST3(h->field_acc) : NULL;
+    c.errors.row = session_hermite_noise(s, h);
     const struct groups_block block = block_of(h, e);
     if (h->subsystems) groups_pull(s->groups, &state, &block);
-    if (outside && !h->field_acc) errors.row.noise = 0.0;
-    if (outside)
-        hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
-                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
-                             h->jerk, &out);
+    if (outside && !h->field_acc) c.errors.row.noise = 0.0;
+    if (outside) hermite_add_field_to(&c, e->ni, e->pause ? NULL : &field);
     const struct hermite_rows pairs = {.count = e->ni,
                                        .address = h->address,
                                        .time = e->next,
                                        .eps2 = session_hermite_pairs(e),
-                                       .x = (const double (*)[3])h->xi,
-                                       .v = (const double (*)[3])h->vi,
+                                       .x = CONST3(h->xi),
+                                       .v = CONST3(h->vi),
                                        .group = h->subsystems ? s->groups->of : NULL};
     hermite_correct_pairs(&pairs, &state, h->acc, h->jerk);
     if (h->subsystems && moves) groups_find_partners(s->groups, &state, &block);
-    if (!moves) state.dt = NULL;
-    struct block_rows rows = {h, state, e->next, rule, errors, out, 0, e->ni};
+    if (!moves) c.state.dt = NULL;
+    struct block_rows rows = {.correction = &c, .unfit = e->ni};
     threads_each(threads_of(s), e->ni, CORRECTED_ROWS, correct_rows, &rows);
     int code = rows.unfit == e->ni ? write(s, h, e) : session_hermite_unfit(s, rows.unfit);
-    if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &rule, &block);
+    if (!code && moves && h->subsystems) code = groups_end(s->groups, &state, &c.rule, &block);
     if (code > 0) code = write_changed(s, h);
     return code ? code : rows.clamped;
 }
@@ -304,16 +284,13 @@ static int lacks_groups(const struct session *s, const struct g6x_hermite *h)
 static int make_groups(struct session *s, const struct g6x_hermite *h,
                        const struct g6x_evolution *e)
 {
-    const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_correction c = hermite_correction_of(h, e->next);
     const struct groups_block block = block_of(h, e);
-    const struct hermite_outside out = {NULL, NULL, {NULL, NULL, NULL}};
     struct field field;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
-    hermite_add_field_to(e->ni, h->address, e->next, &field, &state, (const double (*)[3])h->xi,
-                         (const double (*)[3])h->vi, h->acc, h->jerk, &out);
-    groups_find_partners(s->groups, &state, &block);
-    if (groups_end(s->groups, &state, &rule, &block)) {
+    hermite_add_field_to(&c, e->ni, &field);
+    groups_find_partners(s->groups, &c.state, &block);
+    if (groups_end(s->groups, &c.state, &c.rule, &block)) {
         s->groups->rounds--;
         return write_changed(s, h);
     }
@@ -359,7 +336,7 @@ enum { MERGED = 1, PAUSED = G6X_HERMITE_PAUSED, WATCHED = G6X_HERMITE_WATCHED };
 
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
 {
-    const int64_t acting = session_hermite_acting(h);
+    const int64_t acting = hermite_acting(h);
     return h->part && h->shares > 1 && ceil_div(acting, BLOCK) >= h->shares &&
            ni * acting >= h->share_pairs;
 }
@@ -476,8 +453,9 @@ int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struc
     int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
     if (!code) code = session_subsystems_begin(s, h, &with);
     if (code) return code;
-    const struct hermite_state state = session_hermite_state(&with);
-    const int endless = hermite_endless(with.n, &state, common_of(&with)); /* never in a block */
+    const struct hermite_state state = hermite_state_of(&with);
+    const int endless =
+        hermite_endless(with.n, &state, hermite_common(&with)); /* never in a block */
     if (endless >= 0) return session_hermite_stuck(s, endless);
     for (int i = 0, last = -1; i < e->ni; last = with.address[i++]) /* a block under way */
         if (with.address[i] <= last || with.address[i] >= with.n)

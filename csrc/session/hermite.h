@@ -4,7 +4,6 @@
 #pragma once
 
 #include "core/hermite.h"
-#include "g6lib.h"
 #include "session/session.h"
 
 enum { LEAST_ROWS = 64 }; /* of a force call */
@@ -50,18 +49,6 @@ int session_hermite_put_subsystems(struct session *s, const struct g6x_hermite *
                                    const double state[]);
 /* Whether the sum on a block of ni particles is shared: h->part. */
 int session_hermite_is_shared(const struct g6x_hermite *h, int ni);
-/* The particles that act: j particles 0 .. n - 1. */
-static inline int session_hermite_acting(const struct g6x_hermite *h) { return h->n - h->massless; }
-/* The arrays of particles on the host. */
-static inline struct hermite_state session_hermite_state(const struct g6x_hermite *h)
-{
-    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
-}
-/* The work of what is from outside, per particle. */
-static inline struct hermite_work session_hermite_work(const struct g6x_hermite *h)
-{
-    return (struct hermite_work){h->work, h->power, h->rate};
-}
 /* Whether particles of a block are watched. */
 static inline int session_hermite_watches(const struct g6x_evolution *e)
 {

@@ -70,7 +70,7 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: nearest, close or left", call);
     if (h->n && e->pause && !h->field_acc)
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: field_acc", call);
-    const int acting = session_hermite_acting(h); /* without any, nothing is shared */
+    const int acting = hermite_acting(h); /* without any, nothing is shared */
     if (h->words && (h->share_first < 0 || h->share_first > h->share_end || h->share_end > acting ||
                      (acting && (!s->whole || s->whole_nj != acting))))
         return argument(s, call, "the share is not that of g6x_share_particles");

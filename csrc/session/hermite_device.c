@@ -29,12 +29,12 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
 {
     static const char call[] = "g6x_hermite_next_device";
     int code = check(s, call, time ? h : NULL, 0, 0.0);
-    struct device_block found;
+    struct device_block found = {.stream = stream};
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;
     FPENV_HERE;
-    code = session_force_ended(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error));
+    code = session_force_ended(s, s->backend->arrays->next(s->state, h, &found, &s->error));
     if (code) return code;
     *time = found.time;
     return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
@@ -46,11 +46,13 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
     if (code || !ni) return code;
     FPENV_HERE;
-    const struct hermite_noise noise = session_hermite_noise(s, h);
+    struct device_block b = {
+        .ni = ni, .time = time, .stream = stream, .noise = session_hermite_noise(s, h)};
     s->block_rows = ni;
     s->block_time = time;
-    return session_force_ended(s, s->backend->arrays->predict(s->state, h, &noise, ni, time, stream,
-                                                              &s->block_fine, &s->error));
+    const int failed = s->backend->arrays->predict(s->state, h, &b, &s->error);
+    s->block_fine = b.fine;
+    return session_force_ended(s, failed);
 }
 
 /* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
@@ -59,21 +61,19 @@ enum { ADD_GIVEN = 4 };
 static int correct(struct session *s, const struct g6x_hermite *h, int ni, double time, int what,
                    double pairs, void *stream)
 {
-    struct device_particles rows;
-    struct device_block found = {.clamped = 0};
     struct field field;
     int code = check(s, "g6x_hermite_correct_device", h, ni, time);
     if (!code) code = session_hermite_field(s, h, time, &field);
     if (code || !ni) return code;
-    const struct hermite_noise noise = session_hermite_noise(s, h);
+    struct device_block b = {.ni = ni, .time = time, .stream = stream, .pairs = pairs};
+    b.noise = session_hermite_noise(s, h);
+    b.field = what & ADD_GIVEN ? NULL : &field;
+    b.moves = what & G6X_HERMITE_MOVE, b.writes = what & G6X_HERMITE_WRITE;
     FPENV_HERE;
-    code = session_force_ended(
-        s, s->backend->arrays->correct(s->state, h, &noise, what & ADD_GIVEN ? NULL : &field, ni,
-                                       time, what & G6X_HERMITE_MOVE, pairs, stream,
-                                       what & G6X_HERMITE_WRITE ? &rows : NULL, &found, &s->error));
-    if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
-    if (!code && what & G6X_HERMITE_WRITE && rows.n) code = session_force_device_receive(s, &rows);
-    return code ? code : found.clamped;
+    code = session_force_ended(s, s->backend->arrays->correct(s->state, h, &b, &s->error));
+    if (!code && b.bad >= 0) code = session_hermite_unfit(s, b.bad);
+    if (!code && b.writes && b.rows.n) code = session_force_device_receive(s, &b.rows);
+    return code ? code : b.clamped;
 }
 
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
@@ -106,8 +106,8 @@ static struct targets targets_of(const struct session *s, const struct g6x_hermi
     return (struct targets){.ni = count,
                             .fine = known ? s->block_fine + k : NULL,
                             .index = h->address + k,
-                            .x = (const double (*)[3])h->xi + k,
-                            .v = (const double (*)[3])h->vi + k,
+                            .x = CONST3(h->xi) + k,
+                            .v = CONST3(h->vi) + k,
                             .eps2 = &e->eps2,
                             .on_device = 1,
                             .stream = s->stream};
@@ -128,7 +128,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
 {
     const struct targets targets = targets_of(s, h, e, k, count);
     const struct device_forces to = forces_of(h, e, k, count);
-    return session_force_device(s, session_hermite_acting(h), &targets, &to);
+    return session_force_device(s, hermite_acting(h), &targets, &to);
 }
 
 static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e, int k,
@@ -137,8 +137,8 @@ static int sum_share(struct session *s, const struct g6x_hermite *h, struct g6x_
     struct targets targets = targets_of(s, h, e, k, count);
     targets.share = h->share;
     targets.shares = h->shares;
-    return session_force_device_part(s, session_hermite_acting(h), &targets, e->closer > 0.0,
-                                     h->part, &e->part_bytes);
+    return session_force_device_part(s, hermite_acting(h), &targets, e->closer > 0.0, h->part,
+                                     &e->part_bytes);
 }
 
 static int merge(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -170,7 +170,7 @@ static int sum_fused_step(struct session *s, const struct g6x_hermite *h,
 {
     s->time = e->next;
     s->time_bad = 0;
-    const int nj = session_hermite_acting(h);
+    const int nj = hermite_acting(h);
     session_force_new(s, nj, e->ni);
     s->call.made = 0;
     session_force_freeze(s, nj);
@@ -197,7 +197,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         return BLOCK_BY_OPERATIONS;
     s->by_operations = 0;
     s->call.made = 0; /* its i particles and results are overwritten */
-    const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
+    const int bad = session_force_check_particles(s, hermite_acting(h), "");
     if (bad) return bad;
     if (!arrays->can_fuse_step(s->state, &s->j, h, s->stream)) return BLOCK_BY_OPERATIONS;
     double began = 0.0; /* start of the submitted sum */

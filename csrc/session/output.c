@@ -119,8 +119,8 @@ static struct direct_job job_of(struct session *s, _Atomic int64_t *zero_distanc
         .scale = c->scale,
         .ni = c->ni,
         .index = c->own.index,
-        .x = (const double (*)[3])c->own.x,
-        .v = (const double (*)[3])c->own.v,
+        .x = CONST3(c->own.x),
+        .v = CONST3(c->own.v),
         .eps2 = c->own.eps2,
         .zero_distances = zero_distances,
     };

@@ -8,7 +8,7 @@
 /* The groups that the arrays were made with, or NULL. */
 static struct groups *groups_in(const struct session *s, const struct g6x_hermite *h)
 {
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_state state = hermite_state_of(h);
     if (!s->groups || s->groups->n != h->n || !groups_fit(s->groups, &state)) return NULL;
     s->groups->field = h->field;
     return s->groups;
@@ -29,14 +29,14 @@ int session_subsystems_begin(struct session *s, const struct g6x_hermite *h,
     s->groups->own = h->mass;
     s->groups->threads = options_threads(s->options.threads);
     s->groups->field = h->field;
-    s->groups->work = session_hermite_work(h);
+    s->groups->work = hermite_work_of(h);
     with->mass = s->groups->mass;
     return 0;
 }
 
 int session_subsystems_pull(struct session *s, const struct g6x_hermite *h, int ni, double time)
 {
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_state state = hermite_state_of(h);
     const struct groups_block block = {ni,    h->address, h->nearest, time,  h->xi,
                                        h->vi, h->acc,     h->jerk,    h->pot};
     FPENV_HERE;
@@ -52,7 +52,7 @@ int session_subsystems_pull(struct session *s, const struct g6x_hermite *h, int 
 int session_subsystems_unfold(struct session *s, const struct g6x_hermite *h, double time,
                               double (*x)[3], double (*v)[3], double (*acc)[3], double (*jerk)[3])
 {
-    const struct hermite_state state = session_hermite_state(h);
+    const struct hermite_state state = hermite_state_of(h);
     FPENV_HERE;
     if (!groups_in(s, h)) return 0;
     groups_look(s->groups, 1);
@@ -102,7 +102,7 @@ int session_subsystems_put(struct session *s, const struct g6x_hermite *h, int c
     if (!count) return 0;
     FPENV_HERE;
     struct groups *g = groups_new(h->n, h->mass);
-    const struct hermite_state arrays = session_hermite_state(h);
+    const struct hermite_state arrays = hermite_state_of(h);
     int code = g ? groups_restore(g, count, state) : G6X_E_MEMORY;
     if (!code && !groups_fit(g, &arrays)) code = G6X_E_ARGUMENT;
     if (!code) {

@@ -56,11 +56,10 @@ HOST_DEVICE void chain_drift(struct chain_leap *l, const int n, double by)
     const struct chain_view now = chain_view_of(n, l->now), moved = chain_view_of(n, l->moved);
     double v[CHAIN_MOST][3];
     chain_look(l, n);
-    chain_unfold(n, l->chain, (const double (*)[3])now.v, v);
-    const double kinetic =
-        chain_kinetic(n, l->chain, (const double (*)[3])now.v, (const double (*)[3])v);
+    chain_unfold(n, l->chain, CONST3(now.v), v);
+    const double kinetic = chain_kinetic(n, l->chain, CONST3(now.v), CONST3(v));
     const double dt = by / (kinetic + *now.bound + *now.omega);
-    chain_add_motion(n, l->chain, (const double (*)[3])now.v, dt, moved.x);
+    chain_add_motion(n, l->chain, CONST3(now.v), dt, moved.x);
     for (int k = 0; k < 3; k++) moved.centre[k] += dt * now.speed[k];
     *moved.time += dt;
 }
@@ -125,12 +124,11 @@ HOST_DEVICE void chain_kick(struct chain_leap *l, const int n, double by)
     double place[CHAIN_MOST][3], acc[CHAIN_MOST][3], v[CHAIN_MOST][3], given[CHAIN_MOST][3];
     double potential, omega, mean[3], middle[CHAIN_MOST][3];
     chain_look(l, n);
-    chain_unfold(n, c, (const double (*)[3])now.x, place);
-    chain_pull(n, c, (const double (*)[3])now.x, (const double (*)[3])place, acc, &potential,
-               &omega);
+    chain_unfold(n, c, CONST3(now.x), place);
+    chain_pull(n, c, CONST3(now.x), CONST3(place), acc, &potential, &omega);
     const double dt = by / (potential + omega);
     if (energy) {
-        chain_perturb(l, n, (const double (*)[3])place, given, mean);
+        chain_perturb(l, n, CONST3(place), given, mean);
         for (int i = 0; i < n; i++)
             for (int k = 0; k < 3; k++) acc[i][k] += given[i][k];
         for (int k = 0; k < 3 && l->outside->moving; k++) moved.speed[k] += dt * mean[k];
@@ -142,12 +140,10 @@ HOST_DEVICE void chain_kick(struct chain_leap *l, const int n, double by)
             middle[i][k] = now.v[i][k] + 0.5 * more;
         }
     if (!energy) return;
-    chain_unfold(n, c, (const double (*)[3])middle, v);
-    *moved.bound -= dt * chain_power(n, c, (const double (*)[3])middle, (const double (*)[3])v,
-                                     (const double (*)[3])given);
-    chain_slow(n, c, (const double (*)[3])middle, v);
-    *moved.omega += dt * chain_omega_rate(n, c, (const double (*)[3])now.x,
-                                          (const double (*)[3])place, (const double (*)[3])v);
+    chain_unfold(n, c, CONST3(middle), v);
+    *moved.bound -= dt * chain_power(n, c, CONST3(middle), CONST3(v), CONST3(given));
+    chain_slow(n, c, CONST3(middle), v);
+    *moved.omega += dt * chain_omega_rate(n, c, CONST3(now.x), CONST3(place), CONST3(v));
 }
 
 /* `count` steps, h together, from l->start, to l->moved. */

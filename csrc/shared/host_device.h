@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdint.h>
 #define HOST_DEVICE static inline __attribute__((always_inline))
+/* Vectors as they are only read: C has no conversion to this by itself. */
+#define CONST3(p) ((const double (*)[3])(p))
 #endif
 
 #endif

@@ -107,16 +107,16 @@ static double kinetic_of(const struct chain *c, const double at[])
 {
     const struct chain_view of = chain_view_of(c->n, (double *)at);
     double v[CHAIN_MOST][3];
-    chain_unfold(c->n, c, (const double (*)[3])of.v, v);
-    return chain_kinetic(c->n, c, (const double (*)[3])of.v, (const double (*)[3])v);
+    chain_unfold(c->n, c, CONST3(of.v), v);
+    return chain_kinetic(c->n, c, CONST3(of.v), CONST3(v));
 }
 
 static double potential_of(const struct few_body *f, const struct chain *c, double *omega)
 {
     const struct chain_view of = few_body_view(f);
     double x[CHAIN_MOST][3], acc[CHAIN_MOST][3], potential;
-    chain_unfold(c->n, c, (const double (*)[3])of.x, x);
-    chain_pull(c->n, c, (const double (*)[3])of.x, (const double (*)[3])x, acc, &potential, omega);
+    chain_unfold(c->n, c, CONST3(of.x), x);
+    chain_pull(c->n, c, CONST3(of.x), CONST3(x), acc, &potential, omega);
     return potential;
 }
 
@@ -370,8 +370,8 @@ void few_body_read(const struct few_body *f, double (*x)[3], double (*v)[3])
     const int n = f->chain.n;
     const struct chain_view at = few_body_view(f);
     double place[CHAIN_MOST][3], speed[CHAIN_MOST][3];
-    chain_unfold(n, &f->chain, (const double (*)[3])at.x, place);
-    chain_unfold(n, &f->chain, (const double (*)[3])at.v, speed);
+    chain_unfold(n, &f->chain, CONST3(at.x), place);
+    chain_unfold(n, &f->chain, CONST3(at.v), speed);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 3; k++) {
             x[f->who[i]][k] = at.centre[k] + place[i][k];

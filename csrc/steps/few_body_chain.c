@@ -88,8 +88,8 @@ double few_body_tide(const struct few_body *f, const struct few_setting *s, int 
     const double both = c->m[pair] + c->m[pair + 1], by = c->m[pair + 1] / both;
     double x[CHAIN_MOST][3], v[CHAIN_MOST][3], sum = 0.0;
     *lasts = INFINITY;
-    chain_unfold(c->n, c, (const double (*)[3])at.x, x);
-    chain_unfold(c->n, c, (const double (*)[3])at.v, v);
+    chain_unfold(c->n, c, CONST3(at.x), x);
+    chain_unfold(c->n, c, CONST3(at.v), v);
     for (int i = 0; i < c->n + s->outside.count; i++) {
         const struct chain_perturber *q = i < c->n ? NULL : &s->outside.body[i - c->n];
         double d[3], w[3];
@@ -135,8 +135,8 @@ void few_body_renew_chain(struct few_body *f)
     int order[CHAIN_MOST], who[CHAIN_MOST], same = 1;
     double place[CHAIN_MOST][3], m[CHAIN_MOST];
     const struct chain_view at = few_body_view(f), rest = chain_view_of(n, f->rest);
-    chain_unfold(n, &f->chain, (const double (*)[3])at.x, place);
-    few_body_find_chain(n, (const double (*)[3])place, order);
+    chain_unfold(n, &f->chain, CONST3(at.x), place);
+    few_body_find_chain(n, CONST3(place), order);
     for (int i = 0; i < n; i++) same &= order[i] == i || order[i] == n - 1 - i;
     if (same) return;
     for (int i = 0; i + 1 < n; i++) set_slow(f, i, 1.0);

@@ -177,18 +177,18 @@ void groups_find_parts(struct group *q)
         if (r2 > most) most = r2, p->first = i + 1;
     }
     double from[3], to[3], d[3], w[3];
-    chain_unfold(q->n, c, (const double (*)[3])at.x, x);
-    chain_unfold(q->n, c, (const double (*)[3])at.v, v);
-    const double m1 = mean_of(c, (const double (*)[3])x, 0, p->first, from);
-    const double m2 = mean_of(c, (const double (*)[3])x, p->first, q->n, to);
-    const double l1 = extent_of(c, &at, (const double (*)[3])x, 0, p->first, from);
-    const double l2 = extent_of(c, &at, (const double (*)[3])x, p->first, q->n, to);
+    chain_unfold(q->n, c, CONST3(at.x), x);
+    chain_unfold(q->n, c, CONST3(at.v), v);
+    const double m1 = mean_of(c, CONST3(x), 0, p->first, from);
+    const double m2 = mean_of(c, CONST3(x), p->first, q->n, to);
+    const double l1 = extent_of(c, &at, CONST3(x), 0, p->first, from);
+    const double l2 = extent_of(c, &at, CONST3(x), p->first, q->n, to);
     for (int k = 0; k < 3; k++) d[k] = to[k] - from[k];
     memset(q->mean, 0, sizeof q->mean);
-    add_inside(q, (const double (*)[3])x, 0, p->first, from);
-    add_inside(q, (const double (*)[3])x, p->first, q->n, to);
-    mean_of(c, (const double (*)[3])v, 0, p->first, from);
-    mean_of(c, (const double (*)[3])v, p->first, q->n, to);
+    add_inside(q, CONST3(x), 0, p->first, from);
+    add_inside(q, CONST3(x), p->first, q->n, to);
+    mean_of(c, CONST3(v), 0, p->first, from);
+    mean_of(c, CONST3(v), p->first, q->n, to);
     for (int k = 0; k < 3; k++) w[k] = to[k] - from[k];
     kepler_elements(q->mass, d, w, &p->a, &p->e);
     p->r = sqrt(kepler_dot(d, d)), p->rv = kepler_dot(d, w), p->speed = sqrt(kepler_dot(w, w));

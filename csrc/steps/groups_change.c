@@ -194,8 +194,7 @@ static void make(const struct change *c, const struct bodies *all, double time)
     memcpy(new->who, all->who, sizeof new->who);
     for (int i = 0; i < all->n; i++) new->mass += all->m[i];
     g->heaviest = fmax(g->heaviest, new->mass);
-    if (few_body_begin(&new->now, &set, all->n, all->m, (const double (*)[3])all->x,
-                       (const double (*)[3])all->v))
+    if (few_body_begin(&new->now, &set, all->n, all->m, CONST3(all->x), CONST3(all->v)))
         g->failed++;
     groups_find_parts(new);
     new->seen_at = new->end = NAN, new->then.met = INFINITY;

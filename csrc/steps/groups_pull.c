@@ -265,6 +265,6 @@ void groups_unfold(struct groups *g, const struct hermite_state *s, double time,
                 x[q->who[i]][k] = at[k] + q->x[i][k];
                 v[q->who[i]][k] = speed[k] + q->v[i][k];
             }
-        if (acc) spread(g, s, q, time, (const double (*)[3])x, (const double (*)[3])v, acc, jerk);
+        if (acc) spread(g, s, q, time, CONST3(x), CONST3(v), acc, jerk);
     }
 }

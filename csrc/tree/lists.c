@@ -31,7 +31,7 @@ static int64_t search(const struct seeking *s, int64_t k, int32_t *number, int64
     const struct octree *t = s->octree;
     const int64_t i = s->first + k;
     if (!(s->h2[k] >= 0.0)) return 0;
-    return tree_search_within(&t->tree, (const double (*)[3])t->sources.x, t->targets.x[i],
+    return tree_search_within(&t->tree, CONST3(t->sources.x), t->targets.x[i],
                               reach2(s->h2[k], t->targets.eps2[i]), -1, number, capacity);
 }
 

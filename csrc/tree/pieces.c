@@ -284,8 +284,7 @@ static int take_set(struct tree_pieces *p, struct sets *sets, int threads)
     const int left = MOST_PIECES - p->count - sets->count - 1;
     int code = gather(p, &piece);
     if (!code && piece.n > TREE_LEAF) {
-        const struct tree_input in = {piece.n, (const double (*)[3])piece.x,
-                                      (const double (*)[3])piece.v, piece.m};
+        const struct tree_input in = {piece.n, CONST3(piece.x), CONST3(piece.v), piece.m};
         code = tree_build_one(&piece.tree, &in, NULL, threads);
         if (!code && left > 0 && !tree_pieces_is_resolved(&piece.tree, &in)) {
             const int before = sets->count;

@@ -56,12 +56,8 @@ static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct 
                                          .order = t->options.tree_order,
                                          .theta = t->options.theta,
                                          .isa = t->options.isa};
-    const struct tree_targets in = {t->plain,
-                                    (const double (*)[3])t->x,
-                                    jerk ? (const double (*)[3])t->v : NULL,
-                                    t->self,
-                                    t->eps2,
-                                    NULL};
+    const struct tree_targets in = {t->plain, CONST3(t->x), jerk ? CONST3(t->v) : NULL,
+                                    t->self,  t->eps2,      NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
     int code = tree_state_build_here(t, err);
@@ -103,8 +99,8 @@ static int sum_directly(struct octree *t, unsigned want, struct error *err)
     const int first = t->plain, n = t->targets.ni - first;
     const struct targets direct = {.ni = n,
                                    .index = t->index + first,
-                                   .x = (const double (*)[3])(t->x + first),
-                                   .v = (const double (*)[3])(t->v + first),
+                                   .x = CONST3(t->x + first),
+                                   .v = CONST3(t->v + first),
                                    .eps2 = t->eps2 + first};
     const struct partial_row *rows;
     struct results r;
@@ -125,8 +121,8 @@ static void search_nearest(void *context, int64_t first, int64_t end)
     struct octree *t = context;
     double r2;
     for (int64_t k = first; k < end; k++)
-        if (!tree_search_nearest(&t->tree, (const double (*)[3])t->sources.x, t->x[k], t->self[k],
-                                 1, &t->number[k], &r2))
+        if (!tree_search_nearest(&t->tree, CONST3(t->sources.x), t->x[k], t->self[k], 1,
+                                 &t->number[k], &r2))
             t->number[k] = -1;
 }
 

@@ -30,7 +30,7 @@ static struct among among_piece(const struct tree *t, int number, const double (
     if (t->pieces) {
         a.piece = &t->pieces->piece[number];
         a.tree = &a.piece->tree;
-        a.x = (const double (*)[3])a.piece->x;
+        a.x = CONST3(a.piece->x);
     }
     a.around = tree_around_place(&a.tree->box, at);
     return a;

@@ -127,8 +127,7 @@ int tree_softening_sum(const struct tree *t, const struct tree_setting *s,
                        struct tree_counts *counts)
 {
     const struct tree_pieces *p = t->pieces;
-    const struct tree_input in = {t->points.n, (const double (*)[3])p->x, (const double (*)[3])p->v,
-                                  p->m};
+    const struct tree_input in = {t->points.n, CONST3(p->x), CONST3(p->v), p->m};
     return tree_softening_direct(&in, t->own.eps, tree_pair_term(t, s), targets, out, t->threads,
                                  counts);
 }

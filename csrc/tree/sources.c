@@ -95,5 +95,5 @@ int32_t tree_sources_number(const struct sources *s, int32_t address)
 
 struct tree_input tree_sources_input(const struct sources *s)
 {
-    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+    return (struct tree_input){s->n, CONST3(s->x), CONST3(s->v), s->m};
 }

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grape6py import snapshot
-from grape6py.cli.numbers import Commands
 from grape6py.errors import ArgumentError, Grape6Warning, printable
 from grape6py.files import formats
 from grape6py.files.formats import numbered
@@ -18,21 +17,18 @@ from grape6py.files.runs import writer as runs
 from grape6py.files.storage import atomic_files
 from grape6py.units import Units
 
-_EPILOG = """
+_EPILOG = f"""
 The format of IN is known by its contents, that of OUT by its ending:
-{}.
+{textwrap.fill(formats.listed(), 95)}.
 What a format has no place for, as ids, time or units, is named and left out. What is there is never
 replaced: it is renamed to OUT.~1~, OUT.~2~, ... A snapshot in numbered files is read by the name of
 one of them, or without the number: snap_010 for snap_010.0.hdf5, snap_010.1.hdf5, ...
 """
+HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    epilog = _EPILOG.format(textwrap.fill(formats.listed(), 95))
-    parser = commands.add_parser(
-        "convert", help="change the format of a file of bodies", description=__doc__, epilog=epilog
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the subcommand."""
     add = parser.add_argument
     names = ", ".join(formats.FORMATS)
     add("source", metavar="IN", type=Path, help="a file of bodies, or a run of grape6")
@@ -49,7 +45,6 @@ def add_parser(commands: Commands) -> None:
     add("--units", metavar="TEXT",
         help="units of OUT, as 'Msun pc' (with G = 1) or 'Msun kpc km/s'; those of IN, if it names "
         "none")  # fmt: skip
-    parser.set_defaults(run=run, parser=parser)
 
 
 LACKING = ("mass", "velocities")

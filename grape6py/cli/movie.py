@@ -5,7 +5,6 @@ import signal
 import sys
 from pathlib import Path
 
-from grape6py.cli.numbers import Commands
 from grape6py.errors import printable
 from grape6py.files.storage import atomic_files
 
@@ -15,13 +14,11 @@ give grape6 run a small --dt-out. Stars of galaxies are drawn in colours, dark m
 from 50 000 bodies on, their density is drawn. What is there is never replaced: it is renamed to
 NAME.~1~, NAME.~2~, ... Ctrl-C ends with nothing written.
 """
+HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "movie", help="draw a run as GIF or MP4", description=__doc__, epilog=_EPILOG
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the subcommand."""
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="what grape6 run has saved")
     add("--out", metavar="NAME", type=Path, help="the movie, .gif or .mp4 (FILE's name, .gif); "
@@ -30,7 +27,6 @@ def add_parser(commands: Commands) -> None:
     add("--size", type=float, metavar="R",
         help="half of the width of what is seen, as its axes count")  # fmt: skip
     add("--plane", choices=("xy", "xz", "yz"), default="xy", help="what is seen (xy)")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:

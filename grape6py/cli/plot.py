@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grape6py import diagnostics, snapshot
 from grape6py.cli.movie import write_beside_old
-from grape6py.cli.numbers import Commands, picture_name
+from grape6py.cli.numbers import picture_name
 from grape6py.files.storage import atomic_files
 
 _EPILOG = """
@@ -15,18 +15,15 @@ Of a run: energy error, virial ratio and Lagrangian radii against time, and the 
 its outputs, the last one among them, as by grape6 run --plot. Of a file of bodies in any format:
 the bodies from two sides. What is there is never replaced: it is renamed to NAME.~1~, ...
 """
+HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "plot", help="draw a run or a snapshot", description=__doc__, epilog=_EPILOG
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the subcommand."""
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="a run of grape6, or a file of bodies")
     add("-o", "--out", metavar="NAME", type=picture_name,
         help="the picture: .png, .pdf or .svg (FILE's name, .png)")  # fmt: skip
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from grape6py.cli import convert
-from grape6py.cli.numbers import Commands, kind, not_negative, picture_name, positive, seed, whole
+from grape6py.cli.numbers import kind, not_negative, picture_name, positive, seed, whole
 from grape6py.errors import Grape6Warning, printable
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
@@ -28,14 +28,15 @@ bits as one that was never stopped. What is there is renamed to FILE.~1~, FILE.~
 leapfrog on several ranks of MPI each output is in numbered files, of which each rank writes its
 own.
 """
+HELP = {
+    "description": __doc__,
+    "epilog": _EPILOG,
+    "usage": "grape6 run [-h] [MODEL | FILE] [options]",
+}
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "run", help="integrate a cluster or galaxies", description=__doc__, epilog=_EPILOG,
-        usage="grape6 run [-h] [MODEL | FILE] [options]",
-    )  # fmt: skip
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the subcommand."""
     add = parser.add_argument
     add("start", nargs="?", default="plummer", metavar="MODEL | FILE",
         help="what to integrate (plummer)")  # fmt: skip
@@ -118,7 +119,6 @@ def add_parser(commands: Commands) -> None:
         "--out)")  # fmt: skip
     add("--profile", action="store_true", help="print where the time went")
     add("--json", action="store_true", help="print the log as JSON at the end, and no bar")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -46,15 +46,11 @@ LIMITS = {
 GREY = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}
 
 
-def add_parser(commands: numbers.Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "selftest", help="compare the CPU's forces with the oracle", description=__doc__
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the subcommand."""
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument("--verbose", "-v", action="store_true", help="print every check")
     parser.add_argument("--seed", type=numbers.seed, default=1, help="seed of the model")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -59,7 +59,7 @@ REFUSED = [
     (lambda: archive.read_particles("a.h5", 1 * u.s), "which"),
     (lambda: g6.reference.direct_sum(ONES, N, rows=[0, 1] * u.s), "^rows is a quantity in s:"),
     (lambda: diagnostics.centre_of_mass(Column(M), N), "^pos is no quantity, as mass is"),
-    (lambda: g6.write_snapshot("b.dat", ONES, [*X]), "pos is: give units"),
+    (lambda: g6.write_snapshot("b.dat", ONES, [*X]), "pos is: make it one"),
     (lambda: g6.write_snapshot("b.hdf5", *BODIES, time=END), "time"),
     (lambda: g6.write_snapshot("b.hdf5", M, X, V, ids=np.arange(3) * u.s), "ids"),
     *((lambda orbit=orbit: made(**IN_NFW, orbit=orbit), "orbit")
