@@ -42,7 +42,8 @@ def test_bodies_move_as_on_the_host(put, options):
     """But for the rounding of forces, and cells that it opens."""
     device, host = both(put, **options)
     for galaxy in (device, host):
-        galaxy.evolve(0.3)
+        for t in (0.3,) if "orbit" in options else (0.4, 0.2, 0.3):  # and back
+            galaxy.evolve(t)
     assert (device.n, device.blocks) == (host.n, host.blocks)
     assert device.steps == pytest.approx(host.steps, rel=0.01)
     assert_near(device, host, 1e-6, 1e-3)
