@@ -28,7 +28,7 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Numbers, Untyped
     from grape6py._arrays.quantities import Converter
-    from grape6py.integrators.base import Integration
+    from grape6py.integrators.evolving import Evolving
 
 Action: TypeAlias = "str | Callable[[Untyped, Event], object]"
 AnyEvent: TypeAlias = "Encounter | Escape | EnergyError | WallTime"
@@ -156,7 +156,7 @@ class Escape(_Watched):
         """Whether radius or centre do."""
         return self.radius is None or self.centre is None
 
-    def sphere(self, cluster: Integration) -> tuple[float, Floats]:
+    def sphere(self, cluster: Evolving) -> tuple[float, Floats]:
         """Radius and centre for the present bodies."""
         centre = self.centre
         if centre is None:
@@ -250,7 +250,7 @@ class Events:
         Time at which :meth:`check` is to be called next.
     """
 
-    def __init__(self, cluster: Integration, given: Sequence[AnyEvent]) -> None:
+    def __init__(self, cluster: Evolving, given: Sequence[AnyEvent]) -> None:
         self._cluster = cluster
         found: dict[type, Untyped] = {}
         for event in given:
