@@ -43,7 +43,9 @@ PYTHON = {
               "integrators.restored.restore", "files.runs.reader", "snapshot",
               "files.formats.bodies.Snapshot", "picture", "picture.movie"],
     "Units": ["units.Units"],
-    "Quantities": ["diagnostics", "forces.energies", "bound_pairs"],
+    "Quantities": ["diagnostics", "diagnostics.sums", "diagnostics.centres", "diagnostics.radii",
+                   "diagnostics.profiles", "diagnostics.bound", "diagnostics.times",
+                   "diagnostics.masses", "forces.energies", "bound_pairs"],
     "Errors": ["errors"],
 }  # fmt: skip
 

@@ -76,6 +76,8 @@ def test_import_star_brings_what_is_listed_and_hides_nothing_of_pythons():
     for name in {*grape6py.__all__} - modules:  # or by the page of its module
         home = grape6py._HOME[name].rpartition(".")[2]
         assert re.search(rf"\b({name}|{home})\b", reference), name
+    for function in filter(inspect.isfunction, vars(grape6py.diagnostics).values()):
+        assert f'"{function.__module__.removeprefix("grape6py.")}"' in reference, function
 
 
 @pytest.mark.full
