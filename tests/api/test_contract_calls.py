@@ -1,6 +1,6 @@
 """The two halves of a force call: arrays, overlaps, order, and what is ignored.
 
-That nothing beyond ni entries is read or written: test_fuzz.py."""
+That nothing beyond ni entries is read or written, and what is of a cluster id: test_fuzz.py."""
 
 import numpy as np
 import pytest
@@ -94,3 +94,18 @@ def test_row19_3_13_2_11_a_firsthalf_is_the_latest_and_changes_do_not_reach_its_
     assert (found.nearest == EXPECTED[3]).all()
     fresh = filled.force(1, [[0.1, 1, 0]])
     assert fresh.acc[0, 0] == pytest.approx(1e9 * 1e3 / (1e6 + 1) ** 1.5, rel=1e-9)
+
+
+@pytest.mark.backends("cpu")
+def test_3_33_special_openings_of_two_arguments_are_of_cluster_0():
+    """Others, by any id, by NULL, after the first use and of one that is open: test_fuzz.py."""
+    done = capi.run_python("""
+device = np.zeros(1, np.int32)
+prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+assert prototype(("g6_open_special", library()))(1, device.ctypes.data) == 0
+s = Session.unopened(0)
+assert s.put(0, 1, 1.0, (2, 0, 0)) == 0 == s.set_ti(0.0)
+assert abs(s.force(1, [[0, 0, 0]]).acc[0, 0] - 0.25) < 1e-7
+assert s.close() == 0 and s.set_ti(0.0) == -21
+""", GRAPE6_LOG="none")  # fmt: skip
+    assert done.stdout == ""

@@ -5,7 +5,7 @@ struct arguments a;
 int form, lacking;
 static struct arguments kept;
 
-static const int IDS[] = {0, 0, 0, 0, 1, 1, 2, -7, 32652, 2147483647};
+static const int IDS[] = {0, 0, 0, 0, 1, 1, 2, 32652, -2147483647 - 1, 2147483647};
 
 int64_t own_id(void) { return form && lacking == 1 ? ID_NULL : a.id; }
 
