@@ -86,8 +86,6 @@ void check_failed(int rows, int near, int distance);
 /* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code
  * it must have, given its code. */
 codes check_rows(struct cluster *c, int near, int distance, int plain);
-/* Warnings of the sum that has just been done, if it has. */
-void note_coincidences(struct cluster *c);
 /* A last half, or what is one: code and rows of `rows` it was asked for. */
 void check_last(struct cluster *c, codes before, int code, int rows, int near, int distance,
                 int plain);

@@ -10,7 +10,7 @@ static void make_targets(struct cluster *c, int ni, int each, double eps2)
 {
     for (int i = 0; i < ni; i++) {
         const int as_j = c && c->nbody && chance(2) ? below(c->nbody) : -1;
-        in.index[i] = as_j >= 0 ? c->body[as_j].index : any_index();
+        in.index[i] = as_j >= 0 && !chance(6) ? c->body[as_j].index : any_index();
         for (int k = 0; k < 3; k++) {
             in.x[i][k] = as_j >= 0 && !c->body[as_j].bad ? c->body[as_j].x[k] : any_coordinate();
             in.v[i][k] = as_j >= 0 && !c->body[as_j].bad ? c->body[as_j].v[k] : any_coordinate();

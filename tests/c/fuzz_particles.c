@@ -24,7 +24,7 @@ static int any_address(int64_t id)
 {
     const struct cluster *c = model_find(id == ID_NULL ? 0 : id);
     if (c->state >= IMPLICIT && c->nbody > MAX_BODY - 20) return c->body[below(c->nbody)].address;
-    if (chance(200)) return 5000 + below(3) * 1024;
+    if (chance(200)) return chance(3) ? 200000 : 5000 + below(3) * 1024;
     if (chance(60)) return 1022 + below(5);
     if (chance(40)) return chance(2) ? -1 - below(9) : chance(2) ? -2147483647 - 1 : 2147483647;
     return chance(3) ? below(40) : below(12);
