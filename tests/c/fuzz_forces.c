@@ -183,6 +183,8 @@ void try_last(void)
                 huge || missing == 1 ? NULL : out.jerk, huge || missing == 2 ? NULL : out.pot,
                 huge || missing == 3 ? NULL : out.near, huge ? NULL : out.distance);
     REQUIRE(memcmp(&a, &kept, sizeof a) == 0);
+    for (int i = 0; shape != 2 && !huge && i < a.ni; i++)
+        for (int k = 0; k < 3; k++) REQUIRE(in.x[i][k] == 0 && in.v[i][k] == 0);
     struct cluster *c = model.opened ? model_find(id == ID_NULL ? 0 : id) : NULL;
     if (c && c->state < IMPLICIT) c = NULL;
     if (form &&
