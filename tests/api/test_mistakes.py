@@ -18,7 +18,7 @@ from tools import started
 INSERTED = " ".join(text for patches in mutants.PATCHES.values() for _, text in patches)
 MISTAKES = sorted({*re.findall(r"\bMUTANT\((\w+)\)", INSERTED)})
 BY_OTHERS = {
-    "lists_truncated": "test_contract_neighbours.py::test_row24_lists_of_any_length_fit",
+    "lists_truncated": "test_contract_neighbours.py::test_row24_all_lists_are_those_of_each",
     "open_by_exported_name":
         "test_contract_symbols.py::test_the_host_may_define_one_spelling_itself",
 }  # fmt: skip

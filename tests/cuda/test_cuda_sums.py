@@ -204,15 +204,6 @@ def test_a_list_of_particles_at_rest_too_long_for_one_launch(new_session):
 
 
 # ---- corners ---------------------------------------------------------------------------
-def test_the_mode_of_an_open_session_may_change(new_session):
-    rows = np.r_[0:200]
-    fresh = {m: bits(run(fill(new_session(precision=m)), rows)) for m in capi.MODES}
-    session = fill(new_session())
-    for mode in "grape double single double grape single grape".split():
-        session.set_int("G6X_PRECISION", capi.MODES[mode])
-        assert bits(run(session, rows)) == fresh[mode], mode
-
-
 @pytest.mark.parametrize("ni", [10, 300])
 def test_each_i_particle_may_have_its_own_softening(make, mode, ni):
     """With the bits of a call in which all have it."""
