@@ -9,7 +9,7 @@ import pytest
 
 import capi
 from on_gpu import fill
-from particles import cloud
+from particles import assert_same, cloud
 
 N = 2100
 SOURCE = cloud(N, seed=61, moving=True)
@@ -84,6 +84,25 @@ def test_how_particles_came_to_be_there_does_not_matter(make, reference, new_ses
     session.put_cloud(SOURCE)
     session.set_ti(TIME)
     assert digest(run(session)) == reference
+
+
+@pytest.mark.backends("cpu cuda gpu")
+def test_2_3_many_rewritten_particles_have_the_bits_of_a_new_session(new_session):
+    """Most keep their index and the exponents of their numbers; every 97th does not."""
+    source, odd = cloud(40_000, seed=5), np.arange(0, 40_000, 97)
+    rows, old = np.arange(0, 40_000, 2), new_session()
+    old.put_cloud(source)
+    old.force(40_000, source.x[:3], source.v[:3], source.index[:3])
+    source.x[rows] *= 1.0 + 2.0**-20
+    source.mass[odd] *= 1e3
+    source.x[odd] *= 0.25
+    source.index[odd] = source.index[odd][::-1].copy()
+    rows = np.union1d(rows, odd)
+    old.put_cloud(source.take(rows), rows)
+    new = new_session()
+    new.put_cloud(source)
+    targets = source.x[:5], source.v[:5], source.index[:5]
+    assert_same(old.force(40_000, *targets), new.force(40_000, *targets))
 
 
 def test_at_block_edges_nearest_neighbours_blocks_and_threads_do_not_matter(make):

@@ -1,5 +1,5 @@
 """Neighbour lists, one by one and of a whole force call (g6x_get_neighbour_lists), and nearest
-neighbours: radius, order, overflow, ties, self."""
+neighbours: radius, order, ties. Overflow, self, and what lists are of when: test_fuzz.py."""
 
 import itertools
 
@@ -10,7 +10,6 @@ import capi
 from particles import assert_zero, cloud, direct, lists
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree gpu")
-TOO_SHORT = 1
 SPECIAL = [0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 1e300, 1e-300]
 
 
@@ -53,8 +52,8 @@ def test_3_38_2_6_lists_are_those_of_brute_force(session, mode):
         assert session.neighbour_lists(150) == one_by_one(session, 150) == whole
 
 
-def test_all_lists_are_those_of_each_however_many_threads_find_them(new_session, isa):
-    for n in (1, 15, 63, 65, 1023, 1025, 2100):
+def test_row24_all_lists_are_those_of_each(new_session, isa):
+    for n in (1, 15, 63, 65, 1023, 1025, 6000):
         session = new_session(isa=isa)
         source, rng = cloud(n, seed=n), np.random.default_rng(n)
         source.index[:] = rng.permutation(10 * n)[:n] - n
@@ -62,8 +61,10 @@ def test_all_lists_are_those_of_each_however_many_threads_find_them(new_session,
         for ni, eps2 in ((1, 0.0), (min(n, 70), 0.01)):
             args = source.x[:ni], source.v[:ni], source.index[:ni]
             h2 = radii(rng, ni)
+            h2[-1] = np.inf
             assert session.force(n, *args, eps2=eps2, h2=h2).code == 0
             found = session.neighbour_lists(ni)
+            assert found[1][-1] - found[1][-2] == n - 1
             assert found == one_by_one(session, ni), n
         session.set_int("G6X_THREADS", 1)
         assert session.force(n, *args, eps2=eps2, h2=h2).code == 0
@@ -98,32 +99,6 @@ def test_places_that_need_their_low_halves(new_session, mode, isa, far):
         assert not none & mine, row
 
 
-def test_row24_3_21_overflow_gives_the_lowest_indices_and_the_true_length(plain):
-    spread(plain, [9, -4, 2147483647, 0, 7], [1.0, 2.0, 3.0, 4.0, 5.0])
-    plain.force(5, np.zeros((2, 3)), h2=np.inf)
-    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
-    whole = [-4, 0, 7, 9, 2147483647]
-    for limit in (0, 1, 4, 5, 6, 100):
-        assert plain.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
-    for capacity in (0, 1, 9):
-        assert plain.neighbour_lists(2, capacity)[:2] == (TOO_SHORT, [0, 5, 10])
-    assert plain.neighbour_lists(2, 11)[2][:10] == 2 * whole
-
-
-def test_row24_lists_of_any_length_fit(plain):
-    n = 6000
-    source = cloud(n)
-    source.index[:] = np.random.default_rng(5).permutation(n)
-    plain.put_cloud(source)
-    found = plain.force(n, source.x[:3], source.v[:3], source.index[:3], h2=np.inf)
-    assert found.code == 0
-    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
-    for pipe in (2, 0, 1, 2):
-        code, length, found = plain.neighbours(pipe)
-        assert (code, length) == (0, n - 1)
-        assert found == sorted(set(range(n)) - {int(source.index[pipe])})
-
-
 @pytest.mark.full
 @pytest.mark.backends("cpu cpu-tree")
 def test_more_neighbours_than_are_found_at_a_time(plain):
@@ -140,45 +115,6 @@ def test_more_neighbours_than_are_found_at_a_time(plain):
         right = np.delete(np.arange(n), row)
         assert np.array_equal(rows[row], right)
         assert plain.neighbours(row) == (0, n - 1, right.tolist())
-
-
-def test_2_6_lists_follow_either_lasthalf_and_stay_until_the_next_firsthalf(plain):
-    """3.23: lasthalf or lasthalf2. Of the pipes that it used (3.24)."""
-    source = cloud(200)
-    plain.put_cloud(source)
-    args = source.x[:9], source.v[:9], source.index[:9]
-    plain.first(200, *args, h2=1.0)
-    before = plain.neighbour_lists(9), one_by_one(plain, 9)
-    assert before[0][1][-1] > 0
-    for address in range(0, 200, 3):
-        plain.put(address, 5000 + address, 1.0, (1e3, 0, 0), v=(1, 1, 1))
-    plain.set_ti(0.5)
-    for nearest in (False, True):
-        assert capi.call("g6_read_neighbour_list_old", plain.cluster) == 0
-        assert (plain.neighbour_lists(9), one_by_one(plain, 9)) == before
-        assert plain.last(200, *args, nearest=nearest).code == 0
-    plain.force(200, args[0][:1], h2=1.0)
-    assert plain.neighbours(0) != before[1][0]
-    assert capi.call("g6_read_neighbour_list", plain.cluster) == 0
-    assert plain.neighbours(1)[:2] == (-25, 0)
-    start = np.full(2, -777, np.int64)
-    for more in (100, 2**31 - 1):  # of a caller with an array for one
-        assert capi.call("g6x_get_neighbour_lists", plain.cluster, more, 0, start, None) == -20
-        assert start.tolist() == [0, 0]
-
-
-def test_3_2_the_particle_itself_and_all_of_its_index_are_listed_only_on_request(plain):
-    for address, index in enumerate([7, 5, 7, 9, 7]):
-        plain.put(address, index, 1.0, (0, address, 0))
-    call = 5, np.zeros((3, 3)), None, [7, 5, 6]
-    expected = plain.force(*call, h2=np.inf)
-    assert plain.neighbour_lists(3) == (0, [0, 2, 6, 11], [5, 9, 7, 7, 7, 9, 5, 7, 7, 7, 9])
-    plain.set_int("G6X_NEIGHBOUR_SELF", 1)
-    assert plain.neighbour_lists(3)[1] == [0, 5, 10, 15]  # as for the lists one by one
-    assert plain.neighbours(1) == (0, 5, [5, 7, 7, 7, 9])
-    found = plain.force(*call, h2=np.inf)
-    assert found.nearest.tolist() == expected.nearest.tolist() == [5, 7, 7]
-    assert found.bits() == expected.bits()
 
 
 def test_2_7_ties_go_to_the_lowest_address(new_session, isa):

@@ -1,5 +1,5 @@
 """Partial sums: shares of j in whole blocks, merged in any order, give one cluster's bits; so do
-clusters that find scale and origin together. Words of any call, on the CPU: test_fuzz.py."""
+clusters that find scale and origin together. Words of any call: test_fuzz.py."""
 
 import itertools
 

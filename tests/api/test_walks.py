@@ -1,7 +1,7 @@
 """Many walks in one call: their forces are the plain sums of their lists, however these lie, and
 the bits of a walk's forces depend on that walk alone.
 
-Small calls of any kind, on the CPU: test_fuzz.py. Bodies at one place: test_one_place.py."""
+Small calls of any kind: test_fuzz.py. Bodies at one place: test_one_place.py."""
 
 import numpy as np
 import pytest

@@ -25,6 +25,8 @@ static inline int chance(int n) { return below(n) == 0; } /* once in n */
 
 extern int tracing;         /* calls are printed */
 extern const char *calling; /* name of the call under way */
+extern const char *backend; /* GRAPE6_BACKEND */
+extern int by_tree;         /* ... has a tree, whose angle is next to nothing */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The library broke the contract: prints what, the sequence, its calls; ends with 1. */
 void broken(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -123,6 +125,8 @@ void model_returned_again(struct cluster *c, codes allowed, int code);
 codes model_write(struct cluster *c, const struct body *b);
 void model_written(struct cluster *c);
 int model_verify_may_fail(const struct cluster *c);
+/* Warnings of the sum that has just been done, if it has. */
+void note_coincidences(struct cluster *c);
 /* A j particle at the time set; 0 if there is none. */
 int model_predict(const struct cluster *c, int64_t address, int snap, double time,
                   struct source *s);

@@ -5,7 +5,7 @@ struct arguments a;
 int form, lacking;
 static struct arguments kept;
 
-static const int IDS[] = {0, 0, 0, 0, 1, 1, 2, -7, 32652, 2147483647};
+static const int IDS[] = {0, 0, 0, 0, 1, 1, 2, 32652, -2147483647 - 1, 2147483647};
 
 int64_t own_id(void) { return form && lacking == 1 ? ID_NULL : a.id; }
 
@@ -210,7 +210,7 @@ void try_texts(void)
         c = model_take(id32, &refusal);
         model_returned(c, c ? CODE(0) : refusal, code);
         if (text && code == 0) check_text(text, length, 1);
-        if (text && code == 0 && length > 20) REQUIRE(strncmp(text, "cpu ", 4) == 0);
+        if (text && code == 0 && length > 20) REQUIRE(strncmp(text, backend, strlen(backend)) == 0);
     }
 }
 
@@ -256,7 +256,8 @@ void try_options(void)
     const int key = any < G6X_ORIGIN_X ? any : any + G6X_DRIFT_Z - G6X_TREE_ORDER;
     const int value = any_value(key), anybody = model.opened > 0;
     const double fraction = FRACTIONS[below(10)];
-    const int double_key = chance(8) ? key : chance(3) ? G6X_THETA : G6X_VERIFY;
+    const int any_key = chance(8) ? key : chance(3) ? G6X_THETA : G6X_VERIFY;
+    const int double_key = by_tree && any_key == G6X_THETA ? G6X_VERIFY : any_key;
     const int of_double = double_key == G6X_VERIFY || double_key == G6X_THETA;
     codes refusal = 0, allowed;
     struct cluster *c = NULL;
@@ -282,7 +283,7 @@ void try_options(void)
         const int right = is_tree_option(key) ? (c ? c->tree : model.tree)[key - G6X_TREE_METHOD]
                           : key < NSETTING ? (c ? c->settings : model.settings)[key < 1 ? 1 : key]
                           : key == G6X_NPIPES ? model.npipes
-                          : key == G6X_DEVICE ? -1
+                          : key == G6X_DEVICE ? (c && !strcmp(backend, "cuda")) - 1
                                               : 0;
         if (!null && !refusal) REQUIRE(found == (known ? right : -777));
     } else if (which == 6) {

@@ -27,6 +27,12 @@ void end_call(void);  /* the arguments are as they were */
         form == 0 ? name by_value : form == 1 ? name##_ by_pointer : name##__ by_pointer;          \
     })
 
+/* The form for all clusters, or for one: arguments after the cluster, in parentheses. */
+#define THESE(...) __VA_ARGS__
+#define CALL_OF(id, name, by_value, by_pointer)                                                    \
+    ((id) == ID_ALL ? CALL(name##_all, by_value, by_pointer)                                       \
+                    : CALL(name, (a.id, THESE by_value), (P(1, a.id), THESE by_pointer)))
+
 void try_open(void), try_close(void), try_nothing(void), try_idle(void), try_time(void);
 void try_write(void), try_write_many(void), try_predicted(void);
 void try_texts(void), try_options(void), try_scale(void);
@@ -86,8 +92,6 @@ void check_failed(int rows, int near, int distance);
 /* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code
  * it must have, given its code. */
 codes check_rows(struct cluster *c, int near, int distance, int plain);
-/* Warnings of the sum that has just been done, if it has. */
-void note_coincidences(struct cluster *c);
 /* A last half, or what is one: code and rows of `rows` it was asked for. */
 void check_last(struct cluster *c, codes before, int code, int rows, int near, int distance,
                 int plain);

@@ -105,10 +105,8 @@ void try_lists(void)
     for (size_t k = 0; k < capacity; k++) list[k] = NEAR_BEFORE;
     if (no_list) list = NULL;
     say(" pipe %d most %d", a.pipe, a.most);
-    code = id == ID_ALL ? CALL(g6_get_neighbour_list_all, (a.pipe, a.most, to, list),
-                               (P(2, a.pipe), P(3, a.most), to, list))
-                        : CALL(g6_get_neighbour_list, (a.id, a.pipe, a.most, to, list),
-                               (P(1, a.id), P(2, a.pipe), P(3, a.most), to, list));
+    code = CALL_OF(id, g6_get_neighbour_list, (a.pipe, a.most, to, list),
+                   (P(2, a.pipe), P(3, a.most), to, list));
     if (form && (lacking == 2 || lacking == 3)) {
         null_returned(id, code);
         return;

@@ -144,6 +144,9 @@ void model_written(struct cluster *c)
         f->rows = f->nearest = f->distance = 1;
         f->unverified = model_verify_may_fail(c); /* which nobody has been told yet */
         if (f->unverified) c->fault |= CODE(G6X_E_VERIFY);
+        const int least = c->warnings_least;
+        note_coincidences(c);
+        c->warnings_least = least;
     }
     f->written = 1;
 }
@@ -277,10 +280,29 @@ static void find_nearest(const struct force_model *f, const struct target *t, st
     if (row->nnear > 1) row->distance_error += (double)(limit - least);
 }
 
+static int all_moderate(const double *a, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (a[k] != 0 && !(fabs(a[k]) < 1e30 && fabs(a[k]) > 1e-30)) return 0;
+    return 1;
+}
+
+/* A tree's boxes have all of a call: what its errors are is told of usual numbers only. */
+static int is_moderate(const struct force_model *f)
+{
+    int all = 1;
+    for (int k = 0; k < f->nsource; k++) all &= all_moderate(&f->source[k].mass, 7);
+    for (int i = 0; i < f->ni; i++)
+        all &= all_moderate(f->target[i].x, 6) && all_moderate(&f->target[i].eps2, 1);
+    return all;
+}
+
 void model_row(const struct cluster *c, int i, struct row_model *row)
 {
-    static const long double WORST[3][3] = {
-        {1e-6L, 2e-6L, 6e-7L}, {2e-14L, 4e-14L, 1e-14L}, {1e-6L, 2e-6L, 6e-7L}};
+    static const long double WORST[4][3] = {{1e-6L, 2e-6L, 6e-7L},
+                                            {2e-14L, 4e-14L, 1e-14L},
+                                            {1e-6L, 2e-6L, 6e-7L},
+                                            {3e-5L, 5e-2L, 3e-5L}};
     static const long double VERIFIED[3] = {5e-6L, 5e-13L, 5e-3L};
     const struct force_model *f = &c->call;
     const struct target *t = &f->target[i];
@@ -289,6 +311,7 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
     const long double lightest =
         fmaxl(0x1p-1022L, mode == G6X_DOUBLE ? ldexpl(1.0L, f->scale[1] - 1000) : 0.0L);
     memset(row, 0, sizeof *row);
+    row->anything = by_tree && !is_moderate(f);
     for (int k = 0; k < f->nsource; k++) {
         const struct source *j = &f->source[k];
         if (j->index == t->index) continue;
@@ -316,7 +339,7 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
         const long double term[3] = {fabsl(m) * y * y, 4 * fabsl(m) * speeds * y3, fabsl(m) * y};
         for (int w = 0; w < 3; w++) {
             size[w] += term[w];
-            tolerance[w] += term[w] * (WORST[mode][w] + 8 * p.error * y);
+            tolerance[w] += term[w] * (WORST[by_tree ? 3 : mode][w] + 8 * p.error * y);
             if (fabsl(m) < lightest) tolerance[w] += term[w]; /* it counts as zero */
         }
         /* Velocities that are next to nothing in units of the scale lose digits, or count as zero.

@@ -80,8 +80,11 @@ static void clear(Board *b)
 
 static void note_rows(const char *what, const Board *b, int ni, int code)
 {
+    int right = code == 0 || board_all_nan(b, ni);
+    for (int i = 0; code == 0 && i < ni; i++)
+        right &= isfinite(b->acc[i][0] + b->pot[i]) && b->pot[i] != 0;
     note(what, code);
-    if (code != 0 ? board_all_nan(b, ni) : b->pot[ni - 1] != 0) return;
+    if (right) return;
     fprintf(stderr, "%s: outputs do not fit code %d\n", what, code);
     wrong++;
 }
@@ -192,6 +195,46 @@ static void subsystems(int id)
     note("pull", g6x_hermite_pull(id, &h, 1, e.time));
 }
 
+/* The life of a tree, of particles that one box resolves, or not. */
+static void tree(Board *b, int parts)
+{
+    enum { K = 5, SOME = 250, FIRST = NI - SOME };
+    static double at[NI][3], last[NI], h2[NI], r2[NI][K], bound;
+    static int count[NI], found[NI][K], self[NI];
+    static long long start[NI + 1];
+    const double (*x)[3] = (const double (*)[3])at, (*v)[3] = (const double (*)[3])b->v;
+    memcpy(at, b->x, sizeof at);
+    for (int i = 0; i < NI; i++) {
+        if (parts && i % 3 == 0) at[i][0] += 1e12;                           /* far apart, */
+        if (parts && i > NI * 8 / 9) at[i][0] = at[i][1] = at[i][2] = -1e18; /* many at one place */
+        last[i] = 1.0, h2[i] = i % 200 ? 1e-3 : INFINITY;
+        start[i + 1] = (i + 1LL) * K, self[i] = i % 3 ? FIRST + i : -1;
+    }
+    const int made = g6x_tree_open(NI, x, v, b->mass);
+    note("tree", made > 0 ? 0 : made);
+    if (made <= 0) return;
+    note("threads", g6x_tree_set_int(made, G6X_THREADS, 2));
+    for (int method = 0; method < 2; method++) {
+        clear(b);
+        note_rows("own", b, NI,
+                  g6x_tree_forces(made, NI, NULL, NULL, NULL, 1e-6, method + G6X_TREE_MOMENTUM, 4,
+                                  0.7, last, 1e-4, b->acc, b->jerk, b->pot));
+        clear(b);
+        note_rows("targets", b, SOME,
+                  g6x_tree_forces(made, SOME, x + FIRST, NULL, self, 0.0, method, 5, 0.5, NULL, 0.0,
+                                  b->acc, b->jerk, b->pot));
+    }
+    note("bound", g6x_tree_bound(made, 1e-6, 0, 5, 1e-3, NULL, &bound));
+    at[FIRST + 9][1] = NAN; /* the tree has its own copy */
+    const int code = g6x_tree_forces(made, SOME, x + FIRST, v, NULL, 0.0, 0, 5, 0.5, NULL, 0.0,
+                                     b->acc, b->jerk, b->pot);
+    note("nan", code == G6X_E_I_NAN ? 0 : code);
+    wrong += code == 0 || !isnan(b->pot[9]);
+    wrong += g6x_tree_within(made, NI, NULL, NULL, h2, start, count, found[0]) < 0;
+    wrong += g6x_tree_nearest(made, NI, NULL, NULL, K, found[0], r2[0]) != 0;
+    note("close", g6x_tree_close(made));
+}
+
 /* Everything that allocates: opening, growth, derivatives, other layouts, blocks, lists. */
 static void scenario(Board *b, int id)
 {
@@ -226,6 +269,8 @@ static void scenario(Board *b, int id)
     other_forms(b, id);
     grape5(b, id);
     subsystems(id);
+    tree(b, 0);
+    tree(b, 1);
 }
 
 /* The 0-th makes the plan. */

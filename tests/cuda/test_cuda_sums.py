@@ -10,10 +10,9 @@ import capi
 import fake_device
 import particles
 from grape6py import reference
-from on_gpu import SOURCE, N, V, X, assert_close, bits, fill, run
+from on_gpu import SOURCE, N, V, X, bits, fill, run
 from particles import cloud
 from test_accuracy import LIMITS as ON_CPU
-from test_accuracy import errors as errors_of
 from test_accuracy import plummer
 from test_lists_at_rest import Board
 
@@ -52,10 +51,7 @@ def third(session, source, eps2, block):
 def test_plummer_spheres_are_within_the_published_errors(new_session, mode, eps2, block):
     source, exact = exact_sum(plummer, 2048, 1, eps2=eps2)
     found = third(new_session(precision=mode), source, eps2, block)
-    for name, error in errors_of(found, exact).items():
-        median, largest = LIMITS[mode][name]
-        assert np.median(error) <= SMALLER_N * median, (name, np.median(error))
-        assert error.max() <= SMALLER_N * largest, (name, error.max())
+    particles.assert_close(found, exact, LIMITS[mode], SMALLER_N)
     if mode != "single":
         assert (found.nearest == exact.nearest).all()
 
@@ -77,7 +73,7 @@ def with_partners(separation, n=1500, seed=9):
 def test_close_pairs_are_as_good_as_others(new_session, mode, separation, eps2, block):
     source, exact = exact_sum(with_partners, separation, eps2=eps2)
     found = third(new_session(precision=mode), source, eps2, block)
-    assert_close(found, exact, CLOSE[mode])
+    particles.assert_close(found, exact, CLOSE[mode])
     distance = [np.linalg.norm(source.x[n] - source.x[::3], axis=1)
                 for n in (found.nearest, exact.nearest)]  # fmt: skip
     assert (distance[0] <= distance[1] * (1 + CLOSE[mode][1])).all()
@@ -208,15 +204,6 @@ def test_a_list_of_particles_at_rest_too_long_for_one_launch(new_session):
 
 
 # ---- corners ---------------------------------------------------------------------------
-def test_the_mode_of_an_open_session_may_change(new_session):
-    rows = np.r_[0:200]
-    fresh = {m: bits(run(fill(new_session(precision=m)), rows)) for m in capi.MODES}
-    session = fill(new_session())
-    for mode in "grape double single double grape single grape".split():
-        session.set_int("G6X_PRECISION", capi.MODES[mode])
-        assert bits(run(session, rows)) == fresh[mode], mode
-
-
 @pytest.mark.parametrize("ni", [10, 300])
 def test_each_i_particle_may_have_its_own_softening(make, mode, ni):
     """With the bits of a call in which all have it."""

@@ -25,8 +25,6 @@ PROGRAMS = [
     ("fuzz", ["1", "0", "3000"], {}),
     *(("nth_allocation", [], {"GRAPE6_BACKEND": backend, "GRAPE6_TEST_TREE": "always"})
       for backend in ("cpu", "cpu-tree")),
-    ("tree_memory", ["ordinary"], {}),
-    ("tree_memory", ["parts"], {}),
     ("mutated_row", [], {"GRAPE6_VERIFY": "1"}),
 ]  # fmt: skip
 TESTS = """api/test_accuracy api/test_configuration api/test_few_body api/test_contract_g6x

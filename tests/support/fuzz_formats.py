@@ -222,6 +222,16 @@ def _of_hdf5(file, rng):
             file[name].attrs[key] = value
 
 
+def within(data, changes, change, rng):
+    """An HDF5 file that was changed some times."""
+    file = io.BytesIO(data)
+    with h5py.File(file, "r+") as opened, warnings.catch_warnings(action="ignore"):
+        for _ in range(changes):
+            with contextlib.suppress(Exception):  # some changes make no sense
+                change(opened, rng)
+    return file.getvalue()
+
+
 def made(name, seed, index, valid=None):
     """Input `index` of a seed: the bytes, and which snapshot is asked for."""
     rng = random.Random(f"{seed} {name} {index}")
@@ -229,12 +239,7 @@ def made(name, seed, index, valid=None):
     data = rng.choice(valid)
     changes = rng.choice([1, 1, 1, 2, 2, 3, 6])
     if name in HDF5 and rng.random() < 0.6:
-        file = io.BytesIO(data)
-        with h5py.File(file, "r+") as opened, warnings.catch_warnings(action="ignore"):
-            for _ in range(changes):
-                with contextlib.suppress(Exception):  # some changes make no sense
-                    _of_hdf5(opened, rng)
-        data = file.getvalue()
+        data = within(data, changes, _of_hdf5, rng)
         changes = rng.choice([0, 0, 0, 1])
     for _ in range(changes):
         data = _changed(data, rng, valid)

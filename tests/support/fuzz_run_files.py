@@ -5,8 +5,6 @@ bodies, or a SnapshotError that names a file of the run. Input `index` of a seed
 always the same: `made(seed, index, runs)`.
 """
 
-import contextlib
-import io
 import os
 import random
 import shutil
@@ -56,12 +54,7 @@ def made(seed, index, valid):
     data = target.read_bytes()[:-SEAL]
     changes = rng.choice([1, 1, 1, 2, 3])
     if rng.random() < 0.7:
-        file = io.BytesIO(data)
-        with h5py.File(file, "r+") as opened, warnings.catch_warnings(action="ignore"):
-            for _ in range(changes):
-                with contextlib.suppress(Exception):  # some changes make no sense
-                    _of_run(opened, rng)
-        data = file.getvalue()
+        data = fuzz_formats.within(data, changes, _of_run, rng)
     else:
         for _ in range(changes):
             data = fuzz_formats._changed(data, rng, [data])

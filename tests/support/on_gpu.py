@@ -2,12 +2,10 @@
 
 import contextlib
 
-import numpy as np
 import pytest
 
 import backends
 import capi
-import particles
 from particles import cloud
 
 N = 3000
@@ -58,11 +56,3 @@ def run(session, rows=slice(None), **options):
 
 def bits(found):
     return found.bits() + found.nearest.tobytes()
-
-
-def assert_close(found, expected, tolerance):
-    """Rows of acc, jerk and pot agree within these fractions (median, largest)."""
-    for name in ("acc", "jerk", "pot"):
-        error = particles.relative(getattr(found, name), getattr(expected, name))
-        assert np.median(error) <= tolerance[0], (name, np.median(error))
-        assert error.max() <= tolerance[1], (name, error.max())

@@ -123,3 +123,12 @@ def assert_force(found, expected, tolerance):
     for name, value in zip(("acc", "jerk", "pot"), expected, strict=False):
         error = relative(getattr(found, name), value)
         assert error.max(initial=0) <= tolerance, (name, error.max(), int(error.argmax()))
+
+
+def assert_close(found, exact, limits, more=1, names=("acc", "jerk", "pot")):
+    """Relative errors of rows are within the limits (median, largest), of all or of each name."""
+    for name in names:
+        error = relative(getattr(found, name), getattr(exact, name))
+        median, largest = limits[name] if isinstance(limits, dict) else limits
+        assert np.median(error) <= more * median, (name, np.median(error))
+        assert error.max() <= more * largest, (name, error.max())

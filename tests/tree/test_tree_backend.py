@@ -73,35 +73,6 @@ def test_each_target_has_its_own_softening_of_any_size(tree, oracle, n):
         assert relative(out.pot[rows], one.pot).max() < 1e-2
 
 
-def test_an_outlier_does_not_raise_the_errors_of_others(tree, oracle, n):
-    source, errors = sample("plummer", n), []
-    for where in source.x[77].copy(), (1e12, -1e12, 1e12):
-        source.x[77] = where
-        tree.put_cloud(source), oracle.put_cloud(source)
-        found, expected = force_of(tree, source), force_of(oracle, source)
-        errors.append([relative(a, b) for a, b in ((found.acc, expected.acc),
-                                                   (found.jerk, expected.jerk))])  # fmt: skip
-    for plain, far in zip(*errors, strict=True):
-        assert np.median(far) < 1.5 * np.median(plain)
-        assert np.percentile(far, 99) < 1.5 * np.percentile(plain, 99)
-        assert far[77] < 1e-6
-
-
-def test_without_a_jerk_none_is_computed(tree, n):
-    source = filled("plummer", tree, n=n)
-    full = force_of(tree, source, ROWS)
-    tree.set_int("G6X_JERK", 0)
-    found = force_of(tree, source, ROWS)
-    assert found.code == 0
-    assert np.isnan(found.jerk).all()
-    assert np.median(relative(found.acc, full.acc)) < 1e-6
-    tree.put(0, 0, source.mass[0], source.x[0], source.v[0])
-    force_of(tree, source, ROWS)  # a tree without velocities
-    tree.set_int("G6X_JERK", 1)
-    again = force_of(tree, source, ROWS)
-    assert np.median(relative(again.jerk, full.jerk)) < 1e-6
-
-
 def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree, n):
     source = filled("clustered", tree, n=n)
     set_double(tree, "G6X_VERIFY", 0.1)
@@ -155,25 +126,6 @@ def test_a_tree_is_on_the_device_where_there_is_one():
     session.close()
 
 
-# ---- the contract, of sets that get a tree: tests/api has that of trees of any size -------------
-def test_2_11_between_and_after_the_halves(tree, board, n):
-    """Writes change nothing, lasthalf2 after lasthalf adds the neighbours, and a firsthalf without
-    lasthalf is forgotten (row 19)."""
-    source = filled("plummer", tree, board, n=n)
-    before = force_of(tree, source, ROWS, eps2=EPS2)
-    args = n, source.x[ROWS], source.v[ROWS], source.index[ROWS], EPS2
-    assert tree.first(7, -source.x[:7], source.v[:7], source.index[:7], 1.0) == 0
-    assert tree.first(*args, 0.1) == 0
-    expected, nobody = board.force(*args, h2=0.1), sample("blob", n)
-    nobody.mass[:] = 0
-    assert tree.put_cloud(nobody) == 0
-    tree.set_ti(3.0)
-    plain, after = tree.last(*args, nearest=False), tree.last(*args)
-    assert plain.bits() == after.bits() == before.bits()
-    assert (after.nearest == expected.nearest).all()
-    assert all(tree.neighbours(i) == board.neighbours(i) for i in (0, 5, 1499))
-
-
 def test_row16_blocks_of_any_size(tree, oracle, n):
     source, rows = filled("plummer", tree, oracle, n=n), slice(0, 600)
     expected = force_of(oracle, source, rows, eps2=EPS2)
@@ -182,14 +134,3 @@ def test_row16_blocks_of_any_size(tree, oracle, n):
         assert found.code == 0
         assert np.median(relative(found.acc, expected.acc)) < 1e-3
         assert (found.nearest == expected.nearest).all()
-
-
-def test_a_prediction_that_overflows_is_told_as_by_the_direct_sum(tree, board, n):
-    source, found = sample("plummer", n), []
-    for session in (tree, board):
-        session.put_cloud(source)
-        session.put(9, 9, 1.0, (0, 0, 0), v=(1e300, 0, 0), tj=0.0)
-        session.set_ti(1e100)
-        found.append(force_of(session, source, slice(0, 1100)))
-    assert found[0].code == found[1].code
-    assert np.isnan(found[0].acc).all() == np.isnan(found[1].acc).all()
