@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 import grape6py as g6
 from distributions import follow, radii, rests, same_bodies
-from grape6py import fractal, galaxy, kroupa, limepy, maschberger, salpeter, stars, with_binaries
-from grape6py.models import king, merger, plummer, two_body, uniform
+from grape6py import (
+    eff,
+    fractal,
+    galaxy,
+    hernquist,
+    kroupa,
+    limepy,
+    maschberger,
+    salpeter,
+    stars,
+    with_binaries,
+)
+from grape6py.models import king, merger, nfw, plummer, two_body, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
 
@@ -27,7 +38,8 @@ def pairs(n, seed=None):
 
 SPHERES = {
     "plummer": plummer, "king": partial(king, w0=6), "uniform": uniform, "fractal": fractal,
-    "stars": some_stars,
+    "stars": some_stars, "eff": partial(eff, gamma=3), "hernquist": hernquist,
+    "nfw": partial(nfw, concentration=5),
 }  # fmt: skip
 
 
