@@ -1,4 +1,4 @@
-"""The command ``grape6``: one module a subcommand, each with ``add_parser`` and ``run``.
+"""The command ``grape6``: one module a subcommand, each with ``add_options`` and ``run``.
 
 A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or an error
 (named on stderr); 2 is argparse's, for a wrong command line.
@@ -15,6 +15,17 @@ from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, plot, run, selftest
 from grape6py.errors import Grape6Error, meant, printable
 
+_PURPOSES = {
+    run: "integrate a cluster or galaxies",
+    convert: "change the format of a file of bodies",
+    plot: "draw a run or a snapshot",
+    movie: "draw a run as GIF or MP4",
+    info: "what is installed, or what is in a file of bodies",
+    config: "flags for compiling and linking",
+    link: "put the library where clients look for it",
+    selftest: "compare the CPU's forces with the oracle",
+    bench: "measure the speed",
+}
 # After the --help of each command, by its words.
 _EXAMPLES = {
     "": """
@@ -62,8 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for module in (run, convert, plot, movie, info, config, link, selftest, bench):
-        module.add_parser(commands)
+    for module, purpose in _PURPOSES.items():
+        command = commands.add_parser(module.__name__.rpartition(".")[2], help=purpose)
+        command.set_defaults(run=module.run, parser=command)
+        module.add_options(command)
     _add_examples("", parser)
     if argv is None:
         _prepare_streams()

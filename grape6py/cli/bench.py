@@ -32,10 +32,9 @@ SLOTS_FOR_NEAREST = 3
 VECTOR_BITS = {"avx512": 512, "avx2": 256, "neon": 128, "base": 128}
 
 
-def add_parser(commands: numbers.Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    about = "Without more words: the direct sum in each mode."
-    parser = commands.add_parser("bench", help="measure the speed", description=about)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
+    parser.description = "Without more words: the direct sum in each mode."
     kinds = parser.add_subparsers(metavar="[what]")
     raw = argparse.RawDescriptionHelpFormatter
     direct = kinds.add_parser(

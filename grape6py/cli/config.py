@@ -16,23 +16,18 @@ import sysconfig
 from pathlib import Path
 
 from grape6py import __version__, paths
-from grape6py.cli.numbers import Commands
 from grape6py.files.storage import atomic_files
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    about = (__doc__ or "").partition("\n")[0]
-    parser = commands.add_parser(
-        "config", help="flags for compiling and linking", description=about
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
+    parser.description = (__doc__ or "").partition("\n")[0]
     add = parser.add_argument
     for name, (_, meaning) in _table().items():
         add(f"--{name}", dest="names", action="append_const", const=name, help=meaning)
     add("--json", action="store_true", help="print a JSON object")
     add("--python", action="store_true",
         help="make this the Python that programs start for a GPU")  # fmt: skip
-    parser.set_defaults(run=run, names=None)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grape6py import snapshot
-from grape6py.cli.numbers import Commands
 from grape6py.errors import ArgumentError, Grape6Warning, printable
 from grape6py.files import formats
 from grape6py.files.formats import numbered
@@ -27,12 +26,10 @@ one of them, or without the number: snap_010 for snap_010.0.hdf5, snap_010.1.hdf
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    epilog = _EPILOG.format(textwrap.fill(formats.listed(), 95))
-    parser = commands.add_parser(
-        "convert", help="change the format of a file of bodies", description=__doc__, epilog=epilog
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
+    parser.description = __doc__
+    parser.epilog = _EPILOG.format(textwrap.fill(formats.listed(), 95))
     add = parser.add_argument
     names = ", ".join(formats.FORMATS)
     add("source", metavar="IN", type=Path, help="a file of bodies, or a run of grape6")
@@ -49,7 +46,6 @@ def add_parser(commands: Commands) -> None:
     add("--units", metavar="TEXT",
         help="units of OUT, as 'Msun pc' (with G = 1) or 'Msun kpc km/s'; those of IN, if it names "
         "none")  # fmt: skip
-    parser.set_defaults(run=run, parser=parser)
 
 
 LACKING = ("mass", "velocities")

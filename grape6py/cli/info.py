@@ -10,19 +10,16 @@ from pathlib import Path
 from grape6py import paths
 from grape6py._arrays.kinds import Attributes, CData
 from grape6py.cli import info_file
-from grape6py.cli.numbers import Commands
 from grape6py.cuda import errors as cuda_errors
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser("info", help="what is installed, or what is in a file of bodies")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="a file of bodies, or a run of grape6")
     add("--which", type=int, metavar="K", help="which snapshot of FILE, if it has several (-1)")
     add("--set", metavar="NAME", help="a set of particles of FILE, or 'all'")
     add("--json", action="store_true", help="print a JSON object")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:

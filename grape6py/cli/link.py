@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grape6py import paths
-from grape6py.cli.numbers import Commands
 from grape6py.cli.prefix import Files, Prefix
 from grape6py.errors import Grape6Error
 
@@ -36,19 +35,15 @@ NAMES = {
 MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_linked_as_sapporo"}
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    about = (__doc__ or "").partition("\n")[0]
-    parser = commands.add_parser(
-        "link", help="put the library where clients look for it", description=about
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
+    parser.description = (__doc__ or "").partition("\n")[0]
     add = parser.add_argument
     add("--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment")
     add("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}")
     forced = "put files of others aside; with --remove, remove the library that programs need, too"
     add("--force", action="store_true", help=forced)
     add("--remove", action="store_true", help="take away what was put there")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from grape6py.cli import convert
-from grape6py.cli.numbers import Commands, kind, not_negative, picture_name, positive, seed, whole
+from grape6py.cli.numbers import kind, not_negative, picture_name, positive, seed, whole
 from grape6py.errors import Grape6Warning, printable
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
@@ -30,12 +30,10 @@ own.
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser(
-        "run", help="integrate a cluster or galaxies", description=__doc__, epilog=_EPILOG,
-        usage="grape6 run [-h] [MODEL | FILE] [options]",
-    )  # fmt: skip
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the subcommand takes."""
+    parser.description, parser.epilog = __doc__, _EPILOG
+    parser.usage = "grape6 run [-h] [MODEL | FILE] [options]"
     add = parser.add_argument
     add("start", nargs="?", default="plummer", metavar="MODEL | FILE",
         help="what to integrate (plummer)")  # fmt: skip
@@ -118,7 +116,6 @@ def add_parser(commands: Commands) -> None:
         "--out)")  # fmt: skip
     add("--profile", action="store_true", help="print where the time went")
     add("--json", action="store_true", help="print the log as JSON at the end, and no bar")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -145,18 +142,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 _orbit = kind(
-    "orbit",
     lambda text: [float(word) for word in text.replace(",", " ").split()],
     lambda values: len(values) == 6,
     "six numbers: x,y,z,vx,vy,vz",
 )
-_threads = kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
-_depth = kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
-_ratio = kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
-_share = kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
-_dimension = kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
+_threads = kind(int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
+_depth = kind(float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
+_ratio = kind(float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
+_share = kind(float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+_dimension = kind(float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
 _radius = kind(
-    "radius",
     lambda text: text if text == "tidal" else float(text),
     lambda value: value == "tidal" or 0 < float(value) < math.inf,
     "a number above zero, or tidal",
