@@ -34,42 +34,21 @@ __all__ = ["FORMATS", "Format", "Snapshot", "Source", "by_name", "format_of", "l
 
 
 class Format(NamedTuple):
-    """A format.
+    """A format."""
 
-    Attributes
-    ----------
-    name, title : str
-        Its name in commands and calls, and what it is called.
-    endings : tuple of str
-        Of the names of such files; of two formats of one ending the first is written.
-    pattern : str
-        Of whole names of files that have no ending of their own.
-    keeps : str
-        What it has a place for beside the bodies: time, ids, units.
-    ids : tuple of int
-        The least and the largest id that it keeps.
-    digits : str
-        "double" or "single", in which it is written.
-    recognises, read, write
-        Whether a source is of it (of HDF5 `hdf5.kind` knows); the snapshot of a number; the pieces
-        of a file and a comment.
-    layout : parts.Layout or None
-        If it may be in numbered files: `write` then takes the place of a file among them, too.
-    has_sets : bool
-        Whether it has sets with names: `read` then takes one, or None, and None for no number.
-    """
-
-    name: str
-    title: str
-    endings: tuple[str, ...]
-    pattern: str
-    keeps: str
-    ids: tuple[int, int]
-    digits: str
-    recognises: Callable[[Source], bool]
-    read: Callable[..., Snapshot]
-    write: Callable[..., Iterator[bytes]]
+    name: str  # in commands and calls
+    title: str  # what it is called
+    endings: tuple[str, ...]  # of names of such files; of two of one ending the first is written
+    pattern: str  # of whole names of files that have no ending of their own
+    keeps: str  # what it has a place for beside the bodies: time, ids, units
+    ids: tuple[int, int]  # the least and the largest id that it keeps
+    digits: str  # "double" or "single", in which it is written
+    recognises: Callable[[Source], bool]  # whether a source is of it (of HDF5 `hdf5.kind` knows)
+    read: Callable[..., Snapshot]  # the snapshot of a number
+    write: Callable[..., Iterator[bytes]]  # the pieces of a file and a comment
+    # If it may be in numbered files: `write` then takes the place of a file among them, too.
     layout: parts.Layout | None = None
+    # Whether it has sets with names: `read` then takes one, or None, and None for no number.
     has_sets: bool = False
 
     def lost(self, content: Snapshot) -> list[str]:

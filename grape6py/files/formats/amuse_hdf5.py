@@ -22,8 +22,7 @@ from grape6py.files.formats.source import Source
 from grape6py.files.storage import output_file
 from grape6py.units import Units
 
-_TOGETHER = (("mass",), ("x", "y", "z"), ("vx", "vy", "vz"))  # in one unit
-_ATTRIBUTES = tuple(name for names in _TOGETHER for name in names)
+_ATTRIBUTES = {"mass": ("mass",), "length": ("x", "y", "z"), "velocity": ("vx", "vy", "vz")}
 _CGS = {"mass": 1e3, "length": 1e2, "time": 1.0}  # of the bases of S.I.
 _POWERS = {"mass": {"mass": 1}, "length": {"length": 1}, "time": {"time": 1},
            "velocity": {"length": 1, "time": -1}}  # fmt: skip
@@ -77,7 +76,7 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     arrays: list[Floats | None] = []
     scales: list[float] = []  # of the units of mass, length and velocity
     systems: set[str] = set()
-    for names in _TOGETHER:
+    for dimension, names in _ATTRIBUTES.items():
         datasets: list[Untyped] = [hdf5.member(source, columns, key) for key in names]
         missing = [key for key, found in zip(names, datasets, strict=True) if found is None]
         if missing and (len(missing) < len(names) or "x" in names):
@@ -89,7 +88,6 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
             arrays.append(None)
             scales.append(0.0)
             continue
-        dimension = _dimension(names[0])
         units = [_unit(source, found.attrs["units"], dimension) for found in datasets]
         scale = 1.0 if "generic" in units[0].systems else units[0].factor
         factors = [unit.factor / scale for unit in units]
@@ -171,10 +169,6 @@ def _together(source: Source, found: list[Snapshot]) -> Snapshot:
     return joined(found, source.wrong)
 
 
-def _dimension(name: str) -> str:
-    return "mass" if name == "mass" else "velocity" if "v" in name else "length"
-
-
 def _unit(source: Source, given: object, dimension: str) -> _Unit:
     text = given.decode("ascii", "replace") if isinstance(given, bytes) else str(given)
     try:
@@ -248,10 +242,10 @@ def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
             group.attrs.update({"timestamp": content.time, "timestamp_unit": texts["time"]})
         keys = np.arange(1, n + 1) if content.ids is None else content.ids
         group["keys"] = keys.astype(np.uint64)
-        columns = [content.mass, *content.pos.T, *content.vel.T]
-        for name, column in zip(_ATTRIBUTES, columns, strict=True):
-            dataset = group.create_dataset(f"attributes/{name}", data=column)
-            dataset.attrs["units"] = texts[_dimension(name)]
+        for (dimension, names), array in zip(_ATTRIBUTES.items(), content, strict=True):
+            for name, column in zip(names, np.atleast_2d(array.T), strict=True):
+                dataset = group.create_dataset(f"attributes/{name}", data=column)
+                dataset.attrs["units"] = texts[dimension]
 
     yield output_file.image(fill)
 

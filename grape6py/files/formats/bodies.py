@@ -66,21 +66,13 @@ def joined_ids(ids: Sequence[AnyArray], error: Callable[[str], Exception]) -> An
 
 
 class Expansion(NamedTuple):
-    """Of a snapshot of an expanding universe: what its numbers are multiplied by to be physical.
+    """Of a snapshot of an expanding universe: what its numbers are multiplied by to be physical."""
 
-    Attributes
-    ----------
-    a, h : float
-        Scale factor, and Hubble constant over 100 km/s/Mpc; h is 1 if the file does not use it.
-    mass, length, velocity : float
-        The factors: of Gadget 1/h, a/h and sqrt(a). Velocities are then peculiar ones.
-    """
-
-    a: float
-    h: float
-    mass: float
-    length: float
-    velocity: float
+    a: float  # scale factor
+    h: float  # Hubble constant over 100 km/s/Mpc; 1 if the file does not use it
+    mass: float  # the factors: of Gadget 1/h,
+    length: float  # a/h
+    velocity: float  # and sqrt(a): they are then peculiar ones
 
 
 class Snapshot(Closed, Particles):

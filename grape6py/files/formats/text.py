@@ -15,7 +15,7 @@ from grape6py._arrays.unit_sizes import size_of
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.formats.bodies import Snapshot
 from grape6py.files.formats.source import Source
-from grape6py.files.formats.table import Table, cells, numbered_rows
+from grape6py.files.formats.table import Table, cells, lines_of
 from grape6py.units import Units
 
 COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
@@ -50,8 +50,7 @@ class _Header(NamedTuple):
 
 def recognises(source: Source) -> bool:
     """Whether the file is text: it may be wrong in some line."""
-    head = source.head
-    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
+    return not re.search(rb"[\x00-\x08\x0e-\x1f]", source.head)
 
 
 def read(source: Source, _which: int) -> Snapshot:
@@ -59,8 +58,7 @@ def read(source: Source, _which: int) -> Snapshot:
     header = _header(source)
     at = {name: k for k, name in enumerate(header.names) if name is not None}
     hint = f": name them in a first line, {_EXAMPLE}" if header.names is COLUMNS else ""
-    table = Table(source, header.names, header.offset, header.line,
-                  hint=hint, ids=lambda _: at.get("id"))  # fmt: skip
+    table = Table(source, header.names, header.offset, header.line, lambda _: at.get("id"), hint)
     motion = [at[f"v{a}"] for a in "xyz" if f"v{a}" in at]
     (mass, pos, *vel), ids = table.columns(
         at["m"], [at[a] for a in "xyz"], *([motion] if motion else [])
@@ -212,15 +210,14 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         yield f"# {line}\n".encode()
     if not len(content.mass):
         yield f"# {' '.join(COLUMNS)}\n".encode()
-    for rows in numbered_rows(content):
-        lines = (" ".join(f"{value:23.16e}" for value in row) + "\n" for _, row in rows)
-        yield "".join(lines).encode()
+    row = " ".join(["{:23.16e}"] * len(COLUMNS)) + "\n"
+    yield from lines_of(content, lambda _, numbers: row.format(*numbers))
 
 
 def write_csv(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """The lines of a file with a header, without the comment: most readers of CSV know none."""
     has_ids = content.ids is not None
     yield (",".join(["id"] * has_ids + list(COLUMNS)) + "\n").encode()
-    for rows in numbered_rows(content):
-        lines = (f"{number}," * has_ids + ",".join(map(repr, row)) + "\n" for number, row in rows)
-        yield "".join(lines).encode()
+    yield from lines_of(
+        content, lambda number, row: f"{number}," * has_ids + ",".join(map(repr, row)) + "\n"
+    )
