@@ -92,6 +92,7 @@ def write_title(figure: Figure, text: str) -> None:
     figure.text(*at, text, va="top", weight="bold", size=size, parse_math=False)
 
 
+@mpl.rc_context(STYLE)
 def draw(
     path: PathLike | None,
     title: str,
@@ -125,74 +126,9 @@ def draw(
     units : Units, optional
         Of all these numbers: they are shown in units with names (`units.names`).
     """
-    with mpl.rc_context(STYLE):
-        shown = [Moment(*moment) for moment in shown]
-        figure, drawn = figure_of(title, history, fractions, shown, units), io.BytesIO()
-        if path is not None:
-            figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
-    if path is not None:
-        atomic_files.write_whole(path, drawn.getvalue())
-    return figure
-
-
-def draw_bodies(
-    mass: Floats,
-    pos: Floats,
-    *,
-    time: float = math.nan,
-    units: Units | None = None,
-    axes: Axes | None = None,
-    plane: str = "xy",
-    size: float | None = None,
-) -> Figure:
-    """Draw bodies from one side; the figure.
-
-    Parameters
-    ----------
-    mass, pos : ndarray, shapes (n,) and (n, 3)
-    time : float
-        Not shown if it is NaN.
-    units : Units, optional
-        Of the numbers: they are shown in units with names.
-    axes : matplotlib's Axes, optional
-        Drawn into; by default those of a new figure.
-    plane : str
-        "xy", "xz" or "yz": what is seen.
-    size : float, optional
-        Half of the width of what is seen; by default nearly all bodies are.
-
-    Raises
-    ------
-    ArgumentError
-        (a ValueError) for another plane, or a size that is not above zero.
-    """
     scale = Scale.of(units)
-    moment = scale.moment(Moment(time, mass, pos))
-    size = None if size is None else size * scale.length
-    view = Bodies([moment], plane=plane, size=size, pixels=5 * _DPI, unit=scale.of_length)
-    with mpl.rc_context(STYLE):
-        if axes is None:
-            axes = Figure(figsize=(5, 5), dpi=_DPI, layout="tight").add_subplot()
-        figure: Untyped = axes.figure
-        side = 72 * min(axes.get_window_extent().size) / figure.dpi
-        view.prepare(axes, side)
-        view.draw(axes, moment, side)
-        axes.set_box_aspect(1)
-        when = "" if math.isnan(time) else ", " + scale.at(distinct([moment.time])[0])
-        axes.set_title(f"N = {len(mass)}{when}")
-    return figure  # type: ignore[no-any-return]
-
-
-def figure_of(
-    title: str,
-    history: Sequence[reader.Record],
-    fractions: Sequence[float],
-    shown: Sequence[Moment],
-    units: Units | None = None,
-) -> Figure:
-    """The picture as a figure of matplotlib; arguments as of :func:`draw`."""
-    scale = Scale.of(units)
-    history, shown = scale.history(history), [scale.moment(moment) for moment in shown]
+    history = scale.history(history)
+    shown = [scale.moment(Moment(*moment)) for moment in shown]
     views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
     count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
     side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
@@ -232,7 +168,59 @@ def figure_of(
         view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
         view.draw(axes, moment, 72 * side)
         when = "" if np.isnan(moment.time) else scale.at(label)
-        axes.set_title(" at ".join(filter(None, [view.noun, when])) if k == 0 else when)
+        axes.set_title(" at ".join(filter(None, [view.groups.noun, when])) if k == 0 else when)
     if bodies.groups.are_told:
         bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
+    if path is not None:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
+        atomic_files.write_whole(path, drawn.getvalue())
     return figure
+
+
+@mpl.rc_context(STYLE)
+def draw_bodies(
+    mass: Floats,
+    pos: Floats,
+    *,
+    time: float = math.nan,
+    units: Units | None = None,
+    axes: Axes | None = None,
+    plane: str = "xy",
+    size: float | None = None,
+) -> Figure:
+    """Draw bodies from one side; the figure.
+
+    Parameters
+    ----------
+    mass, pos : ndarray, shapes (n,) and (n, 3)
+    time : float
+        Not shown if it is NaN.
+    units : Units, optional
+        Of the numbers: they are shown in units with names.
+    axes : matplotlib's Axes, optional
+        Drawn into; by default those of a new figure.
+    plane : str
+        "xy", "xz" or "yz": what is seen.
+    size : float, optional
+        Half of the width of what is seen; by default nearly all bodies are.
+
+    Raises
+    ------
+    ArgumentError
+        (a ValueError) for another plane, or a size that is not above zero.
+    """
+    scale = Scale.of(units)
+    moment = scale.moment(Moment(time, mass, pos))
+    size = None if size is None else size * scale.length
+    view = Bodies([moment], plane=plane, size=size, pixels=5 * _DPI, unit=scale.of_length)
+    if axes is None:
+        axes = Figure(figsize=(5, 5), dpi=_DPI, layout="tight").add_subplot()
+    figure: Untyped = axes.figure
+    side = 72 * min(axes.get_window_extent().size) / figure.dpi
+    view.prepare(axes, side)
+    view.draw(axes, moment, side)
+    axes.set_box_aspect(1)
+    when = "" if math.isnan(time) else ", " + scale.at(distinct([moment.time])[0])
+    axes.set_title(f"N = {len(mass)}{when}")
+    return figure  # type: ignore[no-any-return]
