@@ -104,7 +104,7 @@ class Layout(NamedTuple):
             for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
                 with (
                     contextlib.suppress(SnapshotError, OSError),
-                    _opened(one, source.given) as part,
+                    opened(one, source.given) as part,
                 ):
                     yield self.head(part)
 
@@ -148,7 +148,7 @@ class Layout(NamedTuple):
                 continue
             name = f"{stem}.{k}{ending}"
             try:
-                with _opened(name, source.given) as part:
+                with opened(name, source.given) as part:
                     found.append(self.head(part))
             except FileNotFoundError:
                 raise source.wrong(
@@ -172,7 +172,7 @@ class Layout(NamedTuple):
         for k, some in overlap([head.n for head in heads], begin, end):
             name = heads[k].name
             is_open = source is not None and source.name == name
-            with contextlib.nullcontext(source) if is_open else _opened(name, given) as part:
+            with contextlib.nullcontext(source) if is_open else opened(name, given) as part:
                 assert part is not None
                 if part is not source and self.head(part) != heads[k]:
                     raise part.wrong("it has changed while it was read")
@@ -241,7 +241,8 @@ def first_of(path: PathLike) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(name: str, given: Given) -> Iterator[Source]:
+def opened(name: str, given: Given = NOTHING) -> Iterator[Source]:
+    """Context with one of the files."""
     with atomic_files.opened(name) as file:
         yield Source(file, name, given)
 
