@@ -78,7 +78,8 @@ def draw_file(path: PathLike | None, source: PathLike | Outputs) -> Figure:
 def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
     scale = Scale.of(reader.units_of(about))
-    return scale.title(str(about.get("name", f"N = {n}")), float(about["eps"]))
+    name, eps = about.get("name", f"N = {n}"), float(about["eps"]) * scale.length
+    return f"{name}, eps = {eps:.6g} {scale.of_length}".rstrip()
 
 
 def write_title(figure: Figure, text: str) -> None:
@@ -159,7 +160,8 @@ def draw(
         curves.virial_ratio(top[2], time, ratio)
     for axes in top:
         axes.set_xlabel(labelled("time", scale.of_time))
-        curves.mark(axes, times)
+        for at in times:  # at which the bodies are drawn
+            axes.axvline(at, color="#999999", lw=0.7, ls=(0, (2, 3)), zorder=0)
     labels = distinct([moment.time for moment in shown])
     seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
     seen += [(other, shown[0], labels[0]) for other in aside]
