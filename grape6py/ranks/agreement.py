@@ -1,6 +1,7 @@
 """What ranks agree on before they go on: what must be equal, and what is the largest of all."""
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,13 +13,11 @@ _EXTREMES = 8  # numbers, of which the largest, or the least, is found
 _WORDS, _WORD = 4, 6  # numbers of a digest, and bytes in each, which holds 53 bits
 
 
+@dataclass(slots=True)
 class Agreed:
     """A number of this rank; after the agreement `value` is the largest, or the least, of all."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: float) -> None:
-        self.value = float(value)
+    value: float
 
 
 class Agreement:
@@ -60,7 +59,7 @@ class Agreement:
         return self._extreme(number, -1)
 
     def _extreme(self, number: float, sign: int) -> Agreed:
-        self._extremes.append((sign, Agreed(number)))
+        self._extremes.append((sign, Agreed(float(number))))
         return self._extremes[-1][1]
 
     # ---- for Ranks -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class DomainTree:
     """The tree of a domain. All its calls are made by all ranks."""
 
     ranks: Ranks
+    first: int  # number of this rank's first particle among those of all ranks
     inner: HostTree | DeviceTree  # made of the particles at `pos`, in the box of `_whole`
     _whole: Floats
     _cut: UInt64s  # the first keys of all ranks but the first
@@ -48,11 +49,11 @@ class DomainTree:
 
     def places(self, number: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """The ranks that have some of the particles that this rank has given, by their numbers
-        there, and their places on these; -1 of none."""
+        among those of all ranks, and their places on these; -1 of none."""
         xp, known = module_of(number), number >= 0
         rank, place = xp.full(len(number), -1), xp.full(len(number), -1)
-        ranks, places = self.way.places()
-        rank[known], place[known] = ranks[number[known]], places[number[known]]
+        own, (ranks, places) = number[known] - self.first, self.way.places()
+        rank[known], place[known] = ranks[own], places[own]
         return rank, place
 
     def sum(self, setting: Setting, targets: Targets) -> Found:

@@ -22,7 +22,7 @@ class _OfOne(Agreement):
     same_contents = same
 
     def maximum(self, number: float) -> Agreed:
-        return Agreed(number)
+        return Agreed(float(number))
 
     minimum = maximum
 

@@ -37,16 +37,13 @@ class Targets(NamedTuple):
     label: Int32s
 
 
-def _tops(rows: Int32s) -> CData:
-    return ffi.cast("int (*)[6]", rows.ctypes.data)
-
-
 def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
     """Begin to find the tops of rows; the function that ends it gives the rows these."""
     ni = len(words)
     made = words[:, _MADE].reshape(-1)
     tops = np.empty((ni, lib.G6X_PARTIAL_TOPS), np.int32)
-    check(lib.g6x_get_tops(ni, words_pointer(words), _tops(tops)))
+    rows = ffi.cast("int (*)[6]", tops.ctypes.data)
+    check(lib.g6x_get_tops(ni, words_pointer(words), rows))
     sent = np.concatenate([made, -made, tops.reshape(-1)])
     request = ranks.comm.Iallreduce(ranks.MPI.IN_PLACE, sent, ranks.MPI.MAX)
 
@@ -59,7 +56,7 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
                 "GRAPE6_BACKEND, GRAPE6_ISA and precision alike"
             )
         tops[:] = sent[2 * many :].reshape(tops.shape)
-        check(lib.g6x_raise_partial(ni, words_pointer(words), _tops(tops)))
+        check(lib.g6x_raise_partial(ni, words_pointer(words), rows))
 
     return end
 

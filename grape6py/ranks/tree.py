@@ -102,7 +102,7 @@ class SharedTree:
             some_are_too_fine = agreement.maximum(is_too_fine)
         if not some_are_too_fine.value:
             given = whole, cut, way, pos, self._stages
-            self._domain = DomainTree(ranks, self._inner, *given)
+            self._domain = DomainTree(ranks, self.first, self._inner, *given)
 
     def _by_replica(self, call: str, *arguments: object) -> Untyped:
         """What a tree of all particles gives: where no one box resolves them, or there are none,
@@ -192,9 +192,8 @@ class SharedTree:
         rank = domain.owners(pos)
         place = xp.full(len(pos), -1)
         if number is not None:
-            known = number >= 0
-            own, place = domain.places(xp.where(known, number - self.first, -1))
-            rank[known] = own[known]
+            own, place = domain.places(number)
+            rank = xp.where(own >= 0, own, rank)
         way = Moves(self.ranks, rank)
         places = way.there(place).astype(np.int32)
         return way, Targets(way.there(pos), way.there(vel), places)
@@ -275,6 +274,6 @@ class SharedTree:
             found = self._by_replica(search, targets, how)
         else:
             if self._searches is None:
-                self._searches = Searches(self._domain, self.first, len(self._particles[0]))
+                self._searches = Searches(self._domain, len(self._particles[0]))
             found = getattr(self._searches, search)(targets, how)
         return found

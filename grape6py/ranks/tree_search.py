@@ -14,18 +14,11 @@ _AT_ONCE = 1 << 14  # targets, whose distances from boxes are found
 
 
 class Searches:
-    """Searches in the domains of all ranks.
+    """Searches in the domains of all ranks, to which this one has given `count` particles."""
 
-    Parameters
-    ----------
-    first, count : int
-        The number of this rank's first particle among those of all ranks, and how many it has.
-    """
-
-    def __init__(self, domain: DomainTree, first: int, count: int) -> None:
-        self._domain, self._ranks, self._first = domain, domain.ranks, first
-        self._xp = module_of(domain.pos)
-        self._numbers = on_host(domain.way.there(first + self._xp.arange(count)))
+    def __init__(self, domain: DomainTree, count: int) -> None:
+        self._domain, self._ranks, self._xp = domain, domain.ranks, module_of(domain.pos)
+        self._numbers = on_host(domain.way.there(domain.first + self._xp.arange(count)))
         self._pos = on_host(domain.pos)
         self._boxes = self._ranks.gathered(_boxes(self._pos[on_host(domain.inner.order)]))
 
@@ -78,10 +71,9 @@ class Searches:
 
     def _placed(self, targets: Targets) -> tuple[Int64s, Int64s] | None:
         """The ranks that have the particles that targets are, and the places there."""
-        if (number := targets.number) is None:
+        if targets.number is None:
             return None
-        own = self._xp.where(number >= 0, number - self._first, -1)
-        rank, place = map(on_host, self._domain.places(own))
+        rank, place = map(on_host, self._domain.places(targets.number))
         return rank, place
 
     def _asked(
