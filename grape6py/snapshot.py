@@ -192,8 +192,7 @@ def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> 
     with ranks.agreement("own rows"):
         layout = formats.FORMATS[name].layout
         assert layout is not None
-        own = ranks.rows(parts.total(heads))
-        found = layout.between(heads, own.start, own.stop, given=given)
+        found = layout.between(heads, ranks.rows(parts.total(heads)), given)
     if found.ids is not None:  # on all ranks alike
         extremes = np.array([found.ids.min(initial=0), found.ids.max(initial=0)], found.ids.dtype)
         with ranks.agreement("ids"):
@@ -205,19 +204,13 @@ def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> 
 
 def _dealt(ranks: Ranks, found: Snapshot | None) -> Snapshot:
     """What this rank gets of a snapshot that the first one has, which deals the bodies out."""
-    about = None
-    if found is not None:
-        kind = None if found.ids is None else found.ids.dtype
-        about = len(found.mass), found.time, found.units, kind, found.format, found.is_of_a_run
-    n, time, units, kind, name, is_of_a_run = ranks.broadcast(about)
-    if found is None:
-        ids = None if kind is None else np.zeros(0, kind)
-        found = Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), ids=ids)
-    ends = shares(n, ranks.size) if ranks.rank == 0 else [0] * (ranks.size + 1)
-    cuts = np.array(ends, np.int64)
+    none = None if found is None else (found.rows(slice(0)), found.format, found.is_of_a_run)
+    mine, name, is_of_a_run = ranks.broadcast(none)
+    found = mine if found is None else found
+    cuts = np.array(shares(len(found), ranks.size), np.int64)
     columns = [ranks.exchanged(array, cuts)[0] for array in found]
-    own_ids = None if found.ids is None else ranks.exchanged(found.ids, cuts)[0]
-    mine = Snapshot(*columns, time=time, ids=own_ids, units=units)
+    ids = None if found.ids is None else ranks.exchanged(found.ids, cuts)[0]
+    mine = Snapshot(*columns, time=mine.time, ids=ids, units=mine.units)
     mine.format, mine.is_of_a_run = name, is_of_a_run
     return mine
 

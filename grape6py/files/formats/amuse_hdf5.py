@@ -73,8 +73,7 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     """What one saved state of a set has."""
     n = int(hdf5.scalar(group.attrs[hdf5.AMUSE_NUMBER]))
     columns = hdf5.member(source, group, "attributes")
-    arrays: list[Floats | None] = []
-    scales: list[float] = []  # of the units of mass, length and velocity
+    arrays: dict[str, tuple[Floats, float]] = {}  # each with the scale of its unit
     systems: set[str] = set()
     for dimension, names in _ATTRIBUTES.items():
         datasets: list[Untyped] = [hdf5.member(source, columns, key) for key in names]
@@ -85,26 +84,23 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
                 "set=NAME chooses another set, if there is one"
             )
         if missing:
-            arrays.append(None)
-            scales.append(0.0)
             continue
         units = [_unit(source, found.attrs["units"], dimension) for found in datasets]
         scale = 1.0 if "generic" in units[0].systems else units[0].factor
         factors = [unit.factor / scale for unit in units]
-        arrays.append(hdf5.columns(source, datasets, n, factors))
-        scales.append(scale)
+        arrays[dimension] = hdf5.columns(source, datasets, n, factors), scale
         systems.update(*(unit.systems for unit in units))
-    mass, pos, vel = arrays
     is_physical = systems == {"S.I."}
-    assert pos is not None
-    if mass is None:
-        mass = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
-    if vel is None:
-        vel = source.absent_velocities(n, f"{name} attributes vx, vy, vz")
+    pos, length = arrays["length"]
+    if "mass" not in arrays:
+        given = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
+        arrays["mass"] = given, 1.0
+    if "velocity" not in arrays:  # a second for the time
+        arrays["velocity"] = source.absent_velocities(n, f"{name} attributes vx, vy, vz"), length
+    (mass, kilograms), (vel, speed) = arrays["mass"], arrays["velocity"]
     made_of = None
     if is_physical:
-        speed = scales[2] or scales[1]  # without velocities: a second for the time
-        made_of = Units.from_cgs((scales[0] or 1.0) * 1e3, scales[1] * 1e2, speed * 1e2)
+        made_of = Units.from_cgs(kilograms * 1e3, length * 1e2, speed * 1e2)
     time = None
     if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
         unit = _unit(source, group.attrs["timestamp_unit"], "time")

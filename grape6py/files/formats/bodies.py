@@ -165,18 +165,15 @@ class Snapshot(Closed, Particles):
         made.format, made.expansion, made.component = self.format, self.expansion, self.component
         return made
 
+    def rows(self, some: slice) -> Snapshot:
+        """Some of the bodies, with time and units."""
+        ids = None if self.ids is None else self.ids[some]
+        return Snapshot(*(a[some] for a in self), time=self.time, ids=ids, units=self.units)
+
     def cut(self, k: int) -> list[Snapshot]:
         """K shares of the bodies, in their order, whose numbers differ by one at most."""
         check_files(k)
-        return [
-            Snapshot(
-                *(array[begin:end] for array in self),
-                time=self.time,
-                ids=None if self.ids is None else self.ids[begin:end],
-                units=self.units,
-            )
-            for begin, end in itertools.pairwise(shares(len(self.mass), k))
-        ]
+        return [self.rows(slice(*ends)) for ends in itertools.pairwise(shares(len(self.mass), k))]
 
     def in_units(self, units: Units) -> Snapshot:
         """The same in other units; in these, if the file names none. The numbers are physical."""

@@ -59,11 +59,6 @@ class Place(NamedTuple):
     largest_id: int  # of all files
     digest: bytes  # 8, of the snapshot
 
-    @property
-    def mark(self) -> str:
-        """As in :class:`Head`."""
-        return mark(self.digest, self.number)
-
 
 def mark(digest: bytes, number: int) -> str:
     """What a file of this project says of its set."""
@@ -79,7 +74,7 @@ class Layout(NamedTuple):
     def read(self, source: Source, which: int) -> Snapshot:
         """All bodies of all files of a snapshot, in their order."""
         heads = self.heads(source)
-        return self.between(heads, 0, total(heads), source)
+        return self.between(heads, slice(0, total(heads)), source.given, source)
 
     def heads(self, source: Source) -> list[Head]:
         """Of all files of a snapshot, of which the source is one.
@@ -159,17 +154,11 @@ class Layout(NamedTuple):
         return found
 
     def between(
-        self,
-        heads: Sequence[Head],
-        begin: int,
-        end: int,
-        source: Source | None = None,
-        given: Given = NOTHING,
+        self, heads: Sequence[Head], rows: slice, given: Given, source: Source | None = None
     ) -> Snapshot:
         """Bodies of a snapshot, from one number to another; `source` is open already."""
-        given = given if source is None else source.given
         found = []
-        for k, some in overlap([head.n for head in heads], begin, end):
+        for k, some in overlap([head.n for head in heads], rows.start, rows.stop):
             name = heads[k].name
             is_open = source is not None and source.name == name
             with contextlib.nullcontext(source) if is_open else opened(name, given) as part:

@@ -7,6 +7,7 @@ none, are left out, whatever is in them. Written with 17 significant digits, so 
 back has the same bits; CSV with a header, and ids.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -71,9 +72,8 @@ def read(source: Source, _which: int) -> Snapshot:
 def _header(source: Source) -> _Header:
     """What the first line says, that is no remark."""
     offset = start = len(_BOM) if source.head.startswith(_BOM) else 0
-    number = 1
     lines = source.head[start:].split(b"\n")
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         text = line.decode("utf-8", "replace").strip()
         is_remark = text.startswith("#")
         words = _words(text)
@@ -93,7 +93,6 @@ def _header(source: Source) -> _Header:
         if text and not is_remark:
             break
         offset += len(line) + 1
-        number += 1
     return _Header(COLUMNS, None, start, 1)
 
 
@@ -146,17 +145,12 @@ def _next_line(line: bytes, names: Sequence[str | None]) -> list[str] | None:
     words = [word.strip() for word in text.lstrip("# ").split(",")]
     if not text.startswith("#") or len(words) != len(names):
         return None
-    pairs = list(zip(names, words, strict=True))
-    known = [_is_unit(dimension, word) for name, word in pairs
-             for dimension, of in _DIMENSIONS.items() if name in of]  # fmt: skip
-    return words if any(known) else None
-
-
-def _is_unit(dimension: str, text: str) -> bool:
-    try:
-        return bool(size_of(dimension, _spelt(text)))
-    except ArgumentError:
-        return False
+    for dimension, of in _DIMENSIONS.items():
+        for word in (word for name, word in zip(names, words, strict=True) if name in of):
+            with contextlib.suppress(ArgumentError):
+                if size_of(dimension, _spelt(word)):
+                    return words
+    return None
 
 
 def _spelt(text: str) -> str:
