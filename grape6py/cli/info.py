@@ -43,9 +43,12 @@ def run(options: argparse.Namespace) -> int:
     about["auto"] = about["auto"] and "the CPU up to N = " + ", ".join(
         f"{n} in calls of {ni} i particles" for ni, n in about["auto"].items()
     )
+    about["isas"] = " ".join(about["isas"])
+    variables = " ".join(f"{name}={text}" for name, text in about["environment"].items())
+    about["environment"] = variables or "no GRAPE6_* is set"
     about = {name: value for name, value in about.items() if value is not None}
     for name, value in about.items():
-        print(f"{name + ':':13s} {_line(value)}")
+        print(f"{name + ':':13s} {value}")
     return 0
 
 
@@ -146,12 +149,6 @@ def _missing(cuda: int) -> str | None:
         known = cuda_errors.explain(error, cuda)
         return known[1] if known else f"CuPy cannot be used: {error}"
     return None
-
-
-def _line(value: object) -> object:
-    if isinstance(value, dict):
-        return " ".join(f"{key}={word}" for key, word in value.items()) or "no GRAPE6_* is set"
-    return " ".join(value) if isinstance(value, list) else value
 
 
 def _show_file(options: argparse.Namespace) -> int:

@@ -38,7 +38,7 @@ class Link:
     calls: list[str] = field(default_factory=list)  # under way, one within the other
     over: str | None = None  # why the ranks cannot make calls any more
     is_torn: bool = False  # whether this rank has left a call in which others may wait for it
-    pending: KeyboardInterrupt | None = None  # this rank raises it, and all learn of it, next
+    pending: KeyboardInterrupt | None = None  # raised here, and told to all, in the next step
 
     def tear(self, why: str) -> None:
         self.over, self.is_torn = f"this rank has left a call of all ranks: {why}", True
