@@ -43,7 +43,7 @@ def contents(folder):
 
 
 def bits(name, content):
-    kind = FORMATS[name].digits
+    kind = "double" if name == "gadget-hdf5" else "single"
     return [array.astype(kind).tobytes() for array in content]
 
 
