@@ -100,9 +100,7 @@ def _read_binary(source: Source) -> Snapshot:
     n, time, header, columns = layout
     mass, pos, vel, ids = np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty(n, np.int64)
     for some, rows in source.pieces(8 * header, np.dtype(("<f8", columns)), n, "particles"):
-        mass[some] = rows[:, 0]
-        copy_columns(pos[some], rows[:, 1:4])
-        copy_columns(vel[some], rows[:, 4:7])
+        copy_columns((mass, pos, vel), some, rows)
         words: AnyArray = rows.view("<i8")
         ids[some] = words[:, _id_column(header, columns)]
     return Snapshot(mass, pos, vel, time=time, ids=ids)

@@ -245,8 +245,7 @@ class Run:
         """The groups of an output, one after the other, and which of their rows are meant."""
         if saved.numbered is None:
             with self.opened(saved) as group:
-                n = len(output_file.stored(group, "mass"))
-                yield group, owners.rows(n)
+                yield group, owners.rows(len(output_file.stored(group, "mass")))
             return
         counts = saved.numbered.counts
         rows = owners.rows(sum(counts))
