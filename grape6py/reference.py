@@ -164,26 +164,18 @@ def direct_sum(
     )
     # Components as rows, so that every pass over a tile runs along contiguous sources.
     sources = (mass, _columns(pos), None if vel is None else _columns(vel), index)
-
-    def work(first: int) -> None:
-        few = slice(first, first + _ROWS)
-        target = (
-            _columns(target_pos[few])[:, :, None],
-            None if target_vel is None else _columns(target_vel[few])[:, :, None],
-            target_index[few, None],
-        )
-        _sum_rows(out, few, target, sources, real(eps2), h2, include_self)
-
+    targets, more = (target_pos, target_vel, target_index), (real(eps2), h2, include_self)
+    rows_of = (slice(first, first + _ROWS) for first in range(0, ni, _ROWS))
     count = 0 if threads is None else validate.integer("threads", threads)
     with ThreadPoolExecutor(count or len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(work, range(0, ni, _ROWS)))
+        list(pool.map(lambda few: _sum_rows(out, few, targets, sources, *more), rows_of))
     return out
 
 
 def _sum_rows(
     out: DirectSum,
     few: slice,
-    target: tuple[Reals, Reals | None, Int64s],
+    targets: tuple[Reals, Reals | None, Int64s],
     sources: tuple[Reals, Reals, Reals | None, Int64s],
     eps2: np.floating,
     h2: Reals | None,
@@ -191,7 +183,9 @@ def _sum_rows(
 ) -> None:
     """Sum all sources on the few targets of slice `few`, tile by tile."""
     mass, pos, vel, index = sources
-    x, v, label = target
+    target_pos, target_vel, target_index = targets
+    x, label = _columns(target_pos[few])[:, :, None], target_index[few, None]
+    v = None if target_vel is None else _columns(target_vel[few])[:, :, None]
     best = np.full(len(label), np.inf, dtype=mass.dtype)
     found: list[list[Int64s]] = [[] for _ in label]
     for first in range(0, len(mass), _COLUMNS):

@@ -23,7 +23,7 @@ from grape6py.files.formats.source import NOTHING, Given
 from grape6py.files.runs import reader as run_reader
 from grape6py.files.storage import atomic_files
 from grape6py.models import Particles
-from grape6py.ranks.one_rank import ONE, ranks_of
+from grape6py.ranks.one_rank import ranks_of
 from grape6py.ranks.ranks import Ranks
 from grape6py.units import Units
 
@@ -119,7 +119,7 @@ def read_snapshot(
         if not run:
             return _dealt(ranks, found)
         with ranks.agreement("a run"):
-            return of_a_run(run, -1 if which is None else which, ranks)
+            return run_reader.read_snapshot(run, -1 if which is None else which, ranks)
 
 
 @contextlib.contextmanager
@@ -144,8 +144,7 @@ def file_of(path: PathLike) -> str:
     if first is None:
         return name
     try:
-        with atomic_files.opened(first) as file:
-            source = Source(file, first)
+        with parts.opened(first) as source:
             layout = formats.format_of(source).layout
             return first if layout is not None and layout.head(source).files > 1 else name
     except (SnapshotError, OSError):
@@ -169,7 +168,7 @@ def whole(
         title = "a run" if format_ is None else format_.title
         raise source.wrong(f"set {only!r}: there are no sets in files of {title}")
     if format_ is None:
-        return of_a_run(source.name, number)
+        return run_reader.read_snapshot(source.name, number)
     if format_.has_sets:
         found = format_.read(source, None if which is None else number, only)
     else:
@@ -188,18 +187,12 @@ def _is_of_a_run(source: Source) -> bool:
         return True  # damaged: archive.py can say more, and finds the outputs of a run
 
 
-def of_a_run(path: str, which: int, ranks: Ranks = ONE) -> Snapshot:
-    """Bodies of an output of a run, or a rank's share of them."""
-    return run_reader.read_snapshot(path, which, ranks)
-
-
 def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> Snapshot:
     """What this rank reads of files of a format: its own rows alone."""
     with ranks.agreement("own rows"):
         layout = formats.FORMATS[name].layout
         assert layout is not None
-        ends = shares(parts.total(heads), ranks.size)
-        found = layout.between(heads, ends[ranks.rank], ends[ranks.rank + 1], given=given)
+        found = layout.between(heads, ranks.rows(parts.total(heads)), given)
     if found.ids is not None:  # on all ranks alike
         extremes = np.array([found.ids.min(initial=0), found.ids.max(initial=0)], found.ids.dtype)
         with ranks.agreement("ids"):
@@ -211,19 +204,13 @@ def _rows_of(ranks: Ranks, name: str, heads: list[parts.Head], given: Given) -> 
 
 def _dealt(ranks: Ranks, found: Snapshot | None) -> Snapshot:
     """What this rank gets of a snapshot that the first one has, which deals the bodies out."""
-    about = None
-    if found is not None:
-        kind = None if found.ids is None else found.ids.dtype
-        about = len(found.mass), found.time, found.units, kind, found.format, found.is_of_a_run
-    n, time, units, kind, name, is_of_a_run = ranks.broadcast(about)
-    if found is None:
-        ids = None if kind is None else np.zeros(0, kind)
-        found = Snapshot(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), ids=ids)
-    ends = shares(n, ranks.size) if ranks.rank == 0 else [0] * (ranks.size + 1)
-    cuts = np.array(ends, np.int64)
+    none = None if found is None else (found.rows(slice(0)), found.format, found.is_of_a_run)
+    mine, name, is_of_a_run = ranks.broadcast(none)
+    found = mine if found is None else found
+    cuts = np.array(shares(len(found), ranks.size), np.int64)
     columns = [ranks.exchanged(array, cuts)[0] for array in found]
-    own_ids = None if found.ids is None else ranks.exchanged(found.ids, cuts)[0]
-    mine = Snapshot(*columns, time=time, ids=own_ids, units=units)
+    ids = None if found.ids is None else ranks.exchanged(found.ids, cuts)[0]
+    mine = Snapshot(*columns, time=mine.time, ids=ids, units=mine.units)
     mine.format, mine.is_of_a_run = name, is_of_a_run
     return mine
 

@@ -15,8 +15,7 @@ from grape6py import __version__
 from grape6py.cli import bench, config, convert, info, link, movie, plot, run, selftest
 from grape6py.errors import Grape6Error, meant, printable
 
-# Modules, and what the help of grape6 says of them.
-_COMMANDS = {
+_PURPOSES = {
     run: "integrate a cluster or galaxies",
     convert: "change the format of a file of bodies",
     plot: "draw a run or a snapshot",
@@ -74,11 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for module, about in _COMMANDS.items():
-        words = getattr(module, "HELP", {"description": module.__doc__})
-        command = commands.add_parser(module.__name__.rpartition(".")[2], help=about, **words)
-        module.add_options(command)
+    for module, purpose in _PURPOSES.items():
+        command = commands.add_parser(module.__name__.rpartition(".")[2], help=purpose)
         command.set_defaults(run=module.run, parser=command)
+        module.add_options(command)
     _add_examples("", parser)
     if argv is None:
         _prepare_streams()

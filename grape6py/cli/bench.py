@@ -27,14 +27,14 @@ from grape6py._arrays.kinds import Attributes
 from grape6py.cli import numbers
 from grape6py.models import plummer
 
-HELP = {"description": "Without more words: the direct sum in each mode."}
 SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
 SLOTS_FOR_NEAREST = 3
 VECTOR_BITS = {"avx512": 512, "avx2": 256, "neon": 128, "base": 128}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description = "Without more words: the direct sum in each mode."
     kinds = parser.add_subparsers(metavar="[what]")
     raw = argparse.RawDescriptionHelpFormatter
     direct = kinds.add_parser(
@@ -52,14 +52,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=numbers.not_negative, default=0.05,
         help="least length of a sample (0.05)")  # fmt: skip
     add("--json", action="store_true", help="print a JSON object")
-    direct.set_defaults(run=run_direct)
-    parser.set_defaults(direct=direct)
+    direct.set_defaults(run=run)
+    parser.set_defaults(run=lambda _: _standard(direct))
 
 
-def run(options: argparse.Namespace) -> int:
+def _standard(parser: argparse.ArgumentParser) -> int:
     """Measure and print one case a mode, and say what more there is."""
     for mode in SLOTS_PER_16_PAIRS:
-        run_direct(options.direct.parse_args(["--precision", mode, "--samples", "5"]))
+        run(parser.parse_args(["--precision", mode, "--samples", "5"]))
     print(
         "More: grape6 bench direct --help (numbers of particles, threads, instruction sets,\n"
         "nearest neighbours, JSON). GPUs, trees, programs: folder benchmarks of the source tree."
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_direct(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Measure and print."""
     result = direct(options)
     if options.json:

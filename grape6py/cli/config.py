@@ -18,11 +18,10 @@ from pathlib import Path
 from grape6py import __version__, paths
 from grape6py.files.storage import atomic_files
 
-HELP = {"description": (__doc__ or "").partition("\n")[0]}
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description = (__doc__ or "").partition("\n")[0]
     add = parser.add_argument
     for name, (_, meaning) in _table().items():
         add(f"--{name}", dest="names", action="append_const", const=name, help=meaning)

@@ -17,18 +17,19 @@ from grape6py.files.runs import writer as runs
 from grape6py.files.storage import atomic_files
 from grape6py.units import Units
 
-_EPILOG = f"""
+_EPILOG = """
 The format of IN is known by its contents, that of OUT by its ending:
-{textwrap.fill(formats.listed(), 95)}.
+{}.
 What a format has no place for, as ids, time or units, is named and left out. What is there is never
 replaced: it is renamed to OUT.~1~, OUT.~2~, ... A snapshot in numbered files is read by the name of
 one of them, or without the number: snap_010 for snap_010.0.hdf5, snap_010.1.hdf5, ...
 """
-HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description = __doc__
+    parser.epilog = _EPILOG.format(textwrap.fill(formats.listed(), 95))
     add = parser.add_argument
     names = ", ".join(formats.FORMATS)
     add("source", metavar="IN", type=Path, help="a file of bodies, or a run of grape6")

@@ -1,22 +1,27 @@
-"""``grape6 info``: what is installed, and what a program linked with it will use."""
+"""``grape6 info``: what is installed, and what a program linked with it will use.
+
+``grape6 info FILE``: what is in a file of bodies, or in a run.
+"""
 
 import argparse
 import ctypes
 import importlib.util
 import json
+import math
 import os
+import sys
+import warnings
 from pathlib import Path
 
-from grape6py import paths
+from grape6py import open_run, paths, snapshot
 from grape6py._arrays.kinds import Attributes, CData
-from grape6py.cli import info_file
 from grape6py.cuda import errors as cuda_errors
-
-HELP: dict[str, str] = {}
+from grape6py.errors import Grape6Warning, printable
+from grape6py.files import formats
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="a file of bodies, or a run of grape6")
     add("--which", type=int, metavar="K", help="which snapshot of FILE, if it has several (-1)")
@@ -27,8 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print it. Fails if the library is missing or cannot open a session."""
     if options.file is not None:
-        info_file.show(options)
-        return 0
+        return _show_file(options)
     if options.which is not None or options.set is not None:
         options.parser.error("--which and --set are of a file: give its name")
     about = _collect()
@@ -39,9 +43,12 @@ def run(options: argparse.Namespace) -> int:
     about["auto"] = about["auto"] and "the CPU up to N = " + ", ".join(
         f"{n} in calls of {ni} i particles" for ni, n in about["auto"].items()
     )
+    about["isas"] = " ".join(about["isas"])
+    variables = " ".join(f"{name}={text}" for name, text in about["environment"].items())
+    about["environment"] = variables or "no GRAPE6_* is set"
     about = {name: value for name, value in about.items() if value is not None}
     for name, value in about.items():
-        print(f"{name + ':':13s} {_line(value)}")
+        print(f"{name + ':':13s} {value}")
     return 0
 
 
@@ -59,7 +66,8 @@ def _collect() -> Attributes:
     about["npipes"] = lib.g6_npipes()
     about["isas"] = [isa for isa, here in machine.isas().items() if here]
     about |= _gpu()
-    about["environment"] = machine.settings()
+    variables = sorted(os.environ.items())
+    about["environment"] = {name: text for name, text in variables if name[:7] == "GRAPE6_"}
     return about
 
 
@@ -143,7 +151,63 @@ def _missing(cuda: int) -> str | None:
     return None
 
 
-def _line(value: object) -> object:
+def _show_file(options: argparse.Namespace) -> int:
+    """Print what is in a file of bodies, or in a run."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Grape6Warning)
+        about = _about_file(options)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"grape6: {message}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(about, indent=2))
+        return 0
+    about["sets"] = [f"{name} {n}" for name, n in about["sets"]]
+    about["ids"] = about["ids"] and "{} to {}".format(*about["ids"])
+    width = max(map(len, about)) + 3
+    for name, value in about.items():
+        print(printable(f"{name + ':':{width}s}{_text(value)}"))
+    return 0
+
+
+def _text(value: object) -> object:
     if isinstance(value, dict):
-        return " ".join(f"{key}={word}" for key, word in value.items()) or "no GRAPE6_* is set"
-    return " ".join(value) if isinstance(value, list) else value
+        value = [f"{key} {word}" for key, word in value.items()]
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    return "-" if value in (None, "") else value
+
+
+def _about_file(options: argparse.Namespace) -> Attributes:
+    found, ids = snapshot.read_snapshot(options.file, options.which, set=options.set), None
+    number = (-1 if options.which is None else options.which) % found.moments
+    if found.ids is not None and len(found.ids):
+        ids = [int(found.ids.min()), int(found.ids.max())]
+    return {
+        "file": options.file,
+        "format": "run" if found.is_of_a_run else found.format,
+        "title": "a run of grape6" if found.is_of_a_run else formats.FORMATS[found.format].title,
+        "moments": found.moments,
+        "number": number,
+        "time": found.time,
+        "sets": found.sets,
+        "bodies": len(found.mass),
+        "units": None if found.units is None else str(found.units),
+        "ids": ids,
+    } | (_about_run(options.file, number) if found.is_of_a_run else {})
+
+
+def _about_run(path: str, number: int) -> Attributes:
+    run = open_run(path)
+    records, about = run.records(), {"integrator": "hermite"} | run.about
+    here = records[number]
+    return {
+        "times": [records[0]["time"], records[-1]["time"]],
+        **{k: v if math.isfinite(v) else None for k, v in here.items() if isinstance(v, float)},
+        "steps": here["steps"],
+        **{name: about.get(name) for name in ("name", "integrator", "precision", "backend")},
+        "settings": run.settings,
+        "changes": run.changes,
+        "run": run.id,
+        "missing": run.missing(),
+        "writing": run.is_being_written(),
+    }

@@ -33,11 +33,11 @@ NAMES = {
 
 # Linker scripts, which leave a mark in the program for csrc/core/config.c.
 MARKED = {"lib/libpg5.so": "grape6_linked_as_pg5", "lib/libsapporo.so": "grape6_linked_as_sapporo"}
-HELP = {"description": (__doc__ or "").partition("\n")[0]}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description = (__doc__ or "").partition("\n")[0]
     add = parser.add_argument
     add("--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment")
     add("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}")

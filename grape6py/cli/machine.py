@@ -31,11 +31,6 @@ def isas() -> dict[str, bool]:
     return {name: lib.g6x_fma_rate(isa, PRECISIONS["grape"]) > 0 for name, isa in sets.items()}
 
 
-def settings() -> dict[str, str]:
-    """GRAPE6_* variables that are set."""
-    return {name: value for name, value in sorted(os.environ.items()) if name[:7] == "GRAPE6_"}
-
-
 def _cpu_model() -> str:
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:

@@ -1,8 +1,11 @@
 """``grape6 movie``: the movie of a run, a frame for each of its outputs."""
 
 import argparse
+import contextlib
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from grape6py.errors import printable
@@ -14,11 +17,11 @@ give grape6 run a small --dt-out. Stars of galaxies are drawn in colours, dark m
 from 50 000 bodies on, their density is drawn. What is there is never replaced: it is renamed to
 NAME.~1~, NAME.~2~, ... Ctrl-C ends with nothing written.
 """
-HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description, parser.epilog = __doc__, _EPILOG
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="what grape6 run has saved")
     add("--out", metavar="NAME", type=Path, help="the movie, .gif or .mp4 (FILE's name, .gif); "
@@ -35,18 +38,24 @@ def run(options: argparse.Namespace) -> int:
 
     path = options.out or Path(f"{options.file.stem}.gif")
     try:
-        atomic_files.check_place(path)
-        made = movie.film(path.suffix.lower(), options.file, fps=options.fps, size=options.size,
-                          plane=options.plane, shown=True)  # fmt: skip
+        with beside_old(path) as made:
+            movie.draw(made, options.file, fps=options.fps, size=options.size,
+                       plane=options.plane, shown=True)  # fmt: skip
     except KeyboardInterrupt:
         print("grape6: interrupted; no movie was written", file=sys.stderr)
         return 128 + signal.SIGINT
-    write_beside_old(path, made)
     return 0
 
 
-def write_beside_old(path: Path, data: bytes) -> None:
-    """Write a file, and say so; what is there is renamed."""
+@contextlib.contextmanager
+def beside_old(path: Path) -> Iterator[Path]:
+    """Context with the place of a file that is to be made: it is written, and said; what is there
+    is renamed."""
+    atomic_files.check_place(path)
+    with tempfile.TemporaryDirectory(prefix="grape6-picture-") as folder:
+        made = Path(folder, f"made{path.suffix}")
+        yield made
+        data = made.read_bytes()
     kept: list[str | None] = []
     atomic_files.write_whole(path, data, lambda: kept.append(atomic_files.keep(path, stays=True)))
     for name in filter(None, kept):

@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 def kind(
-    name: str, convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
+    convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
 ) -> Callable[[str], T]:
     """An argparse type: `convert`, then `good` of the value, else the requirement is named."""
 
-    def kind(text: str) -> T:
+    def checked(text: str) -> T:
         try:
             value = convert(text)
         except ValueError:
@@ -23,16 +23,14 @@ def kind(
             raise argparse.ArgumentTypeError(f"{text!r} is not {requirement}")
         return value
 
-    kind.__name__ = name
-    return kind
+    return checked
 
 
-whole = kind("whole", int, lambda value: 0 < value < 2**31, "a whole number from 1 to 2147483647")
-seed = kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
-positive = kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
-not_negative = kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
+whole = kind(int, lambda value: 0 < value < 2**31, "a whole number from 1 to 2147483647")
+seed = kind(int, lambda value: value >= 0, "a whole number, at least zero")
+positive = kind(float, lambda v: 0 < v < math.inf, "a number above zero")
+not_negative = kind(float, lambda v: 0 <= v < math.inf, "a number, at least zero")
 picture_name = kind(
-    "picture",
     Path,
     lambda path: path.suffix.lower() in (".png", ".pdf", ".svg"),
     "a name that ends in .png, .pdf or .svg",

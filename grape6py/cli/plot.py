@@ -2,24 +2,22 @@
 
 import argparse
 import math
-import tempfile
 from pathlib import Path
 
 from grape6py import diagnostics, snapshot
-from grape6py.cli.movie import write_beside_old
+from grape6py.cli.movie import beside_old
 from grape6py.cli.numbers import picture_name
-from grape6py.files.storage import atomic_files
 
 _EPILOG = """
 Of a run: energy error, virial ratio and Lagrangian radii against time, and the bodies at four of
 its outputs, the last one among them, as by grape6 run --plot. Of a file of bodies in any format:
 the bodies from two sides. What is there is never replaced: it is renamed to NAME.~1~, ...
 """
-HELP = {"description": __doc__, "epilog": _EPILOG}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description, parser.epilog = __doc__, _EPILOG
     add = parser.add_argument
     add("file", metavar="FILE", type=Path, help="a run of grape6, or a file of bodies")
     add("-o", "--out", metavar="NAME", type=picture_name,
@@ -32,9 +30,8 @@ def run(options: argparse.Namespace) -> int:
 
     source: Path = options.file
     path = options.out or Path(f"{source.stem}.png")
-    atomic_files.check_place(path)
-    with tempfile.TemporaryDirectory(prefix="grape6-plot-") as folder:
-        made, found = Path(folder, f"picture{path.suffix}"), snapshot.read_snapshot(source)
+    with beside_old(path) as made:
+        found = snapshot.read_snapshot(source)
         if found.is_of_a_run:
             picture.draw_file(made, source)
         else:
@@ -42,5 +39,4 @@ def run(options: argparse.Namespace) -> int:
             shown = [picture.Moment(time, found.mass, found.pos)]
             title = f"{source.name}, N = {len(found.mass)}"
             picture.draw(made, title, [], diagnostics.FRACTIONS, shown, units=found.units)
-        write_beside_old(path, made.read_bytes())
     return 0

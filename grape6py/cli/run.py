@@ -28,15 +28,12 @@ bits as one that was never stopped. What is there is renamed to FILE.~1~, FILE.~
 leapfrog on several ranks of MPI each output is in numbered files, of which each rank writes its
 own.
 """
-HELP = {
-    "description": __doc__,
-    "epilog": _EPILOG,
-    "usage": "grape6 run [-h] [MODEL | FILE] [options]",
-}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description, parser.epilog = __doc__, _EPILOG
+    parser.usage = "grape6 run [-h] [MODEL | FILE] [options]"
     add = parser.add_argument
     add("start", nargs="?", default="plummer", metavar="MODEL | FILE",
         help="what to integrate (plummer)")  # fmt: skip
@@ -145,18 +142,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 _orbit = kind(
-    "orbit",
     lambda text: [float(word) for word in text.replace(",", " ").split()],
     lambda values: len(values) == 6,
     "six numbers: x,y,z,vx,vy,vz",
 )
-_threads = kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
-_depth = kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
-_ratio = kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
-_share = kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
-_dimension = kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
+_threads = kind(int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
+_depth = kind(float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
+_ratio = kind(float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
+_share = kind(float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+_dimension = kind(float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
 _radius = kind(
-    "radius",
     lambda text: text if text == "tidal" else float(text),
     lambda value: value == "tidal" or 0 < float(value) < math.inf,
     "a number above zero, or tidal",

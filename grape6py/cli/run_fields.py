@@ -3,7 +3,7 @@
 import argparse
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from grape6py import events, fields
 from grape6py._arrays.kinds import Attributes, Untyped
@@ -63,21 +63,17 @@ def settings_of(options: argparse.Namespace, units: Units | None) -> Attributes:
 
 def events_of(options: argparse.Namespace) -> list[events.AnyEvent]:
     """What is watched for."""
-    found: list[events.AnyEvent] = []
-    if options.encounter is not None:
-        found.append(events.Encounter(options.encounter, options.on_encounter or "stop"))
-    elif options.on_encounter is not None:
+    if options.encounter is None and options.on_encounter is not None:
         options.parser.error("--on-encounter: of --encounter R")
-    if options.escape is not None:
-        if options.escape == "tidal":
-            found.append(events.Escape("tidal", factor=2.0, centre="density"))
-        else:
-            found.append(events.Escape(options.escape))
-    if options.max_error is not None:
-        found.append(events.EnergyError(options.max_error))
-    if options.wall_time is not None:
-        found.append(events.WallTime(options.wall_time))
-    return found
+    tidal: Attributes = {"factor": 2.0, "centre": "density"}
+    kinds: dict[str, Callable[[Untyped], events.AnyEvent]] = {
+        "encounter": lambda radius: events.Encounter(radius, options.on_encounter or "stop"),
+        "escape": lambda radius: events.Escape(radius, **tidal if radius == "tidal" else {}),
+        "max_error": events.EnergyError,
+        "wall_time": events.WallTime,
+    }
+    given = {name: getattr(options, name) for name in kinds}
+    return [kinds[name](value) for name, value in given.items() if value is not None]
 
 
 def shown_settings(settings: Attributes) -> str:

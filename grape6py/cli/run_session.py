@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import tqdm
@@ -60,25 +59,18 @@ def integrate(options: argparse.Namespace) -> int:
         return 128 + signal.SIGINT
 
 
-class Signals:
+class Signals(contextlib.ExitStack):
     """Context in which SIGINT and SIGTERM stop `cluster`; a second SIGINT interrupts.
 
     The first signal's number is `received`.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.cluster: Hermite | Leapfrog | None = None
         self.received: int | None = None
-        self._previous: dict[signal.Signals, Untyped] = {}
-
-    def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._previous[number] = signal.signal(number, self._receive)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+            self.callback(signal.signal, number, signal.signal(number, self._receive))
 
     def _receive(self, number: int, _: object) -> None:
         if self.received is not None and number == signal.SIGINT:
@@ -91,11 +83,8 @@ class Signals:
 class _Integration:
     cluster: Hermite | Leapfrog
     _about: Attributes
-    _history: list[reader.Record]
     _earlier: Outputs  # that is gone on from
     _specific: float | None = None
-    _seconds: list[float | None]
-    _profile_from: tuple[float, float] | None
 
     def __init__(
         self,
@@ -109,6 +98,9 @@ class _Integration:
         self._began = _clock.seconds()
         self._output_time = self._output_forces = 0.0
         self._events_shown = 0
+        self._history: list[reader.Record] = []
+        self._seconds: list[float | None] = []
+        self._profile_from: tuple[float, float] | None = None
         files = list(dict.fromkeys(options.out))
         archives = [path for path in files if atomic_files.is_hdf5_name(path)]
         self._texts = [path for path in files if path not in archives]
@@ -193,8 +185,6 @@ class _Integration:
         if self._units is not None:
             self._about["units"] = str(self._units)
         self._about["dt_out"] = o.dt_out or power_of_two(o.t_end / 8)
-        self._history = []
-        self._seconds = []
         self._shown = moments.Nearest(0.0, o.t_end)
 
     def _resume(self) -> None:
@@ -255,8 +245,7 @@ class _Integration:
             self._say(f"units: {', '.join(sizes)}; G = {self._units.G:.6g}")
         if self._ranks.size > 1:
             self._say(f"{self._ranks.size} ranks")
-        for line in launched.info(cluster) if self._options.ranks_info else []:
-            self._say(line)
+        self._say(*launched.info(cluster) if self._options.ranks_info else [])
         start = os.path.realpath(self._options.start) if self._options.restart else None
         new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in new_writers:
@@ -265,7 +254,6 @@ class _Integration:
             keeps = self._is_first and not self._options.overwrite
             self._say_kept(path, atomic_files.keep(path) if keeps else None)
         self._say(_HEADER)
-        self._profile_from = None
         self._output(new_writers)
         self._profile_from = _clock.seconds(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
@@ -333,12 +321,11 @@ class _Integration:
             if self._plots:
                 self._shown.offer(cluster.time, self._moment)
             self._write_texts()
-        for event in cluster.events[self._events_shown :]:
-            self._say("  " + run_fields.shown_event(event))
+        new = cluster.events[self._events_shown :]
+        self._say(*("  " + run_fields.shown_event(event) for event in new))
         self._events_shown = len(cluster.events)
         self._say(_line(self._history[-1], _clock.seconds() - self._began))
-        for line in [] if binaries is None else run_fields.shown_binaries(binaries):
-            self._say(line)
+        self._say(*[] if binaries is None else run_fields.shown_binaries(binaries))
         self._output_time += _clock.seconds() - began
         self._output_forces += cluster.force_seconds - forces
 
@@ -401,8 +388,8 @@ class _Integration:
             if stages:
                 each = (f"{name} {seconds:.3f} s" for name, seconds in stages.items())
                 self._say(f"stages of the sums, on the slowest rank: {', '.join(each)}")
-        for path in [*(writer.path for writer in self._writers), *self._texts, *self._plots]:
-            self._say(f"written: {path}")
+        written = [*(writer.path for writer in self._writers), *self._texts, *self._plots]
+        self._say(*(f"written: {path}" for path in written))
         error = self._history[-1]["error"]
         if math.isnan(error):
             self._say("no relative energy error: the energy was 0 at the start")
@@ -411,8 +398,8 @@ class _Integration:
         else:
             self._say(f"relative energy error {error:.3e}")
 
-    def _say(self, line: str) -> None:
-        if not self._options.json:
+    def _say(self, *lines: str) -> None:
+        for line in lines if not self._options.json else ():
             tqdm.tqdm.write(printable(line))  # above the bar
             sys.stdout.flush()
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from grape6py import _clock, reference
-from grape6py._arrays.kinds import Attributes, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, Untyped
 from grape6py.cli import numbers
 from grape6py.models import plummer
 
@@ -47,7 +47,8 @@ GREY = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the subcommand."""
+    """Add what the subcommand takes."""
+    parser.description = __doc__
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument("--verbose", "-v", action="store_true", help="print every check")
     parser.add_argument("--seed", type=numbers.seed, default=1, help="seed of the model")
@@ -80,7 +81,10 @@ def judge(seed: int) -> Iterator[Attributes]:
     from grape6py.forces.grape6 import Grape6
 
     model = plummer(N, seed)
-    truth = Truth(model)
+    # What the oracle says of it, in extended precision.
+    truth = reference.direct_sum(*model, nearest=True, extended=True)
+    softened = reference.direct_sum(*model, eps2=EPS * EPS, extended=True)
+    lists = {mode: _lists(model.pos, grey) for mode, grey in GREY.items()}
     for isa in [isa for isa, here in machine.isas().items() if here]:
         for mode in LIMITS:
             # Whatever the environment says.
@@ -90,10 +94,10 @@ def judge(seed: int) -> Iterator[Attributes]:
                 forces = session.forces(nn=True, h=RADIUS)
                 wrong = int(np.sum(forces.nearest != truth.nearest))
                 found: list[Check] = [
-                    *_errors(mode, forces, truth.sums),
-                    *_errors(mode, session.forces(eps=EPS), truth.softened, ", softened"),
+                    *_errors(mode, forces, truth),
+                    *_errors(mode, session.forces(eps=EPS), softened, ", softened"),
                     ("nearest neighbours wrong", wrong, 0),
-                    ("lists wrong", truth.wrong_lists(forces.neighbours, GREY[mode]), 0),
+                    ("lists wrong", _wrong_lists(forces.neighbours, *lists[mode]), 0),
                     ("rows that differ when cut up", _differing_rows(session, model, forces), 0),
                     *_prediction(session, model),
                 ]
@@ -103,28 +107,18 @@ def judge(seed: int) -> Iterator[Attributes]:
                 yield {"backend": "cpu", "isa": isa, "mode": mode, **judged, "ok": is_good}
 
 
-class Truth:
-    """What the oracle says of the model, in extended precision."""
+def _lists(pos: Floats, grey: float) -> list[Untyped]:
+    """The clear neighbours of each, and all that are not clearly none."""
+    squares = ((RADIUS * (1 + side * grey)) ** 2 for side in (-1, 1))
+    return [reference.direct_sum(np.ones(N), pos, h2=h2).neighbours for h2 in squares]
 
-    def __init__(self, model: Particles) -> None:
-        self.sums = reference.direct_sum(*model, nearest=True, extended=True)
-        self.softened = reference.direct_sum(*model, eps2=EPS * EPS, extended=True)
-        self.nearest = self.sums.nearest
-        self._pos = model.pos
-        self._lists: dict[float, list[Untyped]] = {}
 
-    def wrong_lists(self, lists: Untyped, grey: float) -> int:
-        """Number of lists that miss a clear neighbour or have a particle that is clearly none."""
-        if grey not in self._lists:
-            squares = ((RADIUS * (1 + side * grey)) ** 2 for side in (-1, 1))
-            self._lists[grey] = [
-                reference.direct_sum(np.ones(N), self._pos, h2=h2).neighbours for h2 in squares
-            ]
-        least, most = self._lists[grey]
-        return sum(
-            not (set(few) <= set(got) <= set(many) and np.array_equal(got, np.sort(got)))
-            for few, got, many in zip(least, lists, most, strict=True)
-        )
+def _wrong_lists(lists: Untyped, least: Untyped, most: Untyped) -> int:
+    """Number of lists that miss a clear neighbour or have a particle that is clearly none."""
+    return sum(
+        not (set(few) <= set(got) <= set(many) and np.array_equal(got, np.sort(got)))
+        for few, got, many in zip(least, lists, most, strict=True)
+    )
 
 
 def _errors(

@@ -78,7 +78,8 @@ def draw_file(path: PathLike | None, source: PathLike | Outputs) -> Figure:
 def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
     scale = Scale.of(reader.units_of(about))
-    return scale.title(str(about.get("name", f"N = {n}")), float(about["eps"]))
+    name, eps = about.get("name", f"N = {n}"), float(about["eps"]) * scale.length
+    return f"{name}, eps = {eps:.6g} {scale.of_length}".rstrip()
 
 
 def write_title(figure: Figure, text: str) -> None:
@@ -92,6 +93,7 @@ def write_title(figure: Figure, text: str) -> None:
     figure.text(*at, text, va="top", weight="bold", size=size, parse_math=False)
 
 
+@mpl.rc_context(STYLE)
 def draw(
     path: PathLike | None,
     title: str,
@@ -125,16 +127,60 @@ def draw(
     units : Units, optional
         Of all these numbers: they are shown in units with names (`units.names`).
     """
-    with mpl.rc_context(STYLE):
-        shown = [Moment(*moment) for moment in shown]
-        figure, drawn = figure_of(title, history, fractions, shown, units), io.BytesIO()
-        if path is not None:
-            figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
+    scale = Scale.of(units)
+    history = scale.history(history)
+    shown = [scale.moment(Moment(*moment)) for moment in shown]
+    views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
+    count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
+    side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
+    bodies, *aside = (
+        Bodies(shown, title, plane=p, pixels=int(side * _DPI), unit=scale.of_length) for p in views
+    )
+    above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
+    height = 0.75 + (_HEIGHT + 0.5) * bool(history) + above + side + 0.5
+    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
+    write_title(figure, title)
+
+    def place(left: float, bottom: float, width: float, tall: float) -> Axes:
+        return figure.add_axes((left / _WIDTH, bottom / height, width / _WIDTH, tall / height))
+
+    time = np.array([record["time"] for record in history])
+    error = np.array([record["error"] for record in history])
+    ratio = np.array([record["virial_ratio"] for record in history])
+    radii = np.array([record["radii"] for record in history])
+    times = [moment.time for moment in shown] if len(time) > 1 else []
+    top = [
+        place(left, height - 0.75 - _HEIGHT, width, _HEIGHT)
+        for left, width in _CURVES * bool(history)
+    ]
+    if history:
+        curves.energy_error(top[0], time, error)
+        curves.radii(top[1], time, radii, fractions, (72 * _CURVES[1][1], 72 * _HEIGHT))
+        top[1].set_title(labelled("Lagrangian radii", scale.of_length))
+        curves.virial_ratio(top[2], time, ratio)
+    for axes in top:
+        axes.set_xlabel(labelled("time", scale.of_time))
+        for at in times:  # at which the bodies are drawn
+            axes.axvline(at, color="#999999", lw=0.7, ls=(0, (2, 3)), zorder=0)
+    labels = distinct([moment.time for moment in shown])
+    seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
+    seen += [(other, shown[0], labels[0]) for other in aside]
+    for k, (view, moment, label) in enumerate(seen):
+        axes = place(_LEFT + k * (side + gap), 0.5, side, side)
+        view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
+        view.draw(axes, moment, 72 * side)
+        when = "" if np.isnan(moment.time) else scale.at(label)
+        axes.set_title(" at ".join(filter(None, [view.groups.noun, when])) if k == 0 else when)
+    if bodies.groups.are_told:
+        bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
     if path is not None:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
         atomic_files.write_whole(path, drawn.getvalue())
     return figure
 
 
+@mpl.rc_context(STYLE)
 def draw_bodies(
     mass: Floats,
     pos: Floats,
@@ -170,69 +216,13 @@ def draw_bodies(
     moment = scale.moment(Moment(time, mass, pos))
     size = None if size is None else size * scale.length
     view = Bodies([moment], plane=plane, size=size, pixels=5 * _DPI, unit=scale.of_length)
-    with mpl.rc_context(STYLE):
-        if axes is None:
-            axes = Figure(figsize=(5, 5), dpi=_DPI, layout="tight").add_subplot()
-        figure: Untyped = axes.figure
-        side = 72 * min(axes.get_window_extent().size) / figure.dpi
-        view.prepare(axes, side)
-        view.draw(axes, moment, side)
-        axes.set_box_aspect(1)
-        when = "" if math.isnan(time) else ", " + scale.at(distinct([moment.time])[0])
-        axes.set_title(f"N = {len(mass)}{when}")
+    if axes is None:
+        axes = Figure(figsize=(5, 5), dpi=_DPI, layout="tight").add_subplot()
+    figure: Untyped = axes.figure
+    side = 72 * min(axes.get_window_extent().size) / figure.dpi
+    view.prepare(axes, side)
+    view.draw(axes, moment, side)
+    axes.set_box_aspect(1)
+    when = "" if math.isnan(time) else ", " + scale.at(distinct([moment.time])[0])
+    axes.set_title(f"N = {len(mass)}{when}")
     return figure  # type: ignore[no-any-return]
-
-
-def figure_of(
-    title: str,
-    history: Sequence[reader.Record],
-    fractions: Sequence[float],
-    shown: Sequence[Moment],
-    units: Units | None = None,
-) -> Figure:
-    """The picture as a figure of matplotlib; arguments as of :func:`draw`."""
-    scale = Scale.of(units)
-    history, shown = scale.history(history), [scale.moment(moment) for moment in shown]
-    views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
-    count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
-    side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
-    bodies, *aside = (
-        Bodies(shown, title, plane=p, pixels=int(side * _DPI), unit=scale.of_length) for p in views
-    )
-    above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
-    height = 0.75 + (_HEIGHT + 0.5) * bool(history) + above + side + 0.5
-    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
-    write_title(figure, title)
-
-    def place(left: float, bottom: float, width: float, tall: float) -> Axes:
-        return figure.add_axes((left / _WIDTH, bottom / height, width / _WIDTH, tall / height))
-
-    time = np.array([record["time"] for record in history])
-    error = np.array([record["error"] for record in history])
-    ratio = np.array([record["virial_ratio"] for record in history])
-    radii = np.array([record["radii"] for record in history])
-    times = [moment.time for moment in shown] if len(time) > 1 else []
-    top = [
-        place(left, height - 0.75 - _HEIGHT, width, _HEIGHT)
-        for left, width in _CURVES * bool(history)
-    ]
-    if history:
-        curves.energy_error(top[0], time, error)
-        curves.radii(top[1], time, radii, fractions, (72 * _CURVES[1][1], 72 * _HEIGHT))
-        top[1].set_title(labelled("Lagrangian radii", scale.of_length))
-        curves.virial_ratio(top[2], time, ratio)
-    for axes in top:
-        axes.set_xlabel(labelled("time", scale.of_time))
-        curves.mark(axes, times)
-    labels = distinct([moment.time for moment in shown])
-    seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
-    seen += [(other, shown[0], labels[0]) for other in aside]
-    for k, (view, moment, label) in enumerate(seen):
-        axes = place(_LEFT + k * (side + gap), 0.5, side, side)
-        view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
-        view.draw(axes, moment, 72 * side)
-        when = "" if np.isnan(moment.time) else scale.at(label)
-        axes.set_title(" at ".join(filter(None, [view.noun, when])) if k == 0 else when)
-    if bodies.groups.are_told:
-        bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
-    return figure

@@ -24,6 +24,7 @@ SKY = "#0a0f1e"
 BODIES = "#cfe4ff"
 # Of the first and the second galaxy: a family of colours each, for disk and bulge.
 _STARS = (("#4c9dff", "#c4ecff"), ("#ff8a3d", "#ffe29a"))
+_CLUSTERS = ("first", "second")
 _DARK_MATTER = "#8a83b8"
 _OF_GALAXY = len(Component)
 _NOUNS = {"merger of two galaxies": "Galaxies", "disk galaxy": "Galaxy"}  # of names of runs
@@ -68,16 +69,11 @@ def groups(moments: Iterable[Moment], name: str = "") -> Groups:
     """The groups of a run. Its name tells whether bodies are galaxies, if labels do not."""
     known = (moment.component for moment in moments if moment.component is not None)
     labels = sorted(set().union(*(np.unique(component).tolist() for component in known)))
-    of_galaxies = [label for label in labels if label % _OF_GALAXY != Component.DISK]
+    are_galaxies = any(label % _OF_GALAXY != Component.DISK for label in labels)  # or clusters
     two = any(label >= _OF_GALAXY for label in labels)
-    if not of_galaxies and not (two and labels):
+    if not are_galaxies and not two:
         noun = next((word for start, word in _NOUNS.items() if name.startswith(start)), "Bodies")
         return Groups([Group("bodies", BODIES, tuple(labels))], [], noun)
-    if not of_galaxies:  # two clusters
-        names = ("first", "second")
-        stars = [Group(names[label // _OF_GALAXY], _STARS[label // _OF_GALAXY % 2][0], (label,))
-                 for label in labels if label < 2 * _OF_GALAXY]  # fmt: skip
-        return Groups([*_others(labels), *stars], [], "Bodies")
     stars, holes = [], []
     for label in labels:
         galaxy, kind = divmod(label, _OF_GALAXY)
@@ -87,43 +83,24 @@ def groups(moments: Iterable[Moment], name: str = "") -> Groups:
         if kind == Component.BLACK_HOLE:
             holes.append(Group(f"black hole{number}", "white", (label,)))
         else:
-            word = ("disk", "bulge")[kind]
-            stars.append(Group(word + number, _STARS[galaxy][kind], (label,)))
+            word = ("disk", "bulge")[kind] + number if are_galaxies else _CLUSTERS[galaxy]
+            stars.append(Group(word, _STARS[galaxy][kind], (label,)))
     halo = tuple(label for label in labels if label % _OF_GALAXY == Component.HALO)
     dark = [Group("dark matter", _DARK_MATTER, halo, 0.35)] if halo else []
-    noun = "Galaxies" if two else "Galaxy"
-    return Groups([*_others(labels), *dark, *stars], holes, noun)
-
-
-def _others(labels: list[int]) -> list[Group]:
-    """Of a third model and more, which nothing here can make."""
-    rest = tuple(label for label in labels if label >= 2 * _OF_GALAXY
-                 and label % _OF_GALAXY != Component.HALO)  # fmt: skip
-    return [Group("others", BODIES, rest)] if rest else []
+    # Of a third model and more, which nothing here can make.
+    rest = tuple(label for label in labels if label >= 2 * _OF_GALAXY and label not in halo)
+    others = [Group("others", BODIES, rest)] if rest else []
+    noun = "Bodies" if not are_galaxies else "Galaxies" if two else "Galaxy"
+    return Groups([*others, *dark, *stars], holes, noun)
 
 
 class Bodies:
-    """How the bodies of some moments are drawn.
+    """How bodies are drawn: some moments choose limits, colours and brightness; others can be drawn
+    as well.
 
-    Parameters
-    ----------
-    moments : sequence of Moment
-        By which limits, colours and brightness are chosen; others can be drawn as well.
-    name : str
-        Of the run: "disk galaxy" and "merger of two galaxies" begin those of galaxies.
-    plane : str
-        "xy", "xz" or "yz": what is seen.
-    size : float, optional
-        Half of the width of what is seen. By default what has nearly all of the stars.
-    pixels : int
-        Of the axes.
-    unit : str
-        Of positions.
-
-    Raises
-    ------
-    ArgumentError
-        (a ValueError) for another plane, or a size that is not above zero.
+    `name` is that of the run: "disk galaxy" and "merger of two galaxies" begin those of galaxies.
+    `pixels` are of the axes, `unit` is of positions. Plane, size (by default what has nearly all of
+    the stars) and errors are those of :func:`picture.draw_bodies`.
     """
 
     def __init__(
@@ -142,7 +119,6 @@ class Bodies:
             raise ArgumentError(f"size = {size} is not above zero")
         self._names, self._plane = [labelled(name, unit) for name in plane], list(PLANES[plane])
         self.groups = groups(moments, name)
-        self.noun = self.groups.noun
         self.centre, self.size = self._view(moments)
         self.size = size or self.size
         n = max(len(moment.mass) for moment in moments)
@@ -232,11 +208,8 @@ class Bodies:
                 image = _DENSITY(bright)[..., :3]
         (x, y), size = self.centre, self.size
         extent = (x - size, x + size, y - size, y + size)
-        limits = axes.get_xlim(), axes.get_ylim()
-        shown = axes.imshow(image.clip(0, 1), extent=extent, origin="lower", aspect="auto",
-                            interpolation="bilinear")  # fmt: skip
-        axes.set(xlim=limits[0], ylim=limits[1])
-        return shown
+        return axes.imshow(image.clip(0, 1), extent=extent, origin="lower", aspect="auto",
+                           interpolation="bilinear")  # fmt: skip
 
     def _densities(self, moment: Moment) -> Iterator[tuple[Group, Floats]]:
         """The mass in each cell, shape (cells, cells), rows upwards, by group."""

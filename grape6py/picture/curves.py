@@ -80,12 +80,6 @@ def _scale(axes: Axes, time: Floats, values: Floats, decades: float = 0.0) -> No
         axes.set_ylim(low - beyond, high + beyond)
 
 
-def mark(axes: Axes, times: Sequence[float]) -> None:
-    """Show the times at which the bodies are drawn."""
-    for time in times:
-        axes.axvline(time, color="#999999", lw=0.7, ls=(0, (2, 3)), zorder=0)
-
-
 def apart(requested: Sequence[float], least: float, height: float) -> list[float]:
     """Places that are at least so far apart, in the order of those requested and near to them.
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 
 import matplotlib as mpl
 from matplotlib.animation import FFMpegWriter, PillowWriter
@@ -16,7 +16,6 @@ from grape6py import progress
 from grape6py._arrays.kinds import PathLike, Untyped
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.runs import moments
-from grape6py.files.runs.moments import Moment
 from grape6py.files.runs.outputs import outputs_of
 from grape6py.files.storage import atomic_files
 from grape6py.picture import STYLE, title_of, write_title
@@ -70,19 +69,6 @@ def draw(
         If a file cannot be opened or written.
     """
     kind = os.path.splitext(path)[1].lower()
-    atomic_files.write_whole(path, film(kind, source, fps=fps, size=size, plane=plane, shown=shown))
-
-
-def film(
-    kind: str,
-    source: PathLike,
-    *,
-    fps: float = 15,
-    size: float | None = None,
-    plane: str = "xy",
-    shown: bool = False,
-) -> bytes:
-    """The bytes of a movie of the kind ".gif" or ".mp4"; the rest is that of :func:`draw`."""
     if not 0.01 <= fps <= 1000:  # a frame of GIF lasts at most 655 s
         raise ArgumentError(f"fps = {fps}: frames a second are 0.01 to 1000")
     writer = _writer(kind, fps)
@@ -107,11 +93,20 @@ def film(
         progress.bar(0, len(records), shown) as reached,
     ):
         made = os.path.join(folder, f"movie{kind}")
-        labels = [scale.at(label) for label in distinct(times)]
-        frames = (scale.moment(moments.read(run, k)) for k in range(len(records)))
-        _film(made, writer, bodies, name, zip(frames, labels, strict=True), reached)
+        figure, axes = _stage(bodies, name)
+        with _ended(writer):
+            writer.setup(figure, made, _DPI)
+            for k, label in enumerate(distinct(times)):
+                drawn = bodies.draw(axes, scale.moment(moments.read(run, k)), 72 * _SIDE)
+                axes.set_title(f"{bodies.groups.noun} at {scale.at(label)}")
+                writer.grab_frame()
+                for artist in drawn:
+                    artist.remove()
+                reached(k + 1)
+            writer.finish()
         with open(made, "rb") as file:
-            return file.read()
+            data = file.read()
+    atomic_files.write_whole(path, data)
 
 
 def _writer(kind: str, fps: float) -> PillowWriter | FFMpegWriter:
@@ -128,26 +123,11 @@ def _writer(kind: str, fps: float) -> PillowWriter | FFMpegWriter:
     return FFMpegWriter(rate, codec="h264")
 
 
-def _film(
-    made: str,
-    writer: PillowWriter | FFMpegWriter,
-    bodies: Bodies,
-    name: str,
-    frames: Iterable[tuple[Moment, str]],
-    reached: Callable[[float], None],
-) -> None:
-    """Write frames, bodies and what is said of their time, to a new file."""
-    figure, axes = _stage(bodies, name)
+@contextlib.contextmanager
+def _ended(writer: PillowWriter | FFMpegWriter) -> Iterator[None]:
+    """Context in which what ffmpeg says is an OSError, and after which it waits for nothing."""
     try:
-        writer.setup(figure, made, _DPI)
-        for k, (moment, label) in enumerate(frames):
-            drawn = bodies.draw(axes, moment, 72 * _SIDE)
-            axes.set_title(f"{bodies.noun} at {label}")
-            writer.grab_frame()
-            for artist in drawn:
-                artist.remove()
-            reached(k + 1)
-        writer.finish()
+        yield
     except subprocess.CalledProcessError as error:
         words = error.stderr or error.output or b""
         text = words.decode(errors="replace") if isinstance(words, bytes) else str(words)

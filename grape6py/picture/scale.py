@@ -36,10 +36,6 @@ class Scale(NamedTuple):
             for record in history
         ]  # fmt: skip
 
-    def title(self, name: str, eps: float) -> str:
-        """That of a run with a softening length."""
-        return f"{name}, eps = {eps * self.length:.6g} {self.of_length}".rstrip()
-
     def at(self, label: str) -> str:
         """A time, of which `label` has the digits."""
         return f"t = {label} {self.of_time}".rstrip()

@@ -1,8 +1,7 @@
 """What ranks agree on before they go on: what must be equal, and what is the largest of all."""
 
 import hashlib
-import itertools
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,35 +13,26 @@ _EXTREMES = 8  # numbers, of which the largest, or the least, is found
 _WORDS, _WORD = 4, 6  # numbers of a digest, and bytes in each, which holds 53 bits
 
 
+@dataclass(slots=True)
 class Agreed:
     """A number of this rank; after the agreement `value` is the largest, or the least, of all."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: float) -> None:
-        self.value = float(value)
-
-
-class _Claim(NamedTuple):
-    """Numbers that must be equal on all ranks, and what to say if they are not."""
-
-    numbers: list[float]
-    complaint: str
+    value: float
 
 
 class Agreement:
     """What a rank puts to all others; they have it when the context of the agreement ends."""
 
     def __init__(self) -> None:
-        self._claims: list[_Claim] = []
+        self._numbers: list[float] = []  # that must be equal on all ranks,
+        self._complaints: list[str] = []  # and what to say of each that is not
         self._extremes: list[tuple[int, Agreed]] = []
 
     def same(self, what: str, *values: float | None) -> None:
         """Numbers, or None, that must be equal on all ranks; an ArgumentError if one is none."""
         numbers = [-np.inf if v is None else validate.number(what, v) for v in values]
         shown = ", ".join(map(str, values if None in values else numbers))
-        complaint = f"{what} differs between the ranks: {shown} on rank"
-        self._claims.append(_Claim(numbers, complaint))
+        self._claim(numbers, f"{what} differs between the ranks: {shown} on rank")
 
     def same_contents(self, what: str, *parts: AnyArray | str) -> None:
         """Arrays and texts that must be equal on all ranks, to the last bit."""
@@ -54,7 +44,11 @@ class Agreement:
                 found.update(part.tobytes())
         words = [found.digest()[k * _WORD : (k + 1) * _WORD] for k in range(_WORDS)]
         numbers = [float(int.from_bytes(word)) for word in words]
-        self._claims.append(_Claim(numbers, f"{what} differ between the ranks; this is rank"))
+        self._claim(numbers, f"{what} differ between the ranks; this is rank")
+
+    def _claim(self, numbers: list[float], complaint: str) -> None:
+        self._numbers += numbers
+        self._complaints += [complaint] * len(numbers)
 
     def maximum(self, number: float) -> Agreed:
         """A number, of which all ranks get the largest."""
@@ -65,15 +59,14 @@ class Agreement:
         return self._extreme(number, -1)
 
     def _extreme(self, number: float, sign: int) -> Agreed:
-        self._extremes.append((sign, Agreed(number)))
+        self._extremes.append((sign, Agreed(float(number))))
         return self._extremes[-1][1]
 
     # ---- for Ranks -------------------------------------------------------------------------------
 
     def equal_numbers(self) -> Floats:
         """What must be equal; shape (NUMBERS,)."""
-        given = list(itertools.chain.from_iterable(claim.numbers for claim in self._claims))
-        return np.array(given + [0.0] * (NUMBERS - len(given)))
+        return np.array(self._numbers + [0.0] * (NUMBERS - len(self._numbers)))
 
     def extremes(self) -> Floats:
         """Numbers, of which the maxima over all ranks come back by :meth:`take`."""
@@ -88,6 +81,4 @@ class Agreement:
     def complaint(self, is_equal: AnyArray) -> str | None:
         """About the first of :meth:`equal_numbers` that differs."""
         wrong = int(np.argmin(is_equal))
-        ends = itertools.accumulate(len(claim.numbers) for claim in self._claims)
-        complaints = (c.complaint for end, c in zip(ends, self._claims, strict=True) if wrong < end)
-        return None if is_equal[wrong] else next(complaints)
+        return None if is_equal[wrong] else self._complaints[wrong]

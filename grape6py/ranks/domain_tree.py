@@ -9,6 +9,7 @@ bodies and cells are those of one tree, but where a domain's border cuts a cell.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,36 +29,19 @@ if TYPE_CHECKING:
 _ROW = 16  # bytes, of which parts are multiples
 
 
+@dataclass(eq=False, repr=False)
 class DomainTree:
-    """The tree of a domain. All its calls are made by all ranks.
+    """The tree of a domain. All its calls are made by all ranks."""
 
-    Parameters
-    ----------
-    inner : HostTree or DeviceTree
-        Made of the particles at `pos`, in the box of `whole`.
-    cut : array of uint64
-        The first keys of all ranks but the first.
-    way : Moves
-        Of the particles to their domains.
-    """
-
-    def __init__(
-        self,
-        ranks: Ranks,
-        inner: HostTree | DeviceTree,
-        whole: Floats,
-        cut: UInt64s,
-        way: Moves,
-        pos: DeviceArray,
-        stages: Stages,
-    ) -> None:
-        self.ranks, self._whole, self._cut, self.way = ranks, whole, cut, way
-        self.inner, self.pos, self._stages, self.bytes = inner, pos, stages, 0
-
-    @property
-    def order(self) -> DeviceArray:
-        """Numbers of its particles in the order of their keys."""
-        return self.inner.order
+    ranks: Ranks
+    first: int  # number of this rank's first particle among those of all ranks
+    inner: HostTree | DeviceTree  # made of the particles at `pos`, in the box of `_whole`
+    _whole: Floats
+    _cut: UInt64s  # the first keys of all ranks but the first
+    way: Moves  # of the particles to their domains
+    pos: DeviceArray
+    _stages: Stages
+    bytes: int = 0  # of the parts of the last sum that others have made
 
     def owners(self, pos: DeviceArray) -> DeviceArray:
         """The ranks that have positions."""
@@ -65,11 +49,11 @@ class DomainTree:
 
     def places(self, number: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """The ranks that have some of the particles that this rank has given, by their numbers
-        there, and their places on these; -1 of none."""
+        among those of all ranks, and their places on these; -1 of none."""
         xp, known = module_of(number), number >= 0
         rank, place = xp.full(len(number), -1), xp.full(len(number), -1)
-        ranks, places = self.way.places()
-        rank[known], place[known] = ranks[number[known]], places[number[known]]
+        own, (ranks, places) = number[known] - self.first, self.way.places()
+        rank[known], place[known] = ranks[own], places[own]
         return rank, place
 
     def sum(self, setting: Setting, targets: Targets) -> Found:

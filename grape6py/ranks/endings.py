@@ -16,6 +16,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,31 +29,16 @@ _key: int | None = None  # under which communicators have their links
 _known: dict[str, Ranks] = {}  # one of each link, by a name that all ranks know
 
 
+@dataclass
 class Link:
-    """The duplicate of a communicator, which all Ranks of that have in common.
+    """The duplicate of a communicator, which all Ranks of that have in common."""
 
-    Attributes
-    ----------
-    comm : Intracomm
-    carriers : dict
-        Of :func:`carriers.find`.
-    calls : list of str
-        Under way, one within the other.
-    over : str or None
-        Why the ranks cannot make calls any more.
-    is_torn : bool
-        Whether this rank has left a call in which others may wait for it.
-    pending : KeyboardInterrupt or None
-        What this rank raises, and all learn of, in its next step.
-    """
-
-    def __init__(self, comm: Untyped) -> None:
-        self.comm = comm
-        self.carriers: dict[Untyped, Untyped] = {}
-        self.calls: list[str] = []
-        self.over: str | None = None
-        self.is_torn = False
-        self.pending: KeyboardInterrupt | None = None
+    comm: Untyped
+    carriers: dict[Untyped, Untyped] = field(default_factory=dict)  # of carriers.find
+    calls: list[str] = field(default_factory=list)  # under way, one within the other
+    over: str | None = None  # why the ranks cannot make calls any more
+    is_torn: bool = False  # whether this rank has left a call in which others may wait for it
+    pending: KeyboardInterrupt | None = None  # raised here, and told to all, in the next step
 
     def tear(self, why: str) -> None:
         self.over, self.is_torn = f"this rank has left a call of all ranks: {why}", True
@@ -103,28 +89,22 @@ def link_of(ranks: Ranks, comm: Untyped) -> Link:
         atexit.register(_leave_all, os.getpid())
     link: Link | None = comm.Get_attr(_key)
     if link is None:
-        with _line_if_alone(comm):
+        # Who has been given no comm= does not come, nor says so.
+        line = (
+            f"grape6: rank {comm.Get_rank()} of {comm.Get_size()} waits for others: all ranks make "
+            "a call with comm=, and none of them gives comm=None"
+        )
+        timer = threading.Timer(_LONG, print, [line], {"file": sys.stderr, "flush": True})
+        timer.daemon = True
+        timer.start()
+        try:
             link = Link(comm.Dup())
+        finally:
+            timer.cancel()
         link.comm.Set_attr(_key, link)
         comm.Set_attr(_key, link)
         _known[link.comm.bcast(uuid.uuid4().hex)] = ranks
     return link
-
-
-@contextlib.contextmanager
-def _line_if_alone(comm: Untyped) -> Iterator[None]:
-    """Context of a wait for all ranks. Who has been given no comm= does not come, nor says so."""
-    line = (
-        f"grape6: rank {comm.Get_rank()} of {comm.Get_size()} waits for others: all ranks make a "
-        "call with comm=, and none of them gives comm=None"
-    )
-    timer = threading.Timer(_LONG, lambda: print(line, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _leave_all(pid: int) -> None:

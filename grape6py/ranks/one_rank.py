@@ -14,13 +14,7 @@ from grape6py.ranks.ranks import Ranks
 
 
 class _OfOne(Agreement):
-    """Nobody says anything else. It is its own context, for all calls."""
-
-    def __enter__(self) -> Agreement:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    """Nobody says anything else."""
 
     def same(self, what: str, *values: AnyArray | str | float | None) -> None:
         pass
@@ -28,12 +22,12 @@ class _OfOne(Agreement):
     same_contents = same
 
     def maximum(self, number: float) -> Agreed:
-        return Agreed(number)
+        return Agreed(float(number))
 
     minimum = maximum
 
 
-_AGREEMENT = _OfOne()
+_AGREEMENT = contextlib.nullcontext(_OfOne())  # for all calls
 _NOTHING = contextlib.nullcontext()
 
 
@@ -69,16 +63,13 @@ class OneRank(Ranks):
     def summed(self, array: AnyArray) -> AnyArray:
         return array
 
-    largest = summed
+    largest = to_first = summed
 
     def total(self, values: Floats | Sequence[float]) -> float:
         return math.fsum(values)
 
     def gathered(self, rows: DeviceArray, counts: Int64s | None = None) -> list[DeviceArray]:
         return [rows]
-
-    def to_first(self, rows: AnyArray) -> AnyArray:
-        return rows
 
     def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:
         return rows[number]

@@ -16,7 +16,6 @@ from grape6py.ranks import carriers, endings
 from grape6py.ranks.agreement import NUMBERS, Agreement
 from grape6py.ranks.domains import Moves
 
-_ROWS = 1 << 20  # of a message to the first rank
 _END = "the end of the program"
 
 
@@ -248,22 +247,9 @@ class Ranks:
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])
 
-    def to_first(self, rows: AnyArray) -> AnyArray:
+    def to_first(self, array: AnyArray) -> AnyArray:
         """The rows of all ranks on the first one, one rank's behind the other's; else none."""
-        counts, rows = self.counts(len(rows)), np.ascontiguousarray(rows)
-        with self.agreement("a look at all ranks' bodies"):
-            n = int(counts.sum()) if self.rank == 0 else 0
-            found = np.empty((n, *rows.shape[1:]), rows.dtype)
-        if self.rank > 0:
-            for k in range(0, len(rows), _ROWS):
-                self.comm.Send(rows[k : k + _ROWS], 0)
-            return found
-        found[: len(rows)] = rows
-        end = len(rows)
-        for rank in range(1, self.size):
-            begin, end = end, end + int(counts[rank])
-            for k in range(begin, end, _ROWS):
-                self.comm.Recv(found[k : min(k + _ROWS, end)], rank)
+        found: AnyArray = self.exchanged(array, np.array([0] + [len(array)] * self.size))[0]
         return found
 
     def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,22 +29,12 @@ _FAR = np.float32(np.inf)
 
 
 class Targets(NamedTuple):
-    """Targets: positions, velocities, h^2 and labels; packed, an array of eight columns."""
+    """Targets: positions, velocities, h^2 and labels."""
 
     pos: Floats
     vel: Floats
     h2: Floats
     label: Int32s
-
-    @staticmethod
-    def unpacked(rows: Floats) -> Targets:
-        """From such an array."""
-        parts = (rows[:, :3], rows[:, 3:6], rows[:, 6], rows[:, 7].astype(np.int32))
-        return Targets._make(map(np.ascontiguousarray, parts))
-
-
-def _tops(rows: Int32s) -> CData:
-    return ffi.cast("int (*)[6]", rows.ctypes.data)
 
 
 def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
@@ -51,7 +42,8 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
     ni = len(words)
     made = words[:, _MADE].reshape(-1)
     tops = np.empty((ni, lib.G6X_PARTIAL_TOPS), np.int32)
-    check(lib.g6x_get_tops(ni, words_pointer(words), _tops(tops)))
+    rows = ffi.cast("int (*)[6]", tops.ctypes.data)
+    check(lib.g6x_get_tops(ni, words_pointer(words), rows))
     sent = np.concatenate([made, -made, tops.reshape(-1)])
     request = ranks.comm.Iallreduce(ranks.MPI.IN_PLACE, sent, ranks.MPI.MAX)
 
@@ -64,7 +56,7 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
                 "GRAPE6_BACKEND, GRAPE6_ISA and precision alike"
             )
         tops[:] = sent[2 * many :].reshape(tops.shape)
-        check(lib.g6x_raise_partial(ni, words_pointer(words), _tops(tops)))
+        check(lib.g6x_raise_partial(ni, words_pointer(words), rows))
 
     return end
 
@@ -112,24 +104,14 @@ def _own_rows(part: slice, mine: slice) -> slice:
     return slice(first - mine.start, max(min(part.stop, mine.stop), first) - mine.start)
 
 
+@dataclass(eq=False)
 class Sums:
-    """Forces of the particles of all ranks.
+    """Forces of the particles of all ranks."""
 
-    Parameters
-    ----------
-    board : Board
-        With this rank's particles, at addresses 0 to nj - 1.
-    addresses : Addresses
-
-    Attributes
-    ----------
-    has_scale : bool
-        Whether the board has scale and origin of the particles as they are.
-    """
-
-    def __init__(self, ranks: Ranks, board: Board, addresses: Addresses) -> None:
-        self._ranks, self._board, self._addresses = ranks, board, addresses
-        self.has_scale = False
+    _ranks: Ranks
+    _board: Board  # with this rank's particles, at addresses 0 to nj - 1
+    _addresses: Addresses
+    has_scale: bool = False  # whether the board has scale and origin of the particles as they are
 
     def _share_scale(self, nj: int) -> None:
         """Give the board scale and origin of the particles of all ranks."""
@@ -193,17 +175,18 @@ class Sums:
         if not same:
             counts = np.asarray(np.diff(np.clip(begin, part.start, part.stop)), np.int64)
             packed = self._ranks.gathered(np.column_stack(all_), counts)
-            all_ = Targets.unpacked(np.concatenate(packed))
+            rows = np.concatenate(packed)
+            all_ = Targets(rows[:, :3], rows[:, 3:6], rows[:, 6], rows[:, 7].astype(np.int32))
         all_ = Targets._make(map(np.ascontiguousarray, all_))
         board, ni = self._board, len(all_.pos)
         out = empty_forces(ni, nn=True)
         fine = np.zeros(ni, np.uint8)  # targets that mode auto sums in double, on all ranks alike
-        rows = ffi.cast("unsigned char *", fine.ctypes.data)
+        bytes_ = ffi.cast("unsigned char *", fine.ctypes.data)
         with self._ranks.agreement("a sum"):
-            board.check(lib.g6x_get_fine_rows(*pointers(board.cluster, nj, ni, all_.label), rows))
+            board.check(lib.g6x_get_fine_rows(*pointers(board.cluster, nj, ni, all_.label), bytes_))
         self._ranks.comm.Allreduce(self._ranks.MPI.IN_PLACE, fine, self._ranks.MPI.MAX)
         with self._ranks.agreement("a sum"):
-            board.check(lib.g6x_set_fine_rows(board.cluster, ni, rows))
+            board.check(lib.g6x_set_fine_rows(board.cluster, ni, bytes_))
             call = pointers(board.cluster, nj, ni, all_.label, all_.pos, all_.vel)
             radii, *sums = pointers(all_.h2, *out[:3])
             board.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))

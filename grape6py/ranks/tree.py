@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Untyped
-from grape6py._arrays.modules import lengths, module_of, on_host
+from grape6py._arrays.modules import lengths, mapped, module_of, on_host
 from grape6py._lib.tree import Replica, are_few, by_bound, check_last_acc
 from grape6py._lib.tree_setting import Found, Setting, Targets
 from grape6py.errors import AddressError, ArgumentError, RangeError
@@ -27,32 +28,24 @@ if TYPE_CHECKING:
 _PER_POINT, _PER_LOCAL = 3.0, 20.0  # what a cell on a target or on a group costs, in pairs
 
 
+@dataclass(eq=False, repr=False)
 class SharedTree:
-    """A tree of all ranks' particles. All calls are made by all ranks.
+    """A tree of all ranks' particles. All calls are made by all ranks."""
 
-    Parameters
-    ----------
-    ranks : Ranks
-    inner : HostTree or DeviceTree
-        Of this rank's domain, still to be built.
-    options : dict
-        Of trees on the host.
+    ranks: Ranks
+    _inner: HostTree | DeviceTree  # of this rank's domain, still to be built
+    _options: dict[int, int]  # of trees on the host
+    first: int = 0  # number of this rank's first particle among those of all ranks
+    is_open: bool = True
+    _work: float = 0.0
+    _work_before: DeviceArray | None = None
+    _domain: DomainTree | None = None
+    _searches: Searches | None = None
+    _replica: Replica | None = None
 
-    Attributes
-    ----------
-    first : int
-        Number of this rank's first particle among those of all ranks.
-    """
-
-    def __init__(self, ranks: Ranks, inner: HostTree | DeviceTree, options: dict[int, int]) -> None:
-        self.ranks, self._inner, self._options = ranks, inner, options
-        self.is_open, self._work = True, 0.0
-        self._work_before: DeviceArray | None = None
-        self._domain: DomainTree | None = None
-        self._searches: Searches | None = None
-        self._replica: Replica | None = None
-        self._stages = Stages(ranks)
-        ranks.connect(inner.device)
+    def __post_init__(self) -> None:
+        self._stages = Stages(self.ranks)
+        self.ranks.connect(self._inner.device)
 
     def __len__(self) -> int:
         return self._n_all
@@ -86,7 +79,7 @@ class SharedTree:
                 place.check()
         self._particles: tuple[DeviceArray, ...] = pos, mass, vel
         if not self._inner.of_host:  # the caller may not change those: arrays from the host are own
-            self._particles = tuple(None if a is None else a.copy() for a in self._particles)
+            self._particles = mapped(lambda a: a.copy(), self._particles)
         self.first, self._n_all = ranks.numbered(len(pos))
         timed = self._stages.timed
         with timed("keys", pos, meets=True):
@@ -109,25 +102,24 @@ class SharedTree:
             some_are_too_fine = agreement.maximum(is_too_fine)
         if not some_are_too_fine.value:
             given = whole, cut, way, pos, self._stages
-            self._domain = DomainTree(ranks, self._inner, *given)
+            self._domain = DomainTree(ranks, self.first, self._inner, *given)
 
     def _by_replica(self, call: str, *arguments: object) -> Untyped:
         """What a tree of all particles gives: where no one box resolves them, or there are none,
         each rank has all of them, on the host."""
         if self._replica is None:
-            xp, all_of_them = module_of(self._particles[0]), map(self._all, self._particles)
+            xp, ranks = module_of(self._particles[0]), self.ranks
+            own = mapped(on_host, self._particles)
+            all_of_them = mapped(lambda rows: np.concatenate(ranks.gathered(rows)), own)
             self._replica = Replica(xp, self._options, *all_of_them)
         return self._replica.ask(call, *arguments)
-
-    def _all(self, rows: DeviceArray) -> Untyped:
-        """Those of all ranks, on the host; None of None."""
-        return None if rows is None else np.concatenate(self.ranks.gathered(on_host(rows)))
 
     def particles(self) -> tuple[DeviceArray, ...]:
         """Own positions, masses, and velocities or None, as they were given."""
         if not self._inner.of_host:
             return self._particles
-        return tuple(None if a is None else on_host(a) for a in self._particles)
+        particles: tuple[DeviceArray, ...] = mapped(on_host, self._particles)
+        return particles
 
     def close(self) -> None:
         self.is_open = False
@@ -200,9 +192,8 @@ class SharedTree:
         rank = domain.owners(pos)
         place = xp.full(len(pos), -1)
         if number is not None:
-            known = number >= 0
-            own, place = domain.places(xp.where(known, number - self.first, -1))
-            rank[known] = own[known]
+            own, place = domain.places(number)
+            rank = xp.where(own >= 0, own, rank)
         way = Moves(self.ranks, rank)
         places = way.there(place).astype(np.int32)
         return way, Targets(way.there(pos), way.there(vel), places)
@@ -283,6 +274,6 @@ class SharedTree:
             found = self._by_replica(search, targets, how)
         else:
             if self._searches is None:
-                self._searches = Searches(self._domain, self.first, len(self._particles[0]))
+                self._searches = Searches(self._domain, len(self._particles[0]))
             found = getattr(self._searches, search)(targets, how)
         return found

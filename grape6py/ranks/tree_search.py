@@ -14,20 +14,13 @@ _AT_ONCE = 1 << 14  # targets, whose distances from boxes are found
 
 
 class Searches:
-    """Searches in the domains of all ranks.
+    """Searches in the domains of all ranks, to which this one has given `count` particles."""
 
-    Parameters
-    ----------
-    first, count : int
-        The number of this rank's first particle among those of all ranks, and how many it has.
-    """
-
-    def __init__(self, domain: DomainTree, first: int, count: int) -> None:
-        self._domain, self._ranks, self._first = domain, domain.ranks, first
-        self._xp = module_of(domain.pos)
-        self._numbers = on_host(domain.way.there(first + self._xp.arange(count)))
+    def __init__(self, domain: DomainTree, count: int) -> None:
+        self._domain, self._ranks, self._xp = domain, domain.ranks, module_of(domain.pos)
+        self._numbers = on_host(domain.way.there(domain.first + self._xp.arange(count)))
         self._pos = on_host(domain.pos)
-        self._boxes = self._ranks.gathered(_boxes(self._pos[on_host(domain.order)]))
+        self._boxes = self._ranks.gathered(_boxes(self._pos[on_host(domain.inner.order)]))
 
     def within(self, targets: Targets, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours of targets: where rows start, and the rows, ascending."""
@@ -47,10 +40,9 @@ class Searches:
         number, r2 = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
         if k == 0:
             return self._as_given(number, r2)
-        everybody = np.ones(n, bool)
         for is_home in (True, False):  # then where there may be nearer ones
             where = (np.arange(self._ranks.size)[:, None] == first) == is_home
-            asked, way, there = self._asked(at, placed, r2[:, -1], everybody, where)
+            asked, way, there = self._asked(at, placed, r2[:, -1], where)
             index, _ = self._domain.inner.nearest(self._given(there)[0], k)
             got = [way.back(a) for a in self._named(there[:, :3], on_host(index))]
             for r in range(self._ranks.size):
@@ -79,23 +71,20 @@ class Searches:
 
     def _placed(self, targets: Targets) -> tuple[Int64s, Int64s] | None:
         """The ranks that have the particles that targets are, and the places there."""
-        if (number := targets.number) is None:
+        if targets.number is None:
             return None
-        own = self._xp.where(number >= 0, number - self._first, -1)
-        rank, place = map(on_host, self._domain.places(own))
+        rank, place = map(on_host, self._domain.places(targets.number))
         return rank, place
 
     def _asked(
-        self,
-        at: Floats,
-        placed: tuple[Int64s, Int64s] | None,
-        radii: Floats,
-        wanted: Bools,
-        where: Bools | None = None,
+        self, at: Floats, placed: tuple[Int64s, Int64s] | None, radii: Floats, where: Bools
     ) -> tuple[tuple[Int64s, Int64s], Moves, Floats]:
-        """Who is asked by whom: ranks, ascending, and own targets; their way, and what came."""
-        reached = np.stack([_reaches(at, radii, boxes) for boxes in self._boxes]) & wanted
-        rank, target = np.nonzero(reached if where is None else reached & where)
+        """Who is asked by whom: ranks, ascending, and own targets; their way, and what came.
+
+        `where` says of targets, shape (n,), or of those of each rank, (ranks, n), if they ask.
+        """
+        reached = np.stack([_reaches(at, radii, boxes) for boxes in self._boxes])
+        rank, target = np.nonzero(reached & where)
         place = np.full(len(rank), -1.0)
         if placed is not None:
             own = placed[0][target] == rank

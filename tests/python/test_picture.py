@@ -13,7 +13,7 @@ from matplotlib.text import Annotation, Text
 
 from grape6py import galaxy, galaxy_merger, king, merger, movie, picture, plummer
 from grape6py.files.runs import moments
-from grape6py.picture import Moment, bodies, figure_of
+from grape6py.picture import Moment, bodies
 from grape6py.picture.bodies import SKY, groups
 from runs import run
 
@@ -44,7 +44,7 @@ def case_drawn(number):
 
 def drawn(records, shown, title="run"):
     with mpl.rc_context(picture.STYLE):
-        figure = figure_of(title, records, (0.1, 0.5, 0.9), shown)
+        figure = picture.draw(None, title, records, (0.1, 0.5, 0.9), shown)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
     return figure
@@ -236,8 +236,8 @@ def test_without_units_axes_have_none():
 
 @pytest.fixture
 def figures(monkeypatch):
-    made, figure_of = [], picture.figure_of
-    monkeypatch.setattr(picture, "figure_of", lambda *a: made.append(figure_of(*a)) or made[-1])
+    made, draw = [], picture.draw
+    monkeypatch.setattr(picture, "draw", lambda *a, **k: made.append(draw(*a, **k)) or made[-1])
     stage = movie._stage
     monkeypatch.setattr(movie, "_stage", lambda *a: made.append((r := stage(*a))[0]) or r)
     return made

@@ -34,42 +34,20 @@ __all__ = ["FORMATS", "Format", "Snapshot", "Source", "by_name", "format_of", "l
 
 
 class Format(NamedTuple):
-    """A format.
+    """A format."""
 
-    Attributes
-    ----------
-    name, title : str
-        Its name in commands and calls, and what it is called.
-    endings : tuple of str
-        Of the names of such files; of two formats of one ending the first is written.
-    pattern : str
-        Of whole names of files that have no ending of their own.
-    keeps : str
-        What it has a place for beside the bodies: time, ids, units.
-    ids : tuple of int
-        The least and the largest id that it keeps.
-    digits : str
-        "double" or "single", in which it is written.
-    recognises, read, write
-        Whether a source is of it (of HDF5 `hdf5.kind` knows); the snapshot of a number; the pieces
-        of a file and a comment.
-    layout : parts.Layout or None
-        If it may be in numbered files: `write` then takes the place of a file among them, too.
-    has_sets : bool
-        Whether it has sets with names: `read` then takes one, or None, and None for no number.
-    """
-
-    name: str
-    title: str
-    endings: tuple[str, ...]
-    pattern: str
-    keeps: str
-    ids: tuple[int, int]
-    digits: str
-    recognises: Callable[[Source], bool]
-    read: Callable[..., Snapshot]
-    write: Callable[..., Iterator[bytes]]
+    name: str  # in commands and calls
+    title: str  # what it is called
+    endings: tuple[str, ...]  # of names of such files; of two of one ending the first is written
+    pattern: str  # of whole names of files that have no ending of their own
+    keeps: str  # what it has a place for beside the bodies: time, ids, units
+    ids: tuple[int, int]  # the least and the largest id that it keeps
+    recognises: Callable[[Source], bool]  # whether a source is of it (of HDF5 `hdf5.kind` knows)
+    read: Callable[..., Snapshot]  # the snapshot of a number
+    write: Callable[..., Iterator[bytes]]  # the pieces of a file and a comment
+    # If it may be in numbered files: `write` then takes the place of a file among them, too.
     layout: parts.Layout | None = None
+    # Whether it has sets with names: `read` then takes one, or None, and None for no number.
     has_sets: bool = False
 
     def lost(self, content: Snapshot) -> list[str]:
@@ -95,30 +73,29 @@ _FROM_ONE = (1, 2**63 - 1)  # PeTar ends with a failed assertion at an id below
 FORMATS = {
     format_.name: format_
     for format_ in (
-        Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units",
-               _ANY, "double",
+        Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units", _ANY,
                lambda _: False, gadget_hdf5.LAYOUT.read, gadget_hdf5.write, gadget_hdf5.LAYOUT),
-        Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED, "double",
+        Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED,
                lambda _: False, amuse_hdf5.read, amuse_hdf5.write, None, True),
-        Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64, "double",
+        Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64,
                nemo.recognises, nemo.read, nemo.write),
         Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
-               "single", gadget.recognises, gadget.LAYOUT.read, gadget.write, gadget.LAYOUT),
+               gadget.recognises, gadget.LAYOUT.read, gadget.write, gadget.LAYOUT),
         Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", _UNSIGNED,
-               "single", partial(gadget.recognises, has_labels=True), gadget.LAYOUT.read,
+               partial(gadget.recognises, has_labels=True), gadget.LAYOUT.read,
                partial(gadget.write, has_labels=True), gadget.LAYOUT),
         Format("nbody6", "NBODY6 conf.3", (".conf3",), r"conf\.3(_.*)?|out3", "time ids units",
-               _BITS_32, "single", nbody6.recognises, nbody6.read, nbody6.write),
-        Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64, "double",
+               _BITS_32, nbody6.recognises, nbody6.read, nbody6.write),
+        Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64,
                starlab.recognises, starlab.read, starlab.write),
-        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", _FROM_ONE, "double",
+        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", _FROM_ONE,
                petar.recognises, petar.read, petar.write),
-        Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", (0, 0), "single",
+        Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", (0, 0),
                tipsy.recognises, tipsy.read, tipsy.write),
-        Format("csv", "CSV", (".csv",), "", "ids", _ANY, "double",
+        Format("csv", "CSV", (".csv",), "", "ids", _ANY,
                lambda _: False, text.read, text.write_csv),
         Format("text", "text (NBODY6 dat.10)", (".txt", ".dat"), r"[^.]+|(dat|fort)\.\d+", "",
-               (0, 0), "double", text.recognises, text.read, text.write),
+               (0, 0), text.recognises, text.read, text.write),
     )
 }  # fmt: skip
 

@@ -22,8 +22,7 @@ from grape6py.files.formats.source import Source
 from grape6py.files.storage import output_file
 from grape6py.units import Units
 
-_TOGETHER = (("mass",), ("x", "y", "z"), ("vx", "vy", "vz"))  # in one unit
-_ATTRIBUTES = tuple(name for names in _TOGETHER for name in names)
+_ATTRIBUTES = {"mass": ("mass",), "length": ("x", "y", "z"), "velocity": ("vx", "vy", "vz")}
 _CGS = {"mass": 1e3, "length": 1e2, "time": 1.0}  # of the bases of S.I.
 _POWERS = {"mass": {"mass": 1}, "length": {"length": 1}, "time": {"time": 1},
            "velocity": {"length": 1, "time": -1}}  # fmt: skip
@@ -74,10 +73,9 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
     """What one saved state of a set has."""
     n = int(hdf5.scalar(group.attrs[hdf5.AMUSE_NUMBER]))
     columns = hdf5.member(source, group, "attributes")
-    arrays: list[Floats | None] = []
-    scales: list[float] = []  # of the units of mass, length and velocity
+    arrays: dict[str, tuple[Floats, float]] = {}  # each with the scale of its unit
     systems: set[str] = set()
-    for names in _TOGETHER:
+    for dimension, names in _ATTRIBUTES.items():
         datasets: list[Untyped] = [hdf5.member(source, columns, key) for key in names]
         missing = [key for key, found in zip(names, datasets, strict=True) if found is None]
         if missing and (len(missing) < len(names) or "x" in names):
@@ -86,27 +84,23 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
                 "set=NAME chooses another set, if there is one"
             )
         if missing:
-            arrays.append(None)
-            scales.append(0.0)
             continue
-        dimension = _dimension(names[0])
         units = [_unit(source, found.attrs["units"], dimension) for found in datasets]
         scale = 1.0 if "generic" in units[0].systems else units[0].factor
         factors = [unit.factor / scale for unit in units]
-        arrays.append(hdf5.columns(source, datasets, n, factors))
-        scales.append(scale)
+        arrays[dimension] = hdf5.columns(source, datasets, n, factors), scale
         systems.update(*(unit.systems for unit in units))
-    mass, pos, vel = arrays
     is_physical = systems == {"S.I."}
-    assert pos is not None
-    if mass is None:
-        mass = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
-    if vel is None:
-        vel = source.absent_velocities(n, f"{name} attributes vx, vy, vz")
+    pos, length = arrays["length"]
+    if "mass" not in arrays:
+        given = source.absent_masses(n, f"{name} attribute mass" + " (in kg)" * is_physical)
+        arrays["mass"] = given, 1.0
+    if "velocity" not in arrays:  # a second for the time
+        arrays["velocity"] = source.absent_velocities(n, f"{name} attributes vx, vy, vz"), length
+    (mass, kilograms), (vel, speed) = arrays["mass"], arrays["velocity"]
     made_of = None
     if is_physical:
-        speed = scales[2] or scales[1]  # without velocities: a second for the time
-        made_of = Units.from_cgs((scales[0] or 1.0) * 1e3, scales[1] * 1e2, speed * 1e2)
+        made_of = Units.from_cgs(kilograms * 1e3, length * 1e2, speed * 1e2)
     time = None
     if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
         unit = _unit(source, group.attrs["timestamp_unit"], "time")
@@ -169,10 +163,6 @@ def _together(source: Source, found: list[Snapshot]) -> Snapshot:
                 "chooses one"
             )
     return joined(found, source.wrong)
-
-
-def _dimension(name: str) -> str:
-    return "mass" if name == "mass" else "velocity" if "v" in name else "length"
 
 
 def _unit(source: Source, given: object, dimension: str) -> _Unit:
@@ -248,10 +238,10 @@ def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
             group.attrs.update({"timestamp": content.time, "timestamp_unit": texts["time"]})
         keys = np.arange(1, n + 1) if content.ids is None else content.ids
         group["keys"] = keys.astype(np.uint64)
-        columns = [content.mass, *content.pos.T, *content.vel.T]
-        for name, column in zip(_ATTRIBUTES, columns, strict=True):
-            dataset = group.create_dataset(f"attributes/{name}", data=column)
-            dataset.attrs["units"] = texts[_dimension(name)]
+        for (dimension, names), array in zip(_ATTRIBUTES.items(), content, strict=True):
+            for name, column in zip(names, np.atleast_2d(array.T), strict=True):
+                dataset = group.create_dataset(f"attributes/{name}", data=column)
+                dataset.attrs["units"] = texts[dimension]
 
     yield output_file.image(fill)
 

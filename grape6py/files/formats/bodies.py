@@ -69,21 +69,13 @@ def joined_ids(ids: Sequence[AnyArray], error: Callable[[str], Exception]) -> An
 
 
 class Expansion(NamedTuple):
-    """Of a snapshot of an expanding universe: what its numbers are multiplied by to be physical.
+    """Of a snapshot of an expanding universe: what its numbers are multiplied by to be physical."""
 
-    Attributes
-    ----------
-    a, h : float
-        Scale factor, and Hubble constant over 100 km/s/Mpc; h is 1 if the file does not use it.
-    mass, length, velocity : float
-        The factors: of Gadget 1/h, a/h and sqrt(a). Velocities are then peculiar ones.
-    """
-
-    a: float
-    h: float
-    mass: float
-    length: float
-    velocity: float
+    a: float  # scale factor
+    h: float  # Hubble constant over 100 km/s/Mpc; 1 if the file does not use it
+    mass: float  # the factors: of Gadget 1/h,
+    length: float  # a/h
+    velocity: float  # and sqrt(a): they are then peculiar ones
 
 
 def _knowing_bodies(name: str) -> Callable[..., Untyped] | None:
@@ -212,18 +204,15 @@ class Snapshot(Closed, Particles):
         made.format, made.expansion, made.component = self.format, self.expansion, self.component
         return made
 
+    def rows(self, some: slice) -> Snapshot:
+        """Some of the bodies, with time and units."""
+        ids = None if self.ids is None else self.ids[some]
+        return Snapshot(*(a[some] for a in self), time=self.time, ids=ids, units=self.units)
+
     def cut(self, k: int) -> list[Snapshot]:
         """K shares of the bodies, in their order, whose numbers differ by one at most."""
         check_files(k)
-        return [
-            Snapshot(
-                *(array[begin:end] for array in self),
-                time=self.time,
-                ids=None if self.ids is None else self.ids[begin:end],
-                units=self.units,
-            )
-            for begin, end in itertools.pairwise(shares(len(self.mass), k))
-        ]
+        return [self.rows(slice(*ends)) for ends in itertools.pairwise(shares(len(self.mass), k))]
 
     def in_units(self, units: Units) -> Snapshot:
         """The same in other units; in these, if the file names none. The numbers are physical."""

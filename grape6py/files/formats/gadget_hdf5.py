@@ -140,7 +140,7 @@ def write(content: Snapshot, comment: str, place: parts.Place | None = None) -> 
         if comment:
             file.attrs["comment"] = comment
         if place is not None:
-            file.attrs[output_file.MARK] = place.mark
+            file.attrs[output_file.MARK] = parts.mark(place.digest, place.number)
         n = len(content.mass)
         total, files = (n, 1) if place is None else (place.total, place.files)
         output_file.write_header(

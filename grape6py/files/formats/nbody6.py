@@ -21,8 +21,8 @@ from grape6py.units import Units
 _FIRST = 16  # bytes of the first record
 _NK = 20
 _TIME, _PAIRS, _RBAR, _ZMBAR, _TSTAR, _VSTAR = 0, 1, 2, 3, 10, 11  # of AS
-# Words of a body before its positions, and after its velocities; the number of these before NAME.
-_NBODY6, _NBODY4, _NBODY6PP = (1, 1, 0), (1, 4, 2), (3, 2, 1)
+# Words of a body before its positions, and between its velocities and NAME.
+_NBODY6, _NBODY4, _NBODY6PP = (1, 0), (1, 2), (3, 1)
 
 
 def recognises(source: Source) -> bool:
@@ -71,7 +71,7 @@ def _snapshot(source: Source, swapped: bool, n: int, nk: int, at: int, size: int
         # NAME of NBODY4 stands where NBODY6++ has potentials: whole numbers or negative reals.
         words = source.values(begin + 4 * 9 * n, integer, n, "names")
         layout = _NBODY4 if n and (np.abs(words) < 2**24).all() else _NBODY6PP
-    before, _, skipped = layout
+    before, skipped = layout
     pairs = of_run[_PAIRS]
     if not (0 <= pairs <= n / 3 and pairs == int(pairs)):
         raise source.wrong(f"the number of pairs is {pairs}, of {n} bodies")

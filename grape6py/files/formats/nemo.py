@@ -88,8 +88,7 @@ def _snapshot(source: Source, item: _Item, mass_item: _Item | None) -> Snapshot:
         pos, vel = np.empty((n, 3)), np.empty((n, 3))
         row = np.dtype((both.dtype, 6))
         for some, values in source.pieces(both.offset, row, n, "PhaseSpace"):
-            copy_columns(pos[some], values[:, :3])
-            copy_columns(vel[some], values[:, 3:])
+            copy_columns((pos, vel), some, values)
     elif "Position" in particles:
         pos = _array(source, particles["Position"][0], (n, 3))
         if "Velocity" in particles:

@@ -19,7 +19,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, PathLike
 from grape6py.errors import ArgumentError, SnapshotError
-from grape6py.files.formats import FORMATS, Format, Source, parts
+from grape6py.files.formats import FORMATS, Format, parts
 from grape6py.files.formats.bodies import Snapshot, check_files, joined_ids
 from grape6py.files.storage import atomic_files
 from grape6py.ranks.one_rank import ONE
@@ -165,9 +165,9 @@ def _remove(names: Iterable[str]) -> None:
 def _finish(path: PathLike, format_: Format) -> None:
     """Give the files of a snapshot their names of which some, after a crash, are aside."""
     first = parts.part_name(path, 0)
-    with contextlib.suppress(SnapshotError, OSError), atomic_files.opened(first) as file:
+    with contextlib.suppress(SnapshotError, OSError), parts.opened(first) as source:
         assert format_.layout is not None
-        for k, head in enumerate(format_.layout.heads(Source(file, first))):
+        for k, head in enumerate(format_.layout.heads(source)):
             if head.name != (name := parts.part_name(path, k)):
                 os.replace(head.name, name)
 
@@ -208,6 +208,6 @@ def _head(name: str, format_: Format) -> parts.Head | None:
     """Of a file of a snapshot that may be in several, if it is one."""
     if format_.layout is None or not os.path.isfile(name):
         return None
-    with contextlib.suppress(SnapshotError, OSError), atomic_files.opened(name) as file:
-        return format_.layout.head(Source(file, name))
+    with contextlib.suppress(SnapshotError, OSError), parts.opened(name) as source:
+        return format_.layout.head(source)
     return None

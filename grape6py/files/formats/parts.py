@@ -59,11 +59,6 @@ class Place(NamedTuple):
     largest_id: int  # of all files
     digest: bytes  # 8, of the snapshot
 
-    @property
-    def mark(self) -> str:
-        """As in :class:`Head`."""
-        return mark(self.digest, self.number)
-
 
 def mark(digest: bytes, number: int) -> str:
     """What a file of this project says of its set."""
@@ -79,7 +74,7 @@ class Layout(NamedTuple):
     def read(self, source: Source, which: int) -> Snapshot:
         """All bodies of all files of a snapshot, in their order."""
         heads = self.heads(source)
-        return self.between(heads, 0, total(heads), source)
+        return self.between(heads, slice(0, total(heads)), source.given, source)
 
     def heads(self, source: Source) -> list[Head]:
         """Of all files of a snapshot, of which the source is one.
@@ -104,7 +99,7 @@ class Layout(NamedTuple):
             for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
                 with (
                     contextlib.suppress(SnapshotError, OSError),
-                    _opened(one, source.given) as part,
+                    opened(one, source.given) as part,
                 ):
                     yield self.head(part)
 
@@ -148,7 +143,7 @@ class Layout(NamedTuple):
                 continue
             name = f"{stem}.{k}{ending}"
             try:
-                with _opened(name, source.given) as part:
+                with opened(name, source.given) as part:
                     found.append(self.head(part))
             except FileNotFoundError:
                 raise source.wrong(
@@ -159,20 +154,14 @@ class Layout(NamedTuple):
         return found
 
     def between(
-        self,
-        heads: Sequence[Head],
-        begin: int,
-        end: int,
-        source: Source | None = None,
-        given: Given = NOTHING,
+        self, heads: Sequence[Head], rows: slice, given: Given, source: Source | None = None
     ) -> Snapshot:
         """Bodies of a snapshot, from one number to another; `source` is open already."""
-        given = given if source is None else source.given
         found = []
-        for k, some in overlap([head.n for head in heads], begin, end):
+        for k, some in overlap([head.n for head in heads], rows.start, rows.stop):
             name = heads[k].name
             is_open = source is not None and source.name == name
-            with contextlib.nullcontext(source) if is_open else _opened(name, given) as part:
+            with contextlib.nullcontext(source) if is_open else opened(name, given) as part:
                 assert part is not None
                 if part is not source and self.head(part) != heads[k]:
                     raise part.wrong("it has changed while it was read")
@@ -241,7 +230,8 @@ def first_of(path: PathLike) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(name: str, given: Given) -> Iterator[Source]:
+def opened(name: str, given: Given = NOTHING) -> Iterator[Source]:
+    """Context with one of the files."""
     with atomic_files.opened(name) as file:
         yield Source(file, name, given)
 

@@ -16,7 +16,7 @@ import numpy as np
 from grape6py._arrays.kinds import AnyArray
 from grape6py.files.formats.bodies import Snapshot
 from grape6py.files.formats.source import Source, copy_columns
-from grape6py.files.formats.table import Table, numbered_rows
+from grape6py.files.formats.table import Table, lines_of
 
 _FEWEST, _MOST = 19, 60  # columns
 _TAIL = 11  # columns from the id to the last, but for those of old files
@@ -66,7 +66,7 @@ def _read_text(source: Source) -> Snapshot:
             raise source.wrong(f"a particle has {columns} columns")
         return _id_column(len(words), columns)
 
-    table = Table(source, None, len(header) + 1, 2, ids=id_column)
+    table = Table(source, None, len(header) + 1, 2, id_column)
     (mass, pos, vel), ids = table.columns(0, [1, 2, 3], [4, 5, 6])
     if len(mass) != n:
         raise source.wrong(f"it names {n} particles, and has {len(mass)}")
@@ -100,9 +100,7 @@ def _read_binary(source: Source) -> Snapshot:
     n, time, header, columns = layout
     mass, pos, vel, ids = np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty(n, np.int64)
     for some, rows in source.pieces(8 * header, np.dtype(("<f8", columns)), n, "particles"):
-        mass[some] = rows[:, 0]
-        copy_columns(pos[some], rows[:, 1:4])
-        copy_columns(vel[some], rows[:, 4:7])
+        copy_columns((mass, pos, vel), some, rows)
         words: AnyArray = rows.view("<i8")
         ids[some] = words[:, _id_column(header, columns)]
     return Snapshot(mass, pos, vel, time=time, ids=ids)
@@ -111,9 +109,5 @@ def _read_binary(source: Source) -> Snapshot:
 def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """The lines of a file to begin a run with: what PeTar finds out by itself is zero."""
     yield f"0 {len(content.mass)} {content.time or 0.0:.17e}\n".encode()
-    for rows in numbered_rows(content):
-        lines = (
-            " ".join(f"{value:.17e}" for value in row) + f" 0 0.0 {number} 0 0{' 0.0' * 7} 0\n"
-            for number, row in rows
-        )
-        yield "".join(lines).encode()
+    row = "{:.17e} " * 7 + "0 0.0 {} 0 0" + " 0.0" * 7 + " 0\n"
+    yield from lines_of(content, lambda number, numbers: row.format(*numbers, number))

@@ -8,7 +8,7 @@ import os
 import struct
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -204,7 +204,9 @@ def of_this_machine(dtype: npt.DTypeLike, swapped: bool) -> np.dtype[np.void]:
     return kind.newbyteorder() if swapped else kind
 
 
-def copy_columns(into: Floats, rows: AnyArray) -> None:
-    """Rows of a few numbers, a column at a time: NumPy is slow where the last axis is short."""
-    for k in range(into.shape[1]):
-        into[:, k] = rows[:, k]
+def copy_columns(arrays: Sequence[Floats], some: slice, rows: AnyArray) -> None:
+    """The numbers of rows to some rows of arrays, one behind the other, a column at a time: NumPy
+    is slow where the last axis is short."""
+    into = (column for array in arrays for column in np.atleast_2d(array[some].T))
+    for k, column in enumerate(into):
+        column[:] = rows[:, k]

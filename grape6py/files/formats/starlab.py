@@ -11,6 +11,7 @@ files themselves.
 import array
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,13 +19,14 @@ from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError, Grape6Warning
 from grape6py.files.formats.bodies import Snapshot, check_g_one
 from grape6py.files.formats.source import Source, chosen
-from grape6py.files.formats.table import number, numbered_rows
+from grape6py.files.formats.table import lines_of, number
 from grape6py.units import Units
 
 _SECTIONS = (b"Log", b"Dynamics", b"Hydro", b"Star", b"Particle")
 _DEEPEST = 64
 _SCALES = {b"mass_scale": ("mass", "Msun"), b"size_scale": ("length", "Rsun"),
            b"time_scale": ("time", "Myr")}  # fmt: skip
+_LENGTHS = {b"m": 1, b"r": 3, b"v": 3}  # how many numbers a particle's lines have
 _ROUNDED = 0.1  # by which Starlab's constants may be off
 _ROOT = """(Particle
   N = {n}
@@ -59,29 +61,26 @@ _BODY = """(Particle
 """
 
 
+@dataclass(slots=True)
 class _Node:
     """A particle of the tree, under way."""
 
-    __slots__ = ("first", "id", "is_leaf", "mass", "missing", "pos", "scales", "time", "vel")
-
-    def __init__(self, first: int) -> None:
-        self.mass = 0.0
-        self.pos = self.vel = [0.0, 0.0, 0.0]
-        self.missing = {b"m", b"r", b"v"}
-        self.id: int | None = None
-        self.scales: dict[bytes, float] = {}
-        self.time: float | None = None
-        self.is_leaf = True
-        self.first = first  # row of the first star in it
+    first: int  # row of the first star in it
+    numbers: dict[bytes, list[float]] = field(default_factory=dict)  # of m, r and v
+    scales: dict[bytes, float] = field(default_factory=dict)
+    id: int | None = None
+    time: float | None = None
+    is_leaf: bool = True
 
     def settle(self, source: Source) -> None:
         """Fill in what no line has said of a star or a node in the root."""
-        if b"r" in self.missing:
+        if b"r" not in self.numbers:
             raise source.wrong(f"particle {self.id} has no r")
-        if b"v" in self.missing:
-            self.vel = source.absent_velocities(1, f"v of particle {self.id}")[0].tolist()
-        if b"m" in self.missing and self.is_leaf:
-            self.mass = float(source.absent_masses(1, f"m of particle {self.id}")[0])
+        if b"v" not in self.numbers:
+            found = source.absent_velocities(1, f"v of particle {self.id}")
+            self.numbers[b"v"] = found[0].tolist()
+        if b"m" not in self.numbers and self.is_leaf:
+            self.numbers[b"m"] = source.absent_masses(1, f"m of particle {self.id}").tolist()
 
 
 class _Stars:
@@ -94,9 +93,8 @@ class _Stars:
         return len(self.numbers) // 7
 
     def add(self, node: _Node) -> None:
-        self.numbers.append(node.mass)
-        self.numbers.extend(node.pos)
-        self.numbers.extend(node.vel)
+        for key in _LENGTHS:
+            self.numbers.extend(node.numbers[key])
         if node.id is not None:
             self.ids.append(node.id)  # an OverflowError if it is beyond 64 bits
 
@@ -106,8 +104,9 @@ class _Stars:
 
     def shift(self, node: _Node) -> None:
         """Add place and motion of a node to those of the stars in it."""
-        if any(node.pos) or any(node.vel):
-            self.rows()[node.first :, 1:] += node.pos + node.vel
+        by = [value for key in (b"r", b"v") for value in node.numbers.get(key, (0.0,) * 3)]
+        if any(by):
+            self.rows()[node.first :, 1:] += by
 
 
 def recognises(source: Source) -> bool:
@@ -137,7 +136,7 @@ def _trees(source: Source) -> Iterator[tuple[_Node, _Stars]]:
             stack.append(_Node(len(stars)))
         elif text == b")Particle" and stack and not section:
             node = stack.pop()
-            if stack and node.missing:
+            if stack:
                 node.settle(source)
             if node.is_leaf and stack:
                 stars.add(node)
@@ -176,13 +175,8 @@ def _take(node: _Node, section: bytes, text: bytes) -> None:
         if text and not section:
             raise ValueError(f"it is no part of a particle: {_shown(text)}")
     elif section == b"Dynamics":
-        node.missing.discard(key)
-        if key == b"m":
-            (node.mass,) = _numbers(key, value, 1)
-        elif key == b"r":
-            node.pos = _numbers(key, value, 3)
-        elif key == b"v":
-            node.vel = _numbers(key, value, 3)
+        if key in _LENGTHS:
+            node.numbers[key] = _numbers(key, value, _LENGTHS[key])
         elif key == b"system_time":
             node.time = _time(value)
     elif section == b"Star" and key in _SCALES:
@@ -246,6 +240,5 @@ def write(content: Snapshot, _comment: str) -> Iterator[bytes]:
     n = len(content.mass)
     total = float(np.sum(content.mass))
     yield _ROOT.format(n=n, time=content.time or 0.0, mass=total, scales=scales).encode()
-    for rows in numbered_rows(content):
-        yield "".join(_BODY.format(number_, *row) for number_, row in rows).encode()
+    yield from lines_of(content, lambda number_, row: _BODY.format(number_, *row))
     yield b")Particle\n"

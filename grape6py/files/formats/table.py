@@ -11,6 +11,7 @@ import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,35 +35,22 @@ _LONGEST_LINE = 1 << 20
 _LINES = 4096  # of bodies written at a time
 
 
+@dataclass(eq=False)
 class Table:
-    """The lines of a file from one of them on.
+    """The lines of a file from one of them on."""
 
-    Parameters
-    ----------
-    columns : sequence of str or None, optional
-        Their names, for messages, None for one that is not read; by default any number of columns,
-        the same in all lines.
-    offset, line : int
-        Where the first line begins, and its number.
-    hint : str
-        What may be done about lines with too many columns.
-    ids : callable, optional
-        Which column has whole numbers of up to 64 bits, or None, if there are so many.
-    """
+    source: Source
+    # Of columns, for messages, None for one that is not read; without any number of columns, the
+    # same in all lines.
+    names: Sequence[str | None] | None
+    offset: int  # where the first line begins,
+    line: int  # and its number
+    # Which column has whole numbers of up to 64 bits, or None, if there are so many.
+    id_column: Callable[[int], int | None]
+    hint: str = ""  # what may be done about lines with too many columns
 
-    def __init__(
-        self,
-        source: Source,
-        columns: Sequence[str | None] | None = None,
-        offset: int = 0,
-        line: int = 1,
-        *,
-        hint: str = "",
-        ids: Callable[[int], int | None] = lambda _: None,
-    ) -> None:
-        self._source, self._offset, self._line = source, offset, line
-        self._columns, self._hint, self._id_column = columns, hint, ids
-        self._width = len(columns) if columns else 0
+    def __post_init__(self) -> None:
+        self._width = len(self.names or ())
         self._mistakes: list[str] = []
 
     def columns(self, *read: int | list[int]) -> tuple[list[Floats], AnyArray]:
@@ -82,13 +70,13 @@ class Table:
             first, end = end, end + len(piece[0])
             for array, part in zip(found, piece, strict=True):
                 array[first:end] = part
-        return found, joined_ids(ids, self._source.wrong)
+        return found, joined_ids(ids, self.source.wrong)
 
     def _pieces(self) -> Iterator[tuple[Floats, AnyArray | None]]:
         """Rows, 0 where nothing is read, and their ids as integers."""
         for lines in self._pieces_of_file():
             found = self._quickly(lines) or self._line_by_line(lines)
-            self._line += lines.count(b"\n")
+            self.line += lines.count(b"\n")
             if len(found[0]) and not self._mistakes:
                 yield found
         if self._mistakes:
@@ -98,15 +86,15 @@ class Table:
 
     def _pieces_of_file(self) -> Iterator[bytes]:
         """Whole lines, some at a time."""
-        file, rest = self._source.file, b""
-        file.seek(self._offset)
+        file, rest = self.source.file, b""
+        file.seek(self.offset)
         while data := file.read(_PIECE):
             whole, is_line, begun = (rest + data).rpartition(b"\n")
             rest = begun
             if is_line:
                 yield whole + is_line
             if len(rest) > _LONGEST_LINE:
-                raise self._source.wrong(f"line {self._line} is longer than {_LONGEST_LINE} bytes")
+                raise self.source.wrong(f"line {self.line} is longer than {_LONGEST_LINE} bytes")
         if rest:
             yield rest + b"\n"
 
@@ -128,11 +116,11 @@ class Table:
             return None
         if self._width not in (0, rows.shape[1]):
             return None
-        read = [k for k, name in enumerate(self._columns or ()) if name is not None]
-        if not np.isfinite(rows[:, read] if self._columns else rows).all():
+        read = [k for k, name in enumerate(self.names or ()) if name is not None]
+        if not np.isfinite(rows[:, read] if self.names else rows).all():
             return None
         self._width = rows.shape[1]
-        column = self._id_column(self._width)
+        column = self.id_column(self._width)
         if column is None:
             return rows, None
         ids = rows[:, column]
@@ -143,35 +131,35 @@ class Table:
     def _line_by_line(self, lines: bytes) -> tuple[Floats, AnyArray | None]:
         rows: list[list[float]] = []
         ids: list[int] = []
-        for number, line in enumerate(lines.split(b"\n")[:-1], self._line):
+        for number, line in enumerate(lines.split(b"\n")[:-1], self.line):
             text = line.decode("utf-8", "replace").partition("#")[0].strip()
             if not text:
                 continue
             try:
                 words = cells(text)
                 rows.append(self._row(words))
-                column = self._id_column(self._width)
+                column = self.id_column(self._width)
                 if column is not None:
                     ids.append(_whole(words[column]))
             except ValueError as error:
-                self._mistakes.append(f"{self._source.name}:{number}: {error}")
+                self._mistakes.append(f"{self.source.name}:{number}: {error}")
         found = np.array(rows, np.float64).reshape(len(rows), self._width)
         if len(ids) < len(rows):
             return found, None
         try:
             return found, np.array(ids, np.uint64 if max(ids, default=0) >= 2**63 else np.int64)
         except OverflowError:
-            raise self._source.wrong("some ids are below zero, and some above 2^63") from None
+            raise self.source.wrong("some ids are below zero, and some above 2^63") from None
 
     def _row(self, words: list[str]) -> list[float]:
         if self._width == 0:
             self._width = len(words)
         if len(words) != self._width:
             count = f"{len(words)} column" + "s" * (len(words) != 1)
-            names = " ".join(name or "-" for name in self._columns or ())
-            hint = self._hint if len(words) > self._width else ""
+            names = " ".join(name or "-" for name in self.names or ())
+            hint = self.hint if len(words) > self._width else ""
             raise ValueError(f"{count} instead of {self._width}{names and f' ({names})'}{hint}")
-        names_of = self._columns or [f"column {k}" for k in range(1, self._width + 1)]
+        names_of = self.names or [f"column {k}" for k in range(1, self._width + 1)]
         pairs = zip(names_of, words, strict=True)
         return [0.0 if name is None else number(name, word) for name, word in pairs]
 
@@ -207,11 +195,12 @@ def number(name: str, word: str) -> float:
     return value
 
 
-def numbered_rows(content: Snapshot) -> Iterator[Iterator[tuple[int, list[float]]]]:
-    """To write: the id, or 1, 2, ... if there is none, and m x y z vx vy vz of some bodies each."""
+def lines_of(content: Snapshot, line: Callable[[int, list[float]], str]) -> Iterator[bytes]:
+    """To write: what `line` makes of each body's id, or 1, 2, ... if there is none, and of its
+    m x y z vx vy vz."""
     n = len(content.mass)
     ids = np.arange(1, n + 1) if content.ids is None else content.ids
     for first in range(0, n, _LINES):
         some = slice(first, first + _LINES)
         table = np.column_stack([array[some] for array in content])
-        yield zip(ids[some].tolist(), table.tolist(), strict=True)
+        yield "".join(map(line, ids[some].tolist(), table.tolist())).encode()

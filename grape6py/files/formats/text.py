@@ -7,6 +7,7 @@ none, are left out, whatever is in them. Written with 17 significant digits, so 
 back has the same bits; CSV with a header, and ids.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from grape6py._arrays.unit_sizes import size_of
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.files.formats.bodies import Snapshot
 from grape6py.files.formats.source import Source
-from grape6py.files.formats.table import Table, cells, numbered_rows
+from grape6py.files.formats.table import Table, cells, lines_of
 from grape6py.units import Units
 
 COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
@@ -50,8 +51,7 @@ class _Header(NamedTuple):
 
 def recognises(source: Source) -> bool:
     """Whether the file is text: it may be wrong in some line."""
-    head = source.head
-    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
+    return not re.search(rb"[\x00-\x08\x0e-\x1f]", source.head)
 
 
 def read(source: Source, _which: int) -> Snapshot:
@@ -59,8 +59,7 @@ def read(source: Source, _which: int) -> Snapshot:
     header = _header(source)
     at = {name: k for k, name in enumerate(header.names) if name is not None}
     hint = f": name them in a first line, {_EXAMPLE}" if header.names is COLUMNS else ""
-    table = Table(source, header.names, header.offset, header.line,
-                  hint=hint, ids=lambda _: at.get("id"))  # fmt: skip
+    table = Table(source, header.names, header.offset, header.line, lambda _: at.get("id"), hint)
     motion = [at[f"v{a}"] for a in "xyz" if f"v{a}" in at]
     (mass, pos, *vel), ids = table.columns(
         at["m"], [at[a] for a in "xyz"], *([motion] if motion else [])
@@ -73,9 +72,8 @@ def read(source: Source, _which: int) -> Snapshot:
 def _header(source: Source) -> _Header:
     """What the first line says, that is no remark."""
     offset = start = len(_BOM) if source.head.startswith(_BOM) else 0
-    number = 1
     lines = source.head[start:].split(b"\n")
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         text = line.decode("utf-8", "replace").strip()
         is_remark = text.startswith("#")
         words = _words(text)
@@ -95,7 +93,6 @@ def _header(source: Source) -> _Header:
         if text and not is_remark:
             break
         offset += len(line) + 1
-        number += 1
     return _Header(COLUMNS, None, start, 1)
 
 
@@ -148,17 +145,12 @@ def _next_line(line: bytes, names: Sequence[str | None]) -> list[str] | None:
     words = [word.strip() for word in text.lstrip("# ").split(",")]
     if not text.startswith("#") or len(words) != len(names):
         return None
-    pairs = list(zip(names, words, strict=True))
-    known = [_is_unit(dimension, word) for name, word in pairs
-             for dimension, of in _DIMENSIONS.items() if name in of]  # fmt: skip
-    return words if any(known) else None
-
-
-def _is_unit(dimension: str, text: str) -> bool:
-    try:
-        return bool(size_of(dimension, _spelt(text)))
-    except ArgumentError:
-        return False
+    for dimension, of in _DIMENSIONS.items():
+        for word in (word for name, word in zip(names, words, strict=True) if name in of):
+            with contextlib.suppress(ArgumentError):
+                if size_of(dimension, _spelt(word)):
+                    return words
+    return None
 
 
 def _spelt(text: str) -> str:
@@ -212,15 +204,14 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         yield f"# {line}\n".encode()
     if not len(content.mass):
         yield f"# {' '.join(COLUMNS)}\n".encode()
-    for rows in numbered_rows(content):
-        lines = (" ".join(f"{value:23.16e}" for value in row) + "\n" for _, row in rows)
-        yield "".join(lines).encode()
+    row = " ".join(["{:23.16e}"] * len(COLUMNS)) + "\n"
+    yield from lines_of(content, lambda _, numbers: row.format(*numbers))
 
 
 def write_csv(content: Snapshot, _comment: str) -> Iterator[bytes]:
     """The lines of a file with a header, without the comment: most readers of CSV know none."""
     has_ids = content.ids is not None
     yield (",".join(["id"] * has_ids + list(COLUMNS)) + "\n").encode()
-    for rows in numbered_rows(content):
-        lines = (f"{number}," * has_ids + ",".join(map(repr, row)) + "\n" for number, row in rows)
-        yield "".join(lines).encode()
+    yield from lines_of(
+        content, lambda number, row: f"{number}," * has_ids + ",".join(map(repr, row)) + "\n"
+    )

@@ -58,9 +58,7 @@ def read(source: Source, _which: int) -> Snapshot:
         with np.errstate(invalid="ignore"):  # a signalling NaN, which Snapshot.check finds
             for some, rows in source.pieces(offset, row, count, f"{name} particles"):
                 here = slice(at + some.start, at + some.stop)
-                mass[here] = rows[:, 0]
-                copy_columns(pos[here], rows[:, 1:4])
-                copy_columns(vel[here], rows[:, 4:7])
+                copy_columns((mass, pos, vel), here, rows)
                 if ids is not None:
                     ids[here] = rows[:, -2:].copy().view("<i8")[:, 0]
         at += count

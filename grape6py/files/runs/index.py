@@ -67,7 +67,7 @@ class Saved(NamedTuple):
         return "" if self.numbered is None else parts.mark(self.numbered.digest, number)
 
 
-class Table:
+class Table(Sequence[Saved]):
     """Outputs as an index has them, each made when it is asked for: a save needs the last alone.
 
     `history` has a row of each: `NUMBERS`, radii; `outputs` its number, how many files it has if
@@ -118,7 +118,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.outputs)
 
-    def __getitem__(self, k: int) -> Saved:
+    def __getitem__(self, k: int) -> Saved:  # type: ignore[override]
         which = range(len(self))[k]
         number, files, digest = self.outputs[which].tolist()
         numbered = None
@@ -127,9 +127,6 @@ class Table:
             counts = tuple(self.counts[first : first + files].tolist())
             numbered = Numbered(digest.to_bytes(DIGEST, "little", signed=True), counts)
         return Saved(f"{number:06d}", _named(self.history[which]), numbered)
-
-    def __iter__(self) -> Iterator[Saved]:
-        return map(self.__getitem__, range(len(self)))
 
 
 def rows_of(outputs: Sequence[Attributes]) -> Floats:
@@ -178,7 +175,7 @@ class Run:
         self.folder = os.path.dirname(real) if output else atomic_files.outputs_folder(real)
 
     @property
-    def outputs(self) -> Table | list[Saved]:
+    def outputs(self) -> Sequence[Saved]:
         """All of them, or the one that the file is."""
         return self.table if self._output is None else [self._output]
 
@@ -248,8 +245,7 @@ class Run:
         """The groups of an output, one after the other, and which of their rows are meant."""
         if saved.numbered is None:
             with self.opened(saved) as group:
-                n = len(output_file.stored(group, "mass"))
-                yield group, owners.rows(n)
+                yield group, owners.rows(len(output_file.stored(group, "mass")))
             return
         counts = saved.numbered.counts
         rows = owners.rows(sum(counts))

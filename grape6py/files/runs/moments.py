@@ -61,21 +61,16 @@ class Nearest:
 
     def __init__(self, first: float, last: float) -> None:
         self.targets = np.linspace(first, last, COUNT)
-        self._kept: list[Moment | None] = [None] * COUNT
+        self._kept: dict[float, Moment] = {}  # by target
 
     def offer(self, time: float, bodies: Callable[[], Moment]) -> None:
         """Take an output of this time, which `bodies` gives, if it is nearer than one before."""
-        nearer = [
-            k
-            for k, (target, kept) in enumerate(zip(self.targets, self._kept, strict=True))
-            if kept is None or abs(time - target) < abs(kept.time - target)
-        ]
+        old, targets = self._kept, self.targets.tolist()
+        nearer = [t for t in targets if t not in old or abs(time - t) < abs(old[t].time - t)]
         if nearer:
-            moment = bodies()
-            for k in nearer:
-                self._kept[k] = moment
+            self._kept |= dict.fromkeys(nearer, bodies())
 
     def found(self) -> list[Moment]:
         """Those that were taken, in the order of time."""
-        by_time = {moment.time: moment for moment in self._kept if moment is not None}
+        by_time = {moment.time: moment for moment in self._kept.values()}
         return [by_time[time] for time in sorted(by_time)]

@@ -128,9 +128,9 @@ def converter_of(about: Attributes) -> Converter | None:
     return Converter(units, str(about["quantities"]))
 
 
-def chosen(path: str, outputs: Sequence[T] | run_index.Table, which: int) -> T:
+def chosen(path: str, outputs: Sequence[T], which: int) -> T:
     """One of the outputs of a file; a NoOutputError if there is none of this number."""
     which = validate.integer("which", which)
     if not -len(outputs) <= which < len(outputs):
         raise NoOutputError(f"{path} has {len(outputs)} outputs, and not number {which}")
-    return outputs[which]  # type: ignore[return-value]
+    return outputs[which]

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +58,7 @@ def labels_in(run: run_index.Run, saved: run_index.Saved) -> Labels | None:
         return Labels(arrays["ids"].astype(np.uint64), arrays["component"])
 
 
-class Writer:
+class Writer(contextlib.AbstractContextManager["Writer"]):
     """The one writer of a file, from when it is made until it is closed.
 
     Parameters
@@ -101,9 +101,6 @@ class Writer:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -231,10 +228,8 @@ class Writer:
         if owners.size > 1:
             counts = tuple(owners.counts(n).tolist())
             numbered = run_index.Numbered(owners.broadcast(os.urandom(run_index.DIGEST)), counts)
-        last = run.outputs[-1] if run.outputs else None
-        if last is None:
-            number = 0
-        else:  # one file takes the place of one at once; several get names of their own
+        number, last = 0, run.outputs[-1] if run.outputs else None
+        if last is not None:  # one file takes the place of one at once; several get own names
             is_again = last.numbers["time"] == numbers["time"]
             is_one = numbered is None and last.numbered is None
             number = int(last.name) + (not (is_again and is_one))

@@ -18,7 +18,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from grape6py._arrays.kinds import PathLike
 from grape6py.errors import ArgumentError, FileInUseError, Grape6Warning
@@ -59,7 +59,7 @@ def opened(path: PathLike) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
 
 
-class Aside:
+class Aside(contextlib.AbstractContextManager["Aside"]):
     """A file that is whole and synced, under another name until it is put into its place.
 
     The name, .NAME.TOKEN.grape6, is nobody else's. If a file is replaced, the new one is private
@@ -126,9 +126,6 @@ class Aside:
             else:
                 os.unlink(self._target)
             self._is_put = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._remove()
