@@ -13,10 +13,11 @@ from grape6py.errors import Grape6Warning, printable
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 
 _EPILOG = """
-MODEL is plummer, king (--w0), uniform (--virial-ratio), fractal (--dimension, --virial-ratio),
-galaxy (--black-hole), or merger (--black-hole, --mass-ratio, --pericentre, --separation).
+MODEL is plummer, hernquist, king (--w0), eff (--gamma, --truncation), nfw (--concentration),
+uniform (--virial-ratio), fractal (--dimension, --virial-ratio), galaxy (--black-hole), or merger
+(--black-hole, --mass-ratio, --pericentre, --separation).
 Clusters have G = M = 1 and E = -1/4, galaxies the units of the (first) disk's mass and scale
-length, and five bodies of dark matter to a star. The first three take --mass-function,
+length, and five bodies of dark matter to a star. Those before fractal take --mass-function,
 --segregation and --binaries.
 FILE is a file of bodies of any of the formats that grape6 convert lists, as text (a line a body:
 m x y z vx vy vz; G = 1), or an HDF5 file of an earlier run, whose last output is taken as the
@@ -40,6 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--n", type=whole, help="bodies of the model (1024)")
     add("--seed", type=seed, help="of the model (1)")
     add("--w0", type=_depth, help="central depth of king, from 1 to 12 (6)")
+    add("--gamma", type=positive, help="slope of the surface density of eff (3)")
+    add("--truncation", type=positive, metavar="R", help="of eff, in scale radii: below 3 needed")
+    add("--concentration", type=positive, metavar="C", help="of nfw (10)")
     add("--virial-ratio", type=_ratio, metavar="Q",
         help="T/|W| of uniform and fractal, below 1; 0 for a cold one (0.5)")  # fmt: skip
     add("--dimension", type=_dimension, metavar="D", help="of fractal, from 1 to 3 (1.6)")

@@ -10,7 +10,8 @@ from grape6py.errors import ArgumentError
 
 _STARS = ("mass_function", "segregation", "binaries")  # of spheres
 _GALAXIES = ("black_hole", "mass_ratio", "pericentre", "separation")
-OPTIONS = ("w0", "virial_ratio", "dimension", *_STARS, *_GALAXIES)
+_SHAPES = ("w0", "gamma", "truncation", "concentration", "virial_ratio", "dimension")
+OPTIONS = (*_SHAPES, *_STARS, *_GALAXIES)
 _HARD = 0.02, 2.0  # semi-major axes of binaries in Henon units, times n: those below 2 / n are hard
 
 
@@ -77,6 +78,17 @@ def _shares(n: int, black_hole: float) -> tuple[int, int]:
 MODELS = {
     "plummer": Model(_sphere(models.plummer), "Plummer sphere", _STARS),
     "king": Model(_sphere(functools.partial(models.king, w0=6.0)), "King model", ("w0", *_STARS)),
+    "hernquist": Model(_sphere(models.hernquist), "Hernquist model", _STARS),
+    "eff": Model(
+        _sphere(functools.partial(models.eff, gamma=3.0)),
+        "Elson-Fall-Freeman model",
+        ("gamma", "truncation", *_STARS),
+    ),
+    "nfw": Model(
+        _sphere(functools.partial(models.nfw, concentration=10.0)),
+        "NFW halo",
+        ("concentration", *_STARS),
+    ),
     "uniform": Model(_sphere(models.uniform), "uniform sphere", ("virial_ratio", *_STARS)),
     "fractal": Model(models.fractal, "fractal cluster", ("dimension", "virial_ratio")),
     "galaxy": Model(_galaxy, "disk galaxy", ("black_hole",), 0.05),

@@ -17,6 +17,11 @@ QUICK = ["--t-end", "0.0625", "--dt-out", "0.0625", "--backend", "cpu"]
 @pytest.mark.parametrize(("words", "title", "eps", "model"), [
     ("king", "King model, ", 4 / 60, lambda: g6.king(60, 6, 1)),
     ("king --w0 9 --seed 3", "King model, w0 9, ", 4 / 60, lambda: g6.king(60, 9, 3)),
+    ("hernquist", "Hernquist model, ", 4 / 60, lambda: g6.hernquist(60, 1)),
+    ("eff --gamma 2.5 --truncation 20", "Elson-Fall-Freeman model, gamma 2.5, truncation 20, ",
+     4 / 60, lambda: g6.eff(60, 2.5, 1, truncation=20)),
+    ("nfw --concentration 5", "NFW halo, concentration 5, ", 4 / 60,
+     lambda: g6.models.nfw(60, 5, 1)),
     ("uniform --virial-ratio 0", "uniform sphere, virial ratio 0, ", 4 / 60,
      lambda: g6.uniform(60, 1, 0)),
     ("fractal --dimension 2 --virial-ratio 0.3",
