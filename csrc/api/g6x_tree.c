@@ -2,7 +2,9 @@
  * A tree does not change once built, so any number of threads may use it at once. */
 #include "api/g6x_tree.h"
 
+#include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -20,17 +22,75 @@
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
 
+/* ---- the trees that are open ------------------------------------------------------------ */
+
+/* The list is locked for no longer than a look at it. */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct tree_handle *trees;
+static int last_handle;
+
+/* In a forked child no other thread lives that could hold the lock. */
+static void after_fork(void) { (void)pthread_mutex_init(&registry, NULL); }
+static void prepare_forks(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+
+static void lock(void)
+{
+    (void)pthread_once(&once, prepare_forks);
+    (void)pthread_mutex_lock(&registry);
+}
+
+static void unlock(void) { (void)pthread_mutex_unlock(&registry); }
+
+/* Where the pointer to the tree of a handle is; the registry is locked. */
+static struct tree_handle **find(int handle)
+{
+    struct tree_handle **at = &trees;
+    while (*at && (*at)->handle != handle) at = &(*at)->next;
+    return at;
+}
+
+static void free_tree(struct tree_handle *p)
+{
+    tree_boxes_free(&p->tree);
+    memory_free(p->x);
+    memory_free(p->mass);
+    memory_free(p);
+}
+
+/* The number that a tree gets: no open tree has it, and no closed one had it lately. */
+static int add(struct tree_handle *p)
+{
+    lock();
+    do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
+    while (*find(last_handle));
+    const int handle = p->handle = last_handle;
+    p->next = trees;
+    trees = p;
+    unlock();
+    return handle;
+}
+
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
-    struct tree_handle *p = tree_handles_acquire(handle);
+    lock();
+    struct tree_handle *p = *find(handle);
+    if (p) p->users++;
+    unlock();
     *code = p ? 0 : session_registry_refuse(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
 }
 
 void api_g6x_tree_release(struct tree_handle *const *p)
 {
-    if (*p) tree_handles_release(*p);
+    if (!*p) return;
+    lock();
+    const int last = --(*p)->users == 0 && (*p)->closed;
+    unlock();
+    if (last) free_tree(*p);
 }
+
+/* ----------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
 
@@ -87,7 +147,7 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
         p->mass = memory_zeroed((size_t)n * sizeof *p->mass);
     }
     if (!p || !p->x || !p->mass) {
-        if (p) tree_handles_free(p);
+        if (p) free_tree(p);
         return session_registry_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
@@ -98,10 +158,10 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
     p->isa = o.isa;
     const int threads = n > TREE_FEW ? options_threads(p->threads) : 1; /* not to wake others */
     if ((n || whole) && tree_boxes_build(&p->tree, &in, whole, threads, &err)) {
-        tree_handles_free(p);
+        free_tree(p);
         return session_registry_refuse(err.code, "%s", err.text);
     }
-    return tree_handles_add(p);
+    return add(p);
 }
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
@@ -125,7 +185,15 @@ int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x
 
 int g6x_tree_close(int tree)
 {
-    tree_handles_remove(tree);
+    lock();
+    struct tree_handle **at = find(tree), *p = *at;
+    if (p) {
+        *at = p->next;
+        p->closed = 1;
+    }
+    const int unused = p && !p->users;
+    unlock();
+    if (unused) free_tree(p);
     return 0;
 }
 
