@@ -7,7 +7,7 @@
 #include "g6lib.h"
 #include "session/registry.h"
 #include "tree/share.h"
-#include "tree/walk.h"
+#include "tree/kernel.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/threads.h"

@@ -137,11 +137,13 @@ static int may_be_crowded(const struct tree_box *box, const struct sources *s)
 }
 
 /* A tree on a device is built with its first sum; the device has none of several pieces. */
-static int prepare_on_device(struct octree *t, const struct tree_input *in, struct error *err)
+static int prepare_on_device(struct octree *t, struct error *err)
 {
+    struct tree_input in = tree_sources_input(&t->sources);
+    in.v = NULL; /* the frame is the device's */
     tree_pieces_free(t->tree.pieces);
     t->tree.pieces = NULL;
-    tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
+    tree_build_box(&t->tree.box, &in, options_threads(t->options.threads));
     const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_state_build_here(t, err) : 0;
     t->in_pieces = t->tree.pieces != NULL;
     return code;
@@ -156,11 +158,10 @@ static int build(struct octree *t, struct error *err)
     if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
                              threads))
         return tree_state_no_memory(err, "j particles of a tree", t->nj);
-    const struct tree_input in = tree_sources_input(s);
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->thresholds->particles || !s->finite) return 0;
-    code = t->on_device ? prepare_on_device(t, &in, err) : tree_state_build_here(t, err);
+    code = t->on_device ? prepare_on_device(t, err) : tree_state_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
 }

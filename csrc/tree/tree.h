@@ -22,7 +22,7 @@ struct tree_points {
     int64_t n, capacity;
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
-    float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
+    float *vx, *vy, *vz;                 /* behind these, or NULL: none are known */
 };
 
 /* Particles' own softening: eps in the caller's units and order; by place and of cells, in units of
@@ -95,6 +95,11 @@ struct tree_forces {
                                            relative error is near ten times that of acc. */
 };
 
+/* The forces of a tree in one box on targets. 0 or G6X_E_MEMORY. */
+int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
+                 const struct tree_targets *targets, const struct tree_forces *out,
+                 struct tree_counts *counts);
+
 /* Gives a tree's n particles their own softening. 0 or G6X_E_MEMORY. */
 int tree_softening_set(struct tree *t, int64_t n, const double eps[]);
 void tree_softening_free(struct tree_softening *own);
@@ -135,20 +140,15 @@ int tree_search_nearest(const struct tree *t, const double (*x)[3], const double
 int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
                    int threads);
 void tree_build_free(struct tree *t);
-/* The box of some particles, all of which are finite. */
+/* The box of some particles, all of which are finite, and its frame. */
 void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads);
+/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
+float tree_build_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
 
 /* Sorted points of some input within a box; 0 or G6X_E_MEMORY. */
 int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
                            struct tree_points *p, int threads);
 void tree_build_free_points(struct tree_points *p);
-/* Memory for the columns of n points and a group more, with velocities or without; 0 or
+/* Memory for the columns of n points and a group more, with velocities if they are `moving`; 0 or
  * G6X_E_MEMORY. */
-int tree_build_columns(struct tree_points *p, int64_t n);
-int tree_motion_columns(struct tree_points *p, int64_t n);
-/* Internal: velocities, for jerks (tree/motion.c). Where v is NULL nothing is done. */
-void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
-/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
-float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
-int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
-                                struct tree_points *p, int threads);
+int tree_build_columns(struct tree_points *p, int64_t n, int moving);
