@@ -103,65 +103,63 @@ int g6x_counts(int clusterid, long long found[3]) { return ON_SESSION(clusterid,
 
 /* ---- options ---------------------------------------------------------------------- */
 
+/* Those of integers, if `whole`, or of doubles. */
+static int set_of(struct session *s, int key, int whole, double value)
+{
+    return whole ? options_set_int(&s->options, key, (int)value, &s->error)
+                 : options_set_double(&s->options, key, value, &s->error);
+}
+
 /* A firsthalf copies the options: a change applies from the next one on. */
-static int set_int(struct session *s, int key, int value)
+static int set(int clusterid, int key, int whole, double value)
 {
-    return options_set_int(&s->options, key, value, &s->error);
+    if (!session_registry_any_open()) return session_registry_set_initial(key, whole, value);
+    return ON_SESSION(clusterid, set_of, key, whole, value);
 }
 
-int g6x_set_int(int clusterid, int key, int value)
+int g6x_set_int(int clusterid, int key, int value) { return set(clusterid, key, 1, value); }
+
+int g6x_set_double(int clusterid, int key, double value) { return set(clusterid, key, 0, value); }
+
+static int get_from(const struct options *o, int key, int *whole, double *real)
 {
-    if (!session_registry_any_open()) return session_registry_set_initial(key, 1, value);
-    return ON_SESSION(clusterid, set_int, key, value);
+    return whole ? options_get_int(o, key, whole) : options_get_double(o, key, real);
 }
 
-static int get_int(struct session *s, int key, int *value)
+static int get_of(struct session *s, int key, int *whole, double *real)
 {
-    const int code = options_get_int(&s->options, key, value);
-    if (code) (void)error_set(&s->error, code, "g6x_get_int: no integer option %d", key);
-    if (key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
-        *value = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
+    const int code = get_from(&s->options, key, whole, real);
+    if (code)
+        (void)error_set(&s->error, code,
+                        whole ? "g6x_get_int: no integer option %d"
+                              : "g6x_get_double: no such option: %d",
+                        key);
+    if (whole && key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
+        *whole = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
     return code;
+}
+
+/* `whole` is NULL for doubles. */
+static int get(int clusterid, int key, int *whole, double *real)
+{
+    if (session_registry_any_open()) return ON_SESSION(clusterid, get_of, key, whole, real);
+    const struct options first = session_registry_initial();
+    const int code = get_from(&first, key, whole, real);
+    return code ? session_registry_refuse(code, whole ? "g6x_get_int: no such integer option"
+                                                      : "g6x_get_double: no such option")
+                : 0;
 }
 
 int g6x_get_int(int clusterid, int key, int *value)
 {
-    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_int: null pointer");
-    if (!session_registry_any_open()) {
-        const struct options first = session_registry_initial();
-        const int code = options_get_int(&first, key, value);
-        return code ? session_registry_refuse(code, "g6x_get_int: no such integer option") : 0;
-    }
-    return ON_SESSION(clusterid, get_int, key, value);
-}
-
-static int set_double(struct session *s, int key, double value)
-{
-    return options_set_double(&s->options, key, value, &s->error);
-}
-
-int g6x_set_double(int clusterid, int key, double value)
-{
-    if (!session_registry_any_open()) return session_registry_set_initial(key, 0, value);
-    return ON_SESSION(clusterid, set_double, key, value);
-}
-
-static int get_double(struct session *s, int key, double *value)
-{
-    const int code = options_get_double(&s->options, key, value);
-    if (code) (void)error_set(&s->error, code, "g6x_get_double: no such option: %d", key);
-    return code;
+    return value ? get(clusterid, key, value, NULL)
+                 : session_registry_refuse(G6X_E_NULL, "g6x_get_int: null pointer");
 }
 
 int g6x_get_double(int clusterid, int key, double *value)
 {
-    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_double: null pointer");
-    if (!session_registry_any_open()) {
-        const struct options first = session_registry_initial();
-        const int code = options_get_double(&first, key, value);
-        return code ? session_registry_refuse(code, "g6x_get_double: no such option") : 0;
-    }
-    return ON_SESSION(clusterid, get_double, key, value);
+    return value ? get(clusterid, key, NULL, value)
+                 : session_registry_refuse(G6X_E_NULL, "g6x_get_double: null pointer");
 }
 
 /* The scale of a force call with nj; `lacks`: a pointer for the result is NULL. */
@@ -231,35 +229,30 @@ static int checked(int ni, const void *a, const void *b)
     return 0;
 }
 
-/* Ends a call that changes rows, or only reads them (NULL). */
-static int ended(int ni, long long *words, int code, const struct error *err)
-{
-    if (code) session_partial_words_spoil(ni, words, code);
-    return err->code ? session_registry_refuse(err->code, "%s", err->text) : code;
-}
+/* Makes a call of partial_words.h on two arrays of rows; `changed`: those that it changes, or NULL.
+ */
+#define ON_ROWS(changed, call, ni, a, b)                                                           \
+    __extension__({                                                                                \
+        struct error err = {.quiet = 1};                                                           \
+        int code = checked(ni, a, b);                                                              \
+        if (!code) code = call(ni, a, b, &err);                                                    \
+        if (code) session_partial_words_spoil(ni, changed, code);                                  \
+        err.code ? session_registry_refuse(err.code, "%s", err.text) : code;                       \
+    })
 
 int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, sum, words);
-    if (!code) code = session_partial_words_add(ni, sum, words, &err);
-    return ended(ni, sum, code, &err);
+    return ON_ROWS(sum, session_partial_words_add, ni, sum, words);
 }
 
 int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, words, top);
-    if (!code) code = session_partial_words_tops(ni, words, top, &err);
-    return ended(ni, NULL, code, &err);
+    return ON_ROWS(NULL, session_partial_words_tops, ni, words, top);
 }
 
 int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, words, top);
-    if (!code) code = session_partial_words_raise(ni, words, top, &err);
-    return ended(ni, words, code, &err);
+    return ON_ROWS(words, session_partial_words_raise, ni, words, top);
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
