@@ -13,8 +13,6 @@
 #include "session/registry.h"
 #include "shared/package.h"
 #include "shared/tree_few.h"
-#include "tree/boxes.h"
-#include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/numbers.h"

@@ -6,7 +6,6 @@
 #include "core/options.h"
 #include "g6lib.h"
 #include "session/registry.h"
-#include "tree/share.h"
 #include "tree/kernel.h"
 #include "util/fpenv.h"
 #include "util/memory.h"

@@ -12,7 +12,6 @@
 #include "core/device.h"
 #include "util/memory.h"
 #include "core/options.h"
-#include "tree/boxes.h"
 #include "tree/state.h"
 #include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
@@ -52,7 +51,7 @@ static void octree_close(void *state)
     if (!t) return;
     t->direct_backend->close(t->direct);
     tree_boxes_free(&t->tree);
-    tree_sources_free(&t->sources);
+    tree_state_free(&t->sources);
     const struct memory_array targets[] = {ARRAYS(t, 0), {0}};
     memory_free_all(targets);
     neighbour_lists_free(&t->lists);
@@ -139,7 +138,7 @@ static int may_be_crowded(const struct tree_box *box, const struct sources *s)
 /* A tree on a device is built with its first sum; the device has none of several pieces. */
 static int prepare_on_device(struct octree *t, struct error *err)
 {
-    struct tree_input in = tree_sources_input(&t->sources);
+    struct tree_input in = tree_state_input(&t->sources);
     in.v = NULL; /* the frame is the device's */
     tree_pieces_free(t->tree.pieces);
     t->tree.pieces = NULL;
@@ -155,8 +154,7 @@ static int build(struct octree *t, struct error *err)
     const int threads = options_threads(t->options.threads);
     int code = 0;
     jmemory_commit(t->memory);
-    if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
-                             threads))
+    if (tree_state_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
         return tree_state_no_memory(err, "j particles of a tree", t->nj);
     t->current = 1;
     t->useful = t->searchable = 0;
@@ -207,7 +205,7 @@ static void look_up(void *context, int64_t first, int64_t end)
     for (int i = (int)first; i < end; i++) {
         int32_t address = -1;
         const int found = jmemory_find(t->memory, t->targets.index[i], t->nj, 1, &address);
-        t->number[i] = found ? tree_sources_number(&t->sources, address) : -1;
+        t->number[i] = found ? tree_state_number(&t->sources, address) : -1;
         if (found > 1 || !is_served(t, i)) t->number[i] = NOT_SERVED;
     }
 }
@@ -290,7 +288,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         .submit = octree_submit,                                                                   \
         .collect = tree_results_finish,                                                            \
         .partials = tree_results_partials,                                                         \
-        .neighbours = tree_lists_find,                                                             \
+        .neighbours = tree_results_lists,                                                          \
         .zero_distances = octree_zero_distances,                                                   \
         .describe = octree_describe,                                                               \
         .close = octree_close,                                                                     \

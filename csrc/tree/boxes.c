@@ -1,8 +1,6 @@
-/* boxes.c - what is made in one box, and what in several (tree/pieces.h): see boxes.h. A target
+/* boxes.c - what is made in one box, and what in several (tree/pieces.h). A target
  * takes a piece from afar as a point with a dipole, in double; a piece of a few particles pair by
  * pair, in double; and else by the piece's tree. */
-#include "tree/boxes.h"
-
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -304,12 +302,19 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
                 "eps = %g is more than 1e18 times the size of a tree's particles: sum them "
                 "directly",
                 sqrt(targets->eps2[i]));
-    const int own = tree_pair_term(t, s) != PAIR_FORCE;
-    if ((!t->pieces ? tree_sum_one
-         : own      ? tree_softening_sum
-                    : sum_pieces)(t, s, targets, out, counts))
-        return error_set(err, G6X_E_MEMORY,
-                         "out of memory for the forces of a tree on %lld targets",
-                         (long long)targets->n);
-    return 0;
+    const int term = tree_pair_term(t, s);
+    int code;
+    if (!t->pieces) {
+        code = tree_sum_one(t, s, targets, out, counts);
+    } else if (term == PAIR_FORCE) {
+        code = sum_pieces(t, s, targets, out, counts);
+    } else {
+        const struct tree_pieces *p = t->pieces;
+        const struct tree_input in = {t->points.n, (const double (*)[3])p->x,
+                                      (const double (*)[3])p->v, p->m};
+        code = tree_softening_direct(&in, t->own.eps, term, targets, out, t->threads, counts);
+    }
+    if (!code) return 0;
+    return error_set(err, code, "out of memory for the forces of a tree on %lld targets",
+                     (long long)targets->n);
 }

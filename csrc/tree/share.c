@@ -1,10 +1,9 @@
 /* share.c - subtrees of trees, from one rank to another: see shared/tree_share.h. */
-#include "tree/share.h"
+#include "tree/kernel.h"
 
 #include <string.h>
 
 #include "g6lib.h"
-#include "tree/kernel.h"
 #include "util/memory.h"
 #include "util/threads.h"
 

@@ -114,10 +114,6 @@ static inline int tree_pair_term(const struct tree *t, const struct tree_setting
 int tree_softening_direct(const struct tree_input *sources, const double eps[], int term,
                           const struct tree_targets *targets, const struct tree_forces *out,
                           int threads, struct tree_counts *counts);
-/* The same for a tree whose particles no one box resolves. */
-int tree_softening_sum(const struct tree *t, const struct tree_setting *s,
-                       const struct tree_targets *targets, const struct tree_forces *out,
-                       struct tree_counts *counts);
 
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
@@ -152,3 +148,29 @@ void tree_build_free_points(struct tree_points *p);
 /* Memory for the columns of n points and a group more, with velocities if they are `moving`; 0 or
  * G6X_E_MEMORY. */
 int tree_build_columns(struct tree_points *p, int64_t n, int moving);
+
+/* tree/boxes.c: trees of particles that one box resolves, or several: see tree/pieces.h. */
+
+/* Builds the tree of some particles, all of which are finite, in a box of their own or, with
+ * `whole`, in that of all ranks' (shared/tree_share.h). 0 or an error code. */
+int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                     int threads, struct error *err);
+void tree_boxes_free(struct tree *t);
+/* Forces of the tree on targets. 0 or an error code. */
+int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
+                   const struct tree_targets *targets, const struct tree_forces *out,
+                   struct tree_counts *counts, struct error *err);
+
+/* tree/share.c: trees of which each rank has a subtree: see shared/tree_share.h. */
+
+/* The subtree of a tree that the targets of some regions may look at, or NULL: no memory. There is
+ * nothing in it if there are no regions or particles. */
+struct subtree_header *tree_share_subtree(const struct tree *t, const struct tree_setting *s,
+                                          double eps2, int64_t regions,
+                                          const struct tree_region *region);
+
+/* A tree with subtrees of other ranks' behind it, made of copies; its particles, which are the
+ * targets if none are given, are its own alone. 0 or an error code. */
+int tree_share_join(const struct tree *t, int subtrees, const void *const subtree[],
+                    struct tree *joined, struct error *err);
+void tree_share_free(struct tree *joined);
