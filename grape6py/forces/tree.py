@@ -537,9 +537,6 @@ class Tree(Closed):
         make, particles = self.__reduce__()
         return cast("Tree", make(*particles))
 
-    def __copy__(self) -> Tree:
-        return self.copy()
-
     def __deepcopy__(self, _: object) -> Tree:
         return self.copy()
 
