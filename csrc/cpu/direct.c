@@ -29,18 +29,11 @@ struct direct {
     int packing;            /* which one of the j memory */
 
     int64_t slots; /* capacity for j particles */
-    void *rows;
-    int32_t *jindex;
-    struct block_range *ranges;
-
-    int capacity; /* for i particles */
-    int softened; /* some have eps2 > 0 */
-    void *fields[I_FIELDS];
+    int capacity;  /* for i particles */
+    int softened;  /* some have eps2 > 0 */
     int32_t *index;
-    struct body_range *body_range;
-    struct self_places *self;
 
-    struct direct_job job;
+    struct direct_job job; /* has most arrays */
     struct jmemory *memory;
     int packed; /* whether rows are packed, at the time and in the units of `job` */
     _Atomic int64_t zero_distances;
@@ -60,14 +53,14 @@ struct direct {
 enum { PADDING = 2 * BLOCK };
 /* Arrays of j particles. */
 #define OF_J(d, slots, bytes)                                                                      \
-    {{&(d)->rows, (size_t)((slots) + PADDING) * (bytes)},                                          \
-     MEMORY_ARRAY((d)->jindex, (slots) + PADDING),                                                 \
-     MEMORY_ARRAY((d)->ranges, (slots) / BLOCK + 1),                                               \
+    {{&(d)->job.rows, (size_t)((slots) + PADDING) * (bytes)},                                      \
+     MEMORY_ARRAY((d)->job.jindex, (slots) + PADDING),                                             \
+     MEMORY_ARRAY((d)->job.ranges, (slots) / BLOCK + 1),                                           \
      {0}}
 /* Arrays of i particles, except fields and sums. */
 #define OF_I(d, n)                                                                                 \
-    {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->body_range, n),                        \
-     MEMORY_ARRAY((d)->self, n),          MEMORY_ARRAY((d)->rows_of_i, n),                         \
+    {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->job.body_range, n),                    \
+     MEMORY_ARRAY((d)->job.self, n),      MEMORY_ARRAY((d)->rows_of_i, n),                         \
      MEMORY_ARRAY((d)->nearest, n),       MEMORY_ARRAY((d)->nearest_address, n),                   \
      MEMORY_ARRAY((d)->nearest_index, n), {0}}
 
@@ -80,7 +73,7 @@ static void direct_close(void *state)
     memory_free_all(of_i);
     neighbour_lists_free(&d->lists);
     memory_free(d->hits);
-    for (int k = 0; k < I_FIELDS; k++) memory_free(d->fields[k]);
+    for (int k = 0; k < I_FIELDS; k++) memory_free(d->job.fields[k]);
     for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
     memory_free(d);
 }
@@ -93,8 +86,8 @@ static int choose(struct direct *d, const struct options *o, struct error *err)
             err, G6X_E_ARGUMENT,
             "this machine lacks the instruction set of GRAPE6_ISA; best takes what it has");
     if (d->mode != o->precision || d->isa != o->isa) {
-        memory_free(d->rows); /* another layout */
-        d->rows = NULL;
+        memory_free(d->job.rows); /* another layout */
+        d->job.rows = NULL;
         d->slots = 0;
     }
     d->mode = o->precision;
@@ -124,7 +117,7 @@ static int no_memory(struct error *err, const char *what, int64_t n)
 
 static int reserve_slots(struct direct *d, int64_t slots, struct error *err)
 {
-    if (slots <= d->slots && d->rows) return 0;
+    if (slots <= d->slots && d->job.rows) return 0;
     const size_t number = d->mode == MODE_DOUBLE ? sizeof(double) : sizeof(float);
     const struct memory_array all[] = OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * number);
     if (memory_grow_all(all)) return no_memory(err, "j particles", slots);
@@ -148,8 +141,7 @@ struct tasks {
 static void pack_blocks(void *direct, int64_t first, int64_t end)
 {
     struct direct *d = direct;
-    d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing], first,
-                    end);
+    d->kernel->pack(&d->job, d->memory->stale[d->packing], first, end);
 }
 
 static void sum_tasks(void *tasks, int64_t from, int64_t end)
@@ -226,9 +218,6 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->jerk = u->options->jerk;
     job->limbs = limbs_of(d->mode);
     job->nj = nj;
-    job->rows = d->rows;
-    job->jindex = d->jindex;
-    job->ranges = d->ranges;
     job->memory = u->memory;
     job->time = u->time;
     job->snap = u->options->snap;
@@ -256,7 +245,7 @@ static int reserve(struct direct *d, int ni, struct error *err)
     int missing = memory_grow_all(all);
     for (int k = 0; k < I_FIELDS && !missing; k++)
         missing =
-            memory_grow_all((struct memory_array[]){{&d->fields[k], n * sizeof(double)}, {0}});
+            memory_grow_all((struct memory_array[]){{&d->job.fields[k], n * sizeof(double)}, {0}});
     for (int k = 0; k < NSUM && !missing; k++)
         missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
     if (missing) return no_memory(err, "i particles", ni);
@@ -276,17 +265,14 @@ static int direct_submit(void *state, const struct targets *targets, struct erro
     job->eps2 = targets->eps2;
     by_row_copy(targets->from, 0, targets->ni);
     if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
-    for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
     job->index = d->index;
-    job->body_range = d->body_range;
-    job->self = d->self;
-    d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    d->kernel->pack_targets(job);
     jmemory_map(d->memory);
     d->done = 0;
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {
-        const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);
-        d->self[i].count = n > MAX_SELF ? -1 : n;
+        const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, job->self[i].address);
+        job->self[i].count = n > MAX_SELF ? -1 : n;
         d->softened |= targets->eps2[i] > 0.0;
     }
     return 0;
@@ -312,7 +298,7 @@ static void compute(struct direct *d, unsigned want)
         partial_value(&d->rows_of_i[i], sum);
         for (int k = 0; k < NSUM; k++) d->sum[k][i] = sum[k];
         d->nearest_address[i] = (int32_t)nearest;
-        d->nearest_index[i] = nearest < 0 ? 0 : d->jindex[nearest];
+        d->nearest_index[i] = nearest < 0 ? 0 : d->job.jindex[nearest];
     }
 }
 
@@ -393,7 +379,7 @@ static void make_lists(void *batch, int64_t first, int64_t end)
         int32_t *const list = b->d->lists.index + b->start[k], *to = list;
         for (int64_t w = 0; w < words; w++)
             for (uint64_t bits = hits[w]; bits; bits &= bits - 1)
-                *to++ = b->d->jindex[w * 64 + __builtin_ctzll(bits)];
+                *to++ = b->d->job.jindex[w * 64 + __builtin_ctzll(bits)];
         neighbour_lists_sort(list, b->start[k + 1] - b->start[k]);
     }
 }
