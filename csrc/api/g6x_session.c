@@ -1,7 +1,6 @@
 /* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, lists, partial sums. */
 #include <string.h>
 
-#include "api/g6_calls.h"
 #include "shared/package.h"
 #include "session/partial_words.h"
 #include "session/force.h"
@@ -196,16 +195,6 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 }
 
 /* ---- bulk and partial -------------------------------------------------------------- */
-
-int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
-                        const double *tj, const double *dtj, const double *mass,
-                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
-                        const double (*v)[3], const double (*x)[3])
-{
-    (void)dtj;
-    return ON_SESSION(clusterid, api_g6_calls_set_j_many, n, address, index, tj, mass, k18, j6, a2,
-                      v, x);
-}
 
 int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
                             int list[])
