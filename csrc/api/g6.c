@@ -10,15 +10,13 @@
 #include "g6lib.h"
 #include "session/force.h"
 #include "session/quick_write.h"
-#include "session/registry.h"
 #include "util/fpenv.h"
 
 /* `result`, but needs an open cluster. */
 static int idle(int64_t id, int result)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    return s ? session_registry_leave(s, result) : code;
+    SESSION_HERE(s, id, code);
+    return s ? result : code;
 }
 
 /* ---- j particles ------------------------------------------------------------------ */
@@ -76,11 +74,15 @@ static int set_j_at_rest(int64_t id, int address, int index, double mass, const 
     return api_g6_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 
-static int set_j_many(struct session *s, int n, const int *address, const int *index,
-                      const double *tj, const double *mass, const double3 *k18, const double3 *j6,
-                      const double3 *a2, const double3 *v, const double3 *x)
+int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
+                        const double *tj, const double *dtj, const double *mass,
+                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
 {
-    int first = 0, code = 0;
+    int first = 0;
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    (void)dtj;
     if (n < 0)
         first = error_set(&s->error, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
     else if (n && (!mass || !x))
@@ -209,15 +211,6 @@ static int get_force(struct session *s, double3 *acc, double3 *jerk, double *pot
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
     return code;
-}
-
-int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
-                        const double *tj, const double *dtj, const double *mass,
-                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
-                        const double (*v)[3], const double (*x)[3])
-{
-    (void)dtj;
-    return ON_SESSION(clusterid, set_j_many, n, address, index, tj, mass, k18, j6, a2, v, x);
 }
 
 /* ---- by value ------------------------------------------------------------------------- */

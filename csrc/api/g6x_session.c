@@ -1,6 +1,7 @@
 /* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, lists, partial sums. */
 #include <string.h>
 
+#include "api/arguments.h"
 #include "shared/package.h"
 #include "session/partial_words.h"
 #include "session/force.h"
@@ -10,7 +11,6 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "core/device.h"
-#include "session/registry.h"
 
 #define TEXT_OF(a) #a
 #define TEXT(a) TEXT_OF(a)
@@ -48,8 +48,10 @@ int g6x_open(int clusterid, int backend)
     return session_registry_open(clusterid, backend, SESSION_DEVICE_BY_ID);
 }
 
-static int describe(struct session *s, char *buffer, int length)
+int g6x_backend(int clusterid, char *buffer, int length)
 {
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (s->undecided == CHOICE_OPEN)
         error_copy("auto, decided at the first force call", buffer, length);
     else
@@ -57,13 +59,10 @@ static int describe(struct session *s, char *buffer, int length)
     return 0;
 }
 
-int g6x_backend(int clusterid, char *buffer, int length)
+int g6x_prepare(int clusterid, int ni, int nj)
 {
-    return ON_SESSION(clusterid, describe, buffer, length);
-}
-
-static int make_choice(struct session *s, int ni, int nj)
-{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (ni < 0 || nj < 0)
         return error_set(&s->error, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
                          ni, nj);
@@ -72,11 +71,6 @@ static int make_choice(struct session *s, int ni, int nj)
     else if (s->undecided == CHOICE_OPEN)
         session_choice_make(s, ni, nj, nj);
     return 0;
-}
-
-int g6x_prepare(int clusterid, int ni, int nj)
-{
-    return ON_SESSION(clusterid, make_choice, ni, nj);
 }
 
 int g6x_choice(int ni, int nj, char *buffer, int length)
@@ -91,29 +85,26 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
     return backend;
 }
 
-static int counts(struct session *s, long long found[3])
+int g6x_counts(int clusterid, long long found[3])
 {
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (!found) return error_set(&s->error, G6X_E_NULL, "g6x_counts: null pointer");
     found[0] = s->calls, found[1] = s->rows_asked, found[2] = s->rows_fine;
     return 0;
 }
 
-int g6x_counts(int clusterid, long long found[3]) { return ON_SESSION(clusterid, counts, found); }
-
 /* ---- options ---------------------------------------------------------------------- */
 
-/* Those of integers, if `whole`, or of doubles. */
-static int set_of(struct session *s, int key, int whole, double value)
-{
-    return whole ? options_set_int(&s->options, key, (int)value, &s->error)
-                 : options_set_double(&s->options, key, value, &s->error);
-}
-
-/* A firsthalf copies the options: a change applies from the next one on. */
+/* An option of integers, if `whole`, or of doubles. A firsthalf copies the options: a change
+ * applies from the next one on. */
 static int set(int clusterid, int key, int whole, double value)
 {
     if (!session_registry_any_open()) return session_registry_set_initial(key, whole, value);
-    return ON_SESSION(clusterid, set_of, key, whole, value);
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    return whole ? options_set_int(&s->options, key, (int)value, &s->error)
+                 : options_set_double(&s->options, key, value, &s->error);
 }
 
 int g6x_set_int(int clusterid, int key, int value) { return set(clusterid, key, 1, value); }
@@ -125,9 +116,20 @@ static int get_from(const struct options *o, int key, int *whole, double *real)
     return whole ? options_get_int(o, key, whole) : options_get_double(o, key, real);
 }
 
-static int get_of(struct session *s, int key, int *whole, double *real)
+/* `whole` is NULL for doubles. */
+static int get(int clusterid, int key, int *whole, double *real)
 {
-    const int code = get_from(&s->options, key, whole, real);
+    if (!session_registry_any_open()) {
+        const struct options first = session_registry_initial();
+        const int failed = get_from(&first, key, whole, real);
+        return failed
+                   ? session_registry_refuse(failed, whole ? "g6x_get_int: no such integer option"
+                                                           : "g6x_get_double: no such option")
+                   : 0;
+    }
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    code = get_from(&s->options, key, whole, real);
     if (code)
         (void)error_set(&s->error, code,
                         whole ? "g6x_get_int: no integer option %d"
@@ -136,17 +138,6 @@ static int get_of(struct session *s, int key, int *whole, double *real)
     if (whole && key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
         *whole = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
     return code;
-}
-
-/* `whole` is NULL for doubles. */
-static int get(int clusterid, int key, int *whole, double *real)
-{
-    if (session_registry_any_open()) return ON_SESSION(clusterid, get_of, key, whole, real);
-    const struct options first = session_registry_initial();
-    const int code = get_from(&first, key, whole, real);
-    return code ? session_registry_refuse(code, whole ? "g6x_get_int: no such integer option"
-                                                      : "g6x_get_double: no such option")
-                : 0;
 }
 
 int g6x_get_int(int clusterid, int key, int *value)

@@ -1,9 +1,9 @@
 /* g6x_share.c - the g6x_ calls for a cluster that has a share of the j particles of many. */
+#include "api/arguments.h"
 #include "core/jmemory.h"
 #include "g6lib.h"
 #include "session/call_rows.h"
 #include "session/force.h"
-#include "session/registry.h"
 #include "util/fpenv.h"
 
 _Static_assert((int)G6X_SAMPLE_WORDS == SHARE_SAMPLE_WORDS, "g6lib.h");
@@ -24,9 +24,11 @@ static int settle(struct session *s, int nj, int lacks, const char *call)
     return 0;
 }
 
-static int get_sample(struct session *s, int nj, long long all, long long first, long long *words)
+int g6x_get_sample(int clusterid, int nj, long long all, long long first,
+                   long long words[G6X_SAMPLE_WORDS])
 {
-    const int code = settle(s, nj, !words, "g6x_get_sample");
+    SESSION_HERE(s, clusterid, code);
+    if (s) code = settle(s, nj, !words, "g6x_get_sample");
     if (code) return code;
     if (first < 0 || all > INT64_MAX / 64 || first > all - nj)
         return REFUSE(s, G6X_E_ARGUMENT,
@@ -37,14 +39,10 @@ static int get_sample(struct session *s, int nj, long long all, long long first,
     return 0;
 }
 
-int g6x_get_sample(int clusterid, int nj, long long all, long long first,
-                   long long words[G6X_SAMPLE_WORDS])
+int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS])
 {
-    return ON_SESSION(clusterid, get_sample, nj, all, first, words);
-}
-
-static int set_sample(struct session *s, const long long *words)
-{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_sample: null pointer");
     if (words[0] && words[0] == s->j.share_code) return s->j.share_code; /* known */
     if (words[0] < 0 && words[0] >= G6X_E_VERIFY)
@@ -61,25 +59,18 @@ static int set_sample(struct session *s, const long long *words)
     return 0;
 }
 
-int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS])
+int g6x_get_counts(int clusterid, int nj, long long words[G6X_COUNT_WORDS])
 {
-    return ON_SESSION(clusterid, set_sample, words);
-}
-
-static int get_counts(struct session *s, int nj, long long *words)
-{
-    const int code = settle(s, nj, !words, "g6x_get_counts");
+    SESSION_HERE(s, clusterid, code);
+    if (s) code = settle(s, nj, !words, "g6x_get_counts");
     if (!code) jmemory_share_counts(&s->j, words);
     return code;
 }
 
-int g6x_get_counts(int clusterid, int nj, long long words[G6X_COUNT_WORDS])
+int g6x_set_counts(int clusterid, const long long words[G6X_COUNT_WORDS])
 {
-    return ON_SESSION(clusterid, get_counts, nj, words);
-}
-
-static int set_counts(struct session *s, const long long *words)
-{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_counts: null pointer");
     if (!s->j.is_share)
         return REFUSE(s, G6X_E_ARGUMENT,
@@ -93,18 +84,12 @@ static int set_counts(struct session *s, const long long *words)
     return 0;
 }
 
-int g6x_set_counts(int clusterid, const long long words[G6X_COUNT_WORDS])
+int g6x_end_share(int clusterid)
 {
-    return ON_SESSION(clusterid, set_counts, words);
+    SESSION_HERE(s, clusterid, code);
+    if (s) jmemory_share_end(&s->j);
+    return code;
 }
-
-static int end_share(struct session *s)
-{
-    jmemory_share_end(&s->j);
-    return 0;
-}
-
-int g6x_end_share(int clusterid) { return ON_SESSION(clusterid, end_share); }
 
 int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[])
 {
@@ -118,38 +103,27 @@ int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[])
 
 /* ---- a share of an integration ------------------------------------------------------ */
 
-struct particles {
-    const double *t, *mass;
-    const double (*j6)[3], (*a2)[3], (*v)[3], (*x)[3];
-};
-
-static int share_particles(struct session *s, int n, int first, int end, const struct particles *p)
+int g6x_share_particles(int clusterid, int n, int first, int end, const double tj[],
+                        const double mass[], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
 {
     const char *call = "g6x_share_particles";
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (n < 0 || first < 0 || first > end || end > n)
         return error_set(&s->error, G6X_E_ARGUMENT, "%s: %d to %d of n = %d", call, first, end, n);
     if (!n) {
         session_force_scale_end_whole(s);
         return 0;
     }
-    if (!p->t || !p->mass || !p->j6 || !p->a2 || !p->v || !p->x)
+    if (!tj || !mass || !j6 || !a2 || !v || !x)
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
-    int code = session_force_scale_begin_whole(s);
+    code = session_force_scale_begin_whole(s);
     session_force_before_write(s);
     for (int i = 0; i < n && !code; i++)
-        code = jmemory_set(s->whole, i, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i], p->v[i],
-                           p->x[i]);
+        code = jmemory_set(s->whole, i, i, tj[i], mass[i], NULL, j6[i], a2[i], v[i], x[i]);
     for (int i = first; i < end && !code; i++)
-        code = jmemory_set(&s->j, i - first, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i],
-                           p->v[i], p->x[i]);
+        code = jmemory_set(&s->j, i - first, i, tj[i], mass[i], NULL, j6[i], a2[i], v[i], x[i]);
     s->whole_nj = code ? 0 : n;
     return code ? error_set(&s->error, code, "%s: a particle is refused", call) : 0;
-}
-
-int g6x_share_particles(int clusterid, int n, int first, int end, const double tj[],
-                        const double mass[], const double (*j6)[3], const double (*a2)[3],
-                        const double (*v)[3], const double (*x)[3])
-{
-    const struct particles p = {tj, mass, j6, a2, v, x};
-    return ON_SESSION(clusterid, share_particles, n, first, end, &p);
 }
