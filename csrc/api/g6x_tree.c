@@ -407,8 +407,8 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     if (code) {
         (void)session_registry_refuse(code, "%s", err.text);
     } else {
-        if (w->momentum) tree_net_force_close(w->ni, p->mass, out->acc);
-        if (w->momentum && out->jerk) tree_net_force_close(w->ni, p->mass, out->jerk);
+        if (w->momentum) tree_sum_net_force(w->ni, p->mass, out->acc);
+        if (w->momentum && out->jerk) tree_sum_net_force(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
     }
     memory_free(r.x);

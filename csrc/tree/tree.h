@@ -118,7 +118,7 @@ int tree_softening_direct(const struct tree_input *sources, const double eps[], 
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
  */
-void tree_net_force_close(int64_t n, const double mass[], double (*a)[3]);
+void tree_sum_net_force(int64_t n, const double mass[], double (*a)[3]);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
