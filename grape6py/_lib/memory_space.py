@@ -18,11 +18,10 @@ from grape6py._arrays import kinds, validate
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, Numbers, Shape, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
-from grape6py._lib.device_place import DevicePlace
-from grape6py._lib.foreign import first_on_device as first_on_device
-from grape6py._lib.foreign import import_cupy as import_cupy
-from grape6py._lib.foreign import is_on_device
-from grape6py._lib.foreign import take as take
+from grape6py._lib.device_place import DevicePlace, is_on_device
+from grape6py._lib.device_place import first_on_device as first_on_device
+from grape6py._lib.device_place import import_cupy as import_cupy
+from grape6py._lib.device_place import take as take
 
 Place: TypeAlias = "HostPlace | DevicePlace"
 
