@@ -44,8 +44,6 @@ static int explain(struct session *s, int code, int address, int index)
 
 /* Not static, so that each form of g6_set_j_particle jumps to it. */
 int api_g6_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
-                 const double *j6, const double *a2, const double *v, const double *x);
-int api_g6_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
                  const double *j6, const double *a2, const double *v, const double *x)
 {
     int code;
@@ -147,14 +145,6 @@ static int null_pointer(int ni, double3 *acc, double3 *jerk, double *pot, int *n
 /* ---- neighbour lists -------------------------------------------------------------- */
 
 static _Atomic int sort_mode;
-
-static int set_sort_mode(int mode)
-{
-    atomic_store(&sort_mode, mode);
-    return 0;
-}
-
-static int get_sort_mode(void) { return atomic_load(&sort_mode); }
 
 static int read_lists(struct session *s)
 {

@@ -115,8 +115,9 @@ CALLS(g6_get_neighbour_list,
       GIVEN(ipipe &&maxlength, ON_SESSION_OR(if (nblen) *nblen = 0, id, session_force_list,
                                              VALUE(ipipe), VALUE(maxlength), nblen, nbl)),
       IN(int, ipipe), IN(int, maxlength), int *nblen, int *nbl)
-FORM(g6_set_neighbour_list_sort_mode, GIVEN(mode, set_sort_mode(VALUE(mode))), IN(int, mode))
-FORM(g6_get_neighbour_list_sort_mode, get_sort_mode(), void)
+FORM(g6_set_neighbour_list_sort_mode, GIVEN(mode, (atomic_store(&sort_mode, VALUE(mode)), 0)),
+     IN(int, mode))
+FORM(g6_get_neighbour_list_sort_mode, atomic_load(&sort_mode), void)
 
 /* ---- the halves in parts ----------------------------------------------------------------- */
 

@@ -199,11 +199,7 @@ class DevicePlace:
         nj = len(table)
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
         self._call(lib.g6x_get_predicted_j_particles_device, nj, pos, vel)
-        arrays = pos, vel, self._put(table.labels)
-        if table.written.all():
-            return arrays
-        written = self._put(table.written)
-        return tuple(array[written] for array in arrays)
+        return table.present(pos, vel, self._put(table.labels), put=self._put)
 
     def forces(self, nj: int, *call: Untyped) -> Forces:
         """See ``Board.forces``; h2 is NumPy's."""
