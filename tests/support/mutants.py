@@ -65,10 +65,8 @@ def mutated(name):
 
 
 def main(folder):
-    root = Path(folder, "csrc")
-    for path in root.rglob("*.[ch]"):  # of files that had mistakes once
-        if str(path.relative_to(root)) not in PATCHES:
-            path.unlink()
+    for path in {*Path(folder).rglob("*.[ch]")} - {Path(folder, "csrc", name) for name in PATCHES}:
+        path.unlink()  # it had mistakes once
     for name in PATCHES:
         path, text = Path(folder, "csrc", name), mutated(name)
         if not path.exists() or path.read_text() != text:  # else it is not compiled again
