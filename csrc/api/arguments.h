@@ -14,6 +14,17 @@ typedef double double3[3];
     int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
     int name##_(__VA_ARGS__)
 
+static inline void leave_session(struct session *const *s)
+{
+    if (*s) session_registry_release(*s);
+}
+/* `s` is the session of an id, locked to the end of the block; or NULL, with the error in `code`.
+ */
+#define SESSION_HERE(s, id, code)                                                                  \
+    int code = 0;                                                                                  \
+    __attribute__((cleanup(leave_session))) struct session *const s =                              \
+        session_registry_take(id, &code)
+
 /* The error of a Fortran call with a null pointer for a scalar. */
 static inline int missing(void)
 {

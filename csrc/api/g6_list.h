@@ -1,5 +1,5 @@
-/* g6_list.h - the historical calls, each written once: g6_value.c and g6_fortran.c define the
- * macros and include this list. api/g6_calls.c implements them; g6lib.h documents them.
+/* g6_list.h - the historical calls, each written once: g6.c implements them, and includes this list
+ * for each of its forms. g6lib.h documents them.
  *
  *   FORM(name, result, arguments)  one function
  *   CALL                           one with a cluster first, which is `id` in its result
@@ -44,36 +44,34 @@ FORM(g6_set_overflow_flag_test_mode, 0, UNUSED IN(int, aflag), UNUSED IN(int, jf
 FORM(g6_changed_index, -1, UNUSED IN(int, clusterid))
 
 /* They do nothing, on an open cluster. */
-CALLS(g6_initialize_jp_buffer, api_g6_calls_idle(id, 0), UNUSED IN(int, size))
-CALLS0(g6_flush_jp_buffer, api_g6_calls_idle(id, 0))
-CALL(g6_flush_jp_buffer_and_multisend, api_g6_calls_idle(id, 0), UNUSED IN(int, nclusters))
-CALL(g6_setup_njdata, api_g6_calls_idle(id, 0), UNUSED IN(int, nj))
-CALL(g6_print_chip_status, api_g6_calls_idle(id, 0))
-CALL(g6_set_i_particle_scales_from_real_value, api_g6_calls_idle(id, 0), UNUSED IN(int, address),
+CALLS(g6_initialize_jp_buffer, idle(id, 0), UNUSED IN(int, size))
+CALLS0(g6_flush_jp_buffer, idle(id, 0))
+CALL(g6_flush_jp_buffer_and_multisend, idle(id, 0), UNUSED IN(int, nclusters))
+CALL(g6_setup_njdata, idle(id, 0), UNUSED IN(int, nj))
+CALL(g6_print_chip_status, idle(id, 0))
+CALL(g6_set_i_particle_scales_from_real_value, idle(id, 0), UNUSED IN(int, address),
      UNUSED double acc[3], UNUSED double jerk[3], UNUSED IN(double, phi),
      UNUSED IN(double, jfactor), UNUSED IN(double, ffactor))
-FORM(force_j_particle_send, api_g6_calls_idle(session_registry_recent(), 0), void)
+FORM(force_j_particle_send, idle(session_registry_recent(), 0), void)
 
 /* ---- j particles; g6_set_j_particle is in each file ------------------------------------------ */
 
-CALLS(g6_set_ti, GIVEN(ti, ON_SESSION(id, api_g6_calls_set_ti, VALUE(ti))), IN(double, ti))
+CALLS(g6_set_ti, GIVEN(ti, ON_SESSION(id, set_ti, VALUE(ti))), IN(double, ti))
 FORM(g6_set_j_particle_all,
-     GIVEN(address && index && tj && mass,
-           api_g6_calls_set_j(SESSION_ALL, VALUE(address), VALUE(index), VALUE(tj), VALUE(mass),
-                              k18, j6, a2, v, x)),
+     GIVEN(address && index && tj && mass, api_g6_set_j(SESSION_ALL, VALUE(address), VALUE(index),
+                                                        VALUE(tj), VALUE(mass), k18, j6, a2, v, x)),
      IN(int, address), IN(int, index), IN(double, tj), UNUSED IN(double, dtj), IN(double, mass),
      double k18[3], double j6[3], double a2[3], double v[3], double x[3])
 CALLS(g6_set_j_particle_mxonly,
       GIVEN(address && index && mass,
-            api_g6_calls_set_j_at_rest(id, VALUE(address), VALUE(index), VALUE(mass), x)),
+            set_j_at_rest(id, VALUE(address), VALUE(index), VALUE(mass), x)),
       IN(int, address), IN(int, index), IN(double, mass), double x[3])
-CALL(g6_getnjmax, api_g6_calls_idle(id, 0x7fffffff)) /* there is no other limit */
-CALL(g6_get_predicted_j_particles,
-     GIVEN(nj, ON_SESSION(id, api_g6_calls_predicted, 0, VALUE(nj), x, v, 1)), IN(int, nj),
-     double3 *x, double3 *v)
+CALL(g6_getnjmax, idle(id, 0x7fffffff)) /* there is no other limit */
+CALL(g6_get_predicted_j_particles, GIVEN(nj, ON_SESSION(id, predicted, 0, VALUE(nj), x, v, 1)),
+     IN(int, nj), double3 *x, double3 *v)
 FORM(get_j_part_data,
-     GIVEN(addr &&nj, ON_SESSION(session_registry_recent(), api_g6_calls_predicted, VALUE(addr),
-                                 VALUE(nj), (double3 *)x6, x6 ? (double3 *)x6 + 1 : NULL, 2)),
+     GIVEN(addr &&nj, ON_SESSION(session_registry_recent(), predicted, VALUE(addr), VALUE(nj),
+                                 (double3 *)x6, x6 ? (double3 *)x6 + 1 : NULL, 2)),
      IN(int, addr), IN(int, nj), double *x6)
 
 /* ---- forces ------------------------------------------------------------------------------ */
@@ -86,11 +84,11 @@ FORM(get_j_part_data,
     IN(int, nj), IN(int, ni), UNUSED int *index, UNUSED double3 *xi, UNUSED double3 *vi,           \
         UNUSED eps2, UNUSED double *h2, double3 *acc, double3 *jerk, double *pot
 #define FIRST(eps2, each)                                                                          \
-    GIVEN_OR(ON_SESSION(id, api_g6_calls_first_null), nj && ni && eps2,                            \
+    GIVEN_OR(ON_SESSION(id, first_null), nj && ni && eps2,                                         \
              ON_SESSION(id, session_force_first, VALUE(nj), VALUE(ni), index, CONST3(xi),          \
                         CONST3(vi), eps2, each, h2))
 #define LAST(want, nearest, distance)                                                              \
-    GIVEN_OR(api_g6_calls_null(ni ? VALUE(ni) : 0, acc, jerk, pot, nearest, distance), nj &&ni,    \
+    GIVEN_OR(null_pointer(ni ? VALUE(ni) : 0, acc, jerk, pot, nearest, distance), nj &&ni,         \
              ON_SESSION_OR(session_output_nan(VALUE(ni), acc, jerk, pot, nearest, distance), id,   \
                            session_force_last, want, VALUE(nj), VALUE(ni), acc, jerk, pot,         \
                            nearest, distance))
@@ -111,25 +109,25 @@ CALL(g6calc_lasthalf2np, LAST(WANT_NEAREST | WANT_DISTANCE, nnbindex, rnnb),
 
 /* ---- neighbour lists --------------------------------------------------------------------- */
 
-CALLS0(g6_read_neighbour_list, ON_SESSION(id, api_g6_calls_read_lists))
-CALL(g6_read_neighbour_list_old, ON_SESSION(id, api_g6_calls_read_lists))
+CALLS0(g6_read_neighbour_list, ON_SESSION(id, read_lists))
+CALL(g6_read_neighbour_list_old, ON_SESSION(id, read_lists))
 CALLS(g6_get_neighbour_list,
       GIVEN(ipipe &&maxlength, ON_SESSION_OR(if (nblen) *nblen = 0, id, session_force_list,
                                              VALUE(ipipe), VALUE(maxlength), nblen, nbl)),
       IN(int, ipipe), IN(int, maxlength), int *nblen, int *nbl)
-FORM(g6_set_neighbour_list_sort_mode, GIVEN(mode, api_g6_calls_set_sort_mode(VALUE(mode))),
+FORM(g6_set_neighbour_list_sort_mode, GIVEN(mode, (atomic_store(&sort_mode, VALUE(mode)), 0)),
      IN(int, mode))
-FORM(g6_get_neighbour_list_sort_mode, api_g6_calls_sort_mode(), void)
+FORM(g6_get_neighbour_list_sort_mode, atomic_load(&sort_mode), void)
 
 /* ---- the halves in parts ----------------------------------------------------------------- */
 
-CALL(g6_set_nip, GIVEN(nip, ON_SESSION(id, api_g6_calls_set_count, 0, VALUE(nip))), IN(int, nip))
-CALL(g6_set_njp, GIVEN(njp, ON_SESSION(id, api_g6_calls_set_count, 1, VALUE(njp))), IN(int, njp))
+CALL(g6_set_nip, GIVEN(nip, ON_SESSION(id, set_count, 0, VALUE(nip))), IN(int, nip))
+CALL(g6_set_njp, GIVEN(njp, ON_SESSION(id, set_count, 1, VALUE(njp))), IN(int, njp))
 CALL(g6_set_i_particle,
-     GIVEN(address && index && eps2 && h2, ON_SESSION(id, api_g6_calls_set_i, VALUE(address),
-                                                      VALUE(index), x, v, VALUE(eps2), VALUE(h2))),
+     GIVEN(address && index && eps2 && h2,
+           ON_SESSION(id, set_i, VALUE(address), VALUE(index), x, v, VALUE(eps2), VALUE(h2))),
      IN(int, address), IN(int, index), double x[3], double v[3], IN(double, eps2), IN(double, h2))
-CALL(g6_get_force, ON_SESSION(id, api_g6_calls_get_force, acc, jerk, phi, 0, NULL, flag),
-     double3 *acc, double3 *jerk, double *phi, int *flag)
-CALL(g6_get_force_etc, ON_SESSION(id, api_g6_calls_get_force, acc, jerk, phi, 1, nnbindex, flag),
-     double3 *acc, double3 *jerk, double *phi, int *nnbindex, int *flag)
+CALL(g6_get_force, ON_SESSION(id, get_force, acc, jerk, phi, 0, NULL, flag), double3 *acc,
+     double3 *jerk, double *phi, int *flag)
+CALL(g6_get_force_etc, ON_SESSION(id, get_force, acc, jerk, phi, 1, nnbindex, flag), double3 *acc,
+     double3 *jerk, double *phi, int *nnbindex, int *flag)

@@ -11,7 +11,6 @@
 _Static_assert((int)G6X_FEW_MOST == (int)CHAIN_MOST, "the header says how many there may be");
 _Static_assert(sizeof(struct g6x_perturber) == sizeof(struct chain_perturber), "one layout");
 
-#define TOLERANCE 1e-12
 /* Perturbation up to which kicks between ellipses do, where Kepler's laws may. */
 #define KICKED 1e-3
 
@@ -57,7 +56,7 @@ int g6x_few_body_evolve(struct g6x_few_bodies *b, double dt)
     if (code) return code;
     const struct few_setting s = {
         .eps2 = b->eps2,
-        .tolerance = b->tolerance > 0.0 ? b->tolerance : TOLERANCE,
+        .tolerance = b->tolerance > 0.0 ? b->tolerance : FEW_TOLERANCE,
         .kepler = b->gamma,
         .kicked = b->gamma > 0.0 ? KICKED : 0.0,
         .slowed = b->slow_down,

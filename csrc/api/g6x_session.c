@@ -1,9 +1,10 @@
-/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, lists, partial sums. */
+/* g6x_session.c - the g6x_ calls: errors, version, options, lists, partial sums, shares. */
 #include <string.h>
 
-#include "api/g6_calls.h"
+#include "api/arguments.h"
 #include "shared/package.h"
 #include "session/partial_words.h"
+#include "session/call_rows.h"
 #include "session/force.h"
 #include "core/backend_device.h"
 #include "session/choice.h"
@@ -11,7 +12,6 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "core/device.h"
-#include "session/registry.h"
 
 #define TEXT_OF(a) #a
 #define TEXT(a) TEXT_OF(a)
@@ -49,8 +49,10 @@ int g6x_open(int clusterid, int backend)
     return session_registry_open(clusterid, backend, SESSION_DEVICE_BY_ID);
 }
 
-static int describe(struct session *s, char *buffer, int length)
+int g6x_backend(int clusterid, char *buffer, int length)
 {
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (s->undecided == CHOICE_OPEN)
         error_copy("auto, decided at the first force call", buffer, length);
     else
@@ -58,13 +60,10 @@ static int describe(struct session *s, char *buffer, int length)
     return 0;
 }
 
-int g6x_backend(int clusterid, char *buffer, int length)
+int g6x_prepare(int clusterid, int ni, int nj)
 {
-    return ON_SESSION(clusterid, describe, buffer, length);
-}
-
-static int make_choice(struct session *s, int ni, int nj)
-{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (ni < 0 || nj < 0)
         return error_set(&s->error, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
                          ni, nj);
@@ -73,11 +72,6 @@ static int make_choice(struct session *s, int ni, int nj)
     else if (s->undecided == CHOICE_OPEN)
         session_choice_make(s, ni, nj, nj);
     return 0;
-}
-
-int g6x_prepare(int clusterid, int ni, int nj)
-{
-    return ON_SESSION(clusterid, make_choice, ni, nj);
 }
 
 int g6x_choice(int ni, int nj, char *buffer, int length)
@@ -92,76 +86,71 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
     return backend;
 }
 
-static int counts(struct session *s, long long found[3])
+int g6x_counts(int clusterid, long long found[3])
 {
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
     if (!found) return error_set(&s->error, G6X_E_NULL, "g6x_counts: null pointer");
     found[0] = s->calls, found[1] = s->rows_asked, found[2] = s->rows_fine;
     return 0;
 }
 
-int g6x_counts(int clusterid, long long found[3]) { return ON_SESSION(clusterid, counts, found); }
-
 /* ---- options ---------------------------------------------------------------------- */
 
-/* A firsthalf copies the options: a change applies from the next one on. */
-static int set_int(struct session *s, int key, int value)
+/* An option of integers, if `whole`, or of doubles. A firsthalf copies the options: a change
+ * applies from the next one on. */
+static int set(int clusterid, int key, int whole, double value)
 {
-    return options_set_int(&s->options, key, value, &s->error);
+    if (!session_registry_any_open()) return session_registry_set_initial(key, whole, value);
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    return whole ? options_set_int(&s->options, key, (int)value, &s->error)
+                 : options_set_double(&s->options, key, value, &s->error);
 }
 
-int g6x_set_int(int clusterid, int key, int value)
+int g6x_set_int(int clusterid, int key, int value) { return set(clusterid, key, 1, value); }
+
+int g6x_set_double(int clusterid, int key, double value) { return set(clusterid, key, 0, value); }
+
+static int get_from(const struct options *o, int key, int *whole, double *real)
 {
-    if (!session_registry_any_open()) return session_registry_set_initial(key, 1, value);
-    return ON_SESSION(clusterid, set_int, key, value);
+    return whole ? options_get_int(o, key, whole) : options_get_double(o, key, real);
 }
 
-static int get_int(struct session *s, int key, int *value)
+/* `whole` is NULL for doubles. */
+static int get(int clusterid, int key, int *whole, double *real)
 {
-    const int code = options_get_int(&s->options, key, value);
-    if (code) (void)error_set(&s->error, code, "g6x_get_int: no integer option %d", key);
-    if (key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
-        *value = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
+    if (!session_registry_any_open()) {
+        const struct options first = session_registry_initial();
+        const int failed = get_from(&first, key, whole, real);
+        return failed
+                   ? session_registry_refuse(failed, whole ? "g6x_get_int: no such integer option"
+                                                           : "g6x_get_double: no such option")
+                   : 0;
+    }
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    code = get_from(&s->options, key, whole, real);
+    if (code)
+        (void)error_set(&s->error, code,
+                        whole ? "g6x_get_int: no integer option %d"
+                              : "g6x_get_double: no such option: %d",
+                        key);
+    if (whole && key == G6X_DEVICE) /* as CUDA numbers it, -1 for the CPU */
+        *whole = s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
     return code;
 }
 
 int g6x_get_int(int clusterid, int key, int *value)
 {
-    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_int: null pointer");
-    if (!session_registry_any_open()) {
-        const struct options first = session_registry_initial();
-        const int code = options_get_int(&first, key, value);
-        return code ? session_registry_refuse(code, "g6x_get_int: no such integer option") : 0;
-    }
-    return ON_SESSION(clusterid, get_int, key, value);
-}
-
-static int set_double(struct session *s, int key, double value)
-{
-    return options_set_double(&s->options, key, value, &s->error);
-}
-
-int g6x_set_double(int clusterid, int key, double value)
-{
-    if (!session_registry_any_open()) return session_registry_set_initial(key, 0, value);
-    return ON_SESSION(clusterid, set_double, key, value);
-}
-
-static int get_double(struct session *s, int key, double *value)
-{
-    const int code = options_get_double(&s->options, key, value);
-    if (code) (void)error_set(&s->error, code, "g6x_get_double: no such option: %d", key);
-    return code;
+    return value ? get(clusterid, key, value, NULL)
+                 : session_registry_refuse(G6X_E_NULL, "g6x_get_int: null pointer");
 }
 
 int g6x_get_double(int clusterid, int key, double *value)
 {
-    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_double: null pointer");
-    if (!session_registry_any_open()) {
-        const struct options first = session_registry_initial();
-        const int code = options_get_double(&first, key, value);
-        return code ? session_registry_refuse(code, "g6x_get_double: no such option") : 0;
-    }
-    return ON_SESSION(clusterid, get_double, key, value);
+    return value ? get(clusterid, key, NULL, value)
+                 : session_registry_refuse(G6X_E_NULL, "g6x_get_double: null pointer");
 }
 
 /* The scale of a force call with nj; `lacks`: a pointer for the result is NULL. */
@@ -199,16 +188,6 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 
 /* ---- bulk and partial -------------------------------------------------------------- */
 
-int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
-                        const double *tj, const double *dtj, const double *mass,
-                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
-                        const double (*v)[3], const double (*x)[3])
-{
-    (void)dtj;
-    return ON_SESSION(clusterid, api_g6_calls_set_j_many, n, address, index, tj, mass, k18, j6, a2,
-                      v, x);
-}
-
 int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
                             int list[])
 {
@@ -231,35 +210,30 @@ static int checked(int ni, const void *a, const void *b)
     return 0;
 }
 
-/* Ends a call that changes rows, or only reads them (NULL). */
-static int ended(int ni, long long *words, int code, const struct error *err)
-{
-    if (code) session_partial_words_spoil(ni, words, code);
-    return err->code ? session_registry_refuse(err->code, "%s", err->text) : code;
-}
+/* Makes a call of partial_words.h on two arrays of rows; `changed`: those that it changes, or NULL.
+ */
+#define ON_ROWS(changed, call, ni, a, b)                                                           \
+    __extension__({                                                                                \
+        struct error err = {.quiet = 1};                                                           \
+        int code = checked(ni, a, b);                                                              \
+        if (!code) code = call(ni, a, b, &err);                                                    \
+        if (code) session_partial_words_spoil(ni, changed, code);                                  \
+        err.code ? session_registry_refuse(err.code, "%s", err.text) : code;                       \
+    })
 
 int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, sum, words);
-    if (!code) code = session_partial_words_add(ni, sum, words, &err);
-    return ended(ni, sum, code, &err);
+    return ON_ROWS(sum, session_partial_words_add, ni, sum, words);
 }
 
 int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, words, top);
-    if (!code) code = session_partial_words_tops(ni, words, top, &err);
-    return ended(ni, NULL, code, &err);
+    return ON_ROWS(NULL, session_partial_words_tops, ni, words, top);
 }
 
 int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS])
 {
-    struct error err = {.quiet = 1};
-    int code = checked(ni, words, top);
-    if (!code) code = session_partial_words_raise(ni, words, top, &err);
-    return ended(ni, words, code, &err);
+    return ON_ROWS(words, session_partial_words_raise, ni, words, top);
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
@@ -276,6 +250,130 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     code = session_partial_words_force(ni, words, acc, jerk, pot, &err);
     return code ? session_registry_refuse(err.code, "%s", err.text) : 0;
 }
+
+/* ---- clusters that have a share of the j particles of many --------------------------- */
+
+_Static_assert((int)G6X_SAMPLE_WORDS == SHARE_SAMPLE_WORDS, "g6lib.h");
+_Static_assert((int)G6X_COUNT_WORDS == SHARE_COUNT_WORDS, "g6lib.h");
+
+/* An error in the exchange of samples and counts: forces would have a scale of no use to other
+ * shares, so they are refused until an exchange succeeds. */
+#define REFUSE(s, code, ...) ((s)->j.share_code = error_set(&(s)->error, code, __VA_ARGS__))
+
+/* Settles the j particles below nj. */
+static int settle(struct session *s, int nj, int lacks, const char *call)
+{
+    if (lacks || nj < 0)
+        return REFUSE(s, lacks ? G6X_E_NULL : G6X_E_ARGUMENT, "%s: null pointer or nj = %d", call,
+                      nj);
+    FPENV_HERE;
+    jmemory_settle(&s->j, nj, options_threads(s->options.threads));
+    return 0;
+}
+
+int g6x_get_sample(int clusterid, int nj, long long all, long long first,
+                   long long words[G6X_SAMPLE_WORDS])
+{
+    SESSION_HERE(s, clusterid, code);
+    if (s) code = settle(s, nj, !words, "g6x_get_sample");
+    if (code) return code;
+    if (first < 0 || all > INT64_MAX / 64 || first > all - nj)
+        return REFUSE(s, G6X_E_ARGUMENT,
+                      "g6x_get_sample: %d particles from number %lld on, of %lld in all", nj, first,
+                      all);
+    s->j.share_all = all;
+    jmemory_share_sample(&s->j, all, first, words);
+    return 0;
+}
+
+int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS])
+{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_sample: null pointer");
+    if (words[0] && words[0] == s->j.share_code) return s->j.share_code; /* known */
+    if (words[0] < 0 && words[0] >= G6X_E_VERIFY)
+        return REFUSE(s, (int)words[0],
+                      "the exchange of scales failed with %d on one of the ranks at least; "
+                      "only the last rank with j particles may have an incomplete block of 1024",
+                      (int)words[0]);
+    for (int k = 0; k < SHARE_SAMPLE_WORDS; k += SHARE_SAMPLE)
+        if (words[k] != 0 && words[k] != 1)
+            return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_sample: %lld shares have sample %d", words[k],
+                          k / SHARE_SAMPLE);
+    FPENV_HERE;
+    jmemory_share_set_sample(&s->j, words);
+    return 0;
+}
+
+int g6x_get_counts(int clusterid, int nj, long long words[G6X_COUNT_WORDS])
+{
+    SESSION_HERE(s, clusterid, code);
+    if (s) code = settle(s, nj, !words, "g6x_get_counts");
+    if (!code) jmemory_share_counts(&s->j, words);
+    return code;
+}
+
+int g6x_set_counts(int clusterid, const long long words[G6X_COUNT_WORDS])
+{
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    if (!words) return REFUSE(s, G6X_E_NULL, "g6x_set_counts: null pointer");
+    if (!s->j.is_share)
+        return REFUSE(s, G6X_E_ARGUMENT,
+                      "g6x_set_counts: call g6x_set_sample first, which sets the origin");
+    for (int k = 0; k < SHARE_COUNT_WORDS; k++)
+        if (words[k] < 0 || words[k] > INT32_MAX)
+            return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_counts: word %d is %lld", k, words[k]);
+    if (jmemory_share_set_counts(&s->j, words))
+        return REFUSE(s, G6X_E_MEMORY, "g6x_set_counts: no memory");
+    s->j.share_code = 0;
+    return 0;
+}
+
+int g6x_end_share(int clusterid)
+{
+    SESSION_HERE(s, clusterid, code);
+    if (s) jmemory_share_end(&s->j);
+    return code;
+}
+
+int g6x_get_fine_rows(int clusterid, int nj, int ni, const int index[], unsigned char fine[])
+{
+    return ON_SESSION(clusterid, session_call_rows_get_fine, nj, ni, index, fine);
+}
+
+int g6x_set_fine_rows(int clusterid, int ni, const unsigned char fine[])
+{
+    return ON_SESSION(clusterid, session_call_rows_set_fine, ni, fine);
+}
+
+int g6x_share_particles(int clusterid, int n, int first, int end, const double tj[],
+                        const double mass[], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
+{
+    const char *call = "g6x_share_particles";
+    SESSION_HERE(s, clusterid, code);
+    if (!s) return code;
+    if (n < 0 || first < 0 || first > end || end > n)
+        return error_set(&s->error, G6X_E_ARGUMENT, "%s: %d to %d of n = %d", call, first, end, n);
+    if (!n) {
+        session_force_scale_end_whole(s);
+        return 0;
+    }
+    if (!tj || !mass || !j6 || !a2 || !v || !x)
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
+    code = session_force_scale_begin_whole(s);
+    session_force_before_write(s);
+    for (int i = 0; i < n && !code; i++)
+        code = jmemory_set(s->whole, i, i, tj[i], mass[i], NULL, j6[i], a2[i], v[i], x[i]);
+    for (int i = first; i < end && !code; i++)
+        code = jmemory_set(&s->j, i - first, i, tj[i], mass[i], NULL, j6[i], a2[i], v[i], x[i]);
+    s->whole_nj = code ? 0 : n;
+    return code ? error_set(&s->error, code, "%s: a particle is refused", call) : 0;
+}
+
+/* ---- what Python asks ---------------------------------------------------------------- */
 
 int g6x_error_printed(int clusterid)
 {

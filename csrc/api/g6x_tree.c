@@ -1,8 +1,11 @@
-/* g6x_tree.c - the g6x_tree_ calls that build trees, independent of clusters, and sum their forces.
+/* g6x_tree.c - the g6x_tree_ calls that build trees, independent of clusters, and sum their forces;
+ * and the direct sums of particles with softening of their own.
  * A tree does not change once built, so any number of threads may use it at once. */
 #include "api/g6x_tree.h"
 
+#include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -11,8 +14,6 @@
 #include "session/registry.h"
 #include "shared/package.h"
 #include "shared/tree_few.h"
-#include "tree/boxes.h"
-#include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/numbers.h"
@@ -20,17 +21,75 @@
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
 
+/* ---- the trees that are open ------------------------------------------------------------ */
+
+/* The list is locked for no longer than a look at it. */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct tree_handle *trees;
+static int last_handle;
+
+/* In a forked child no other thread lives that could hold the lock. */
+static void after_fork(void) { (void)pthread_mutex_init(&registry, NULL); }
+static void prepare_forks(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+
+static void lock(void)
+{
+    (void)pthread_once(&once, prepare_forks);
+    (void)pthread_mutex_lock(&registry);
+}
+
+static void unlock(void) { (void)pthread_mutex_unlock(&registry); }
+
+/* Where the pointer to the tree of a handle is; the registry is locked. */
+static struct tree_handle **find(int handle)
+{
+    struct tree_handle **at = &trees;
+    while (*at && (*at)->handle != handle) at = &(*at)->next;
+    return at;
+}
+
+static void free_tree(struct tree_handle *p)
+{
+    tree_boxes_free(&p->tree);
+    memory_free(p->x);
+    memory_free(p->mass);
+    memory_free(p);
+}
+
+/* The number that a tree gets: no open tree has it, and no closed one had it lately. */
+static int add(struct tree_handle *p)
+{
+    lock();
+    do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
+    while (*find(last_handle));
+    const int handle = p->handle = last_handle;
+    p->next = trees;
+    trees = p;
+    unlock();
+    return handle;
+}
+
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
-    struct tree_handle *p = tree_handles_acquire(handle);
+    lock();
+    struct tree_handle *p = *find(handle);
+    if (p) p->users++;
+    unlock();
     *code = p ? 0 : session_registry_refuse(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
 }
 
 void api_g6x_tree_release(struct tree_handle *const *p)
 {
-    if (*p) tree_handles_release(*p);
+    if (!*p) return;
+    lock();
+    const int last = --(*p)->users == 0 && (*p)->closed;
+    unlock();
+    if (last) free_tree(*p);
 }
+
+/* ----------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
 
@@ -87,7 +146,7 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
         p->mass = memory_zeroed((size_t)n * sizeof *p->mass);
     }
     if (!p || !p->x || !p->mass) {
-        if (p) tree_handles_free(p);
+        if (p) free_tree(p);
         return session_registry_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
@@ -98,10 +157,10 @@ static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3]
     p->isa = o.isa;
     const int threads = n > TREE_FEW ? options_threads(p->threads) : 1; /* not to wake others */
     if ((n || whole) && tree_boxes_build(&p->tree, &in, whole, threads, &err)) {
-        tree_handles_free(p);
+        free_tree(p);
         return session_registry_refuse(err.code, "%s", err.text);
     }
-    return tree_handles_add(p);
+    return add(p);
 }
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
@@ -125,14 +184,21 @@ int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x
 
 int g6x_tree_close(int tree)
 {
-    tree_handles_remove(tree);
+    lock();
+    struct tree_handle **at = find(tree), *p = *at;
+    if (p) {
+        *at = p->next;
+        p->closed = 1;
+    }
+    const int unused = p && !p->users;
+    unlock();
+    if (unused) free_tree(p);
     return 0;
 }
 
 int g6x_tree_particles(int tree, double (*x)[3], double mass[])
 {
-    int code;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     if (!p || !p->n) return code;
     if (!(x && mass))
         return session_registry_refuse(G6X_E_NULL, "g6x_tree_particles: null pointer");
@@ -145,8 +211,7 @@ int g6x_tree_set_int(int tree, int key, int value)
 {
     struct options o = {0};
     struct error err = {0};
-    int code;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     if (!p) return code;
     if (key != G6X_THREADS && key != G6X_ISA)
         return session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
@@ -158,8 +223,7 @@ int g6x_tree_set_int(int tree, int key, int value)
 
 int g6x_tree_soften(int tree, const double eps[])
 {
-    int code;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     if (!p) return code;
     if (p->n && !eps) return session_registry_refuse(G6X_E_NULL, "g6x_tree_soften: null pointer");
     if (p->of_ranks || p->tree.own.eps)
@@ -344,8 +408,8 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     if (code) {
         (void)session_registry_refuse(code, "%s", err.text);
     } else {
-        if (w->momentum) tree_net_force_close(w->ni, p->mass, out->acc);
-        if (w->momentum && out->jerk) tree_net_force_close(w->ni, p->mass, out->jerk);
+        if (w->momentum) tree_sum_net_force(w->ni, p->mass, out->acc);
+        if (w->momentum && out->jerk) tree_sum_net_force(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
     }
     memory_free(r.x);
@@ -371,9 +435,8 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
                   const struct tree_forces *to)
 {
     struct tree_forces out = *to;
-    int code = 0;
     FPENV_FLUSHED_HERE;
-    TREE_HERE(p, handle, &code);
+    TREE_HERE(p, handle, code);
     if (p && !p->moving) out.jerk = NULL;
     if (p) code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
     if (!code) code = setting_checked(setting, w);
@@ -401,9 +464,8 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
 {
     const struct tree_setting s = {
         .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
-    int code;
     FPENV_FLUSHED_HERE;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     const struct request w = {.ni = p ? p->n : 0, .last_acc = last_acc, .eps2 = eps2};
     if (p)
         code = bound ? setting_checked(&s, &w)
@@ -466,4 +528,35 @@ int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
     }
     if (!part) w.part = none;
     return forces(tree, &s, &w, &out);
+}
+
+/* ---- direct sums with softening of each particle, by tree/softening.c ------------------- */
+
+int g6x_softened_forces(int spline, int threads, int ni, const double (*x)[3], const double (*v)[3],
+                        const double eps[], const int self[], int nj, const double (*xj)[3],
+                        const double (*vj)[3], const double mass[], const double epsj[],
+                        double (*acc)[3], double (*jerk)[3], double pot[], long long *left_out)
+{
+    const struct tree_input sources = {nj, xj, vj, mass};
+    const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
+    struct tree_counts counts = {0};
+    double *eps2 = memory_zeroed((size_t)ni * sizeof *eps2);
+    const struct tree_targets targets = {.n = ni, .x = x, .v = v, .self = self, .eps2 = eps2};
+    int code = eps2 ? 0 : G6X_E_MEMORY;
+    FPENV_FLUSHED_HERE;
+    for (int i = 0; i < ni && !code; i++) eps2[i] = eps[i] * eps[i];
+    if (!code)
+        code = tree_softening_direct(&sources, epsj, spline ? PAIR_SPLINE : PAIR_OWN, &targets,
+                                     &out, options_threads(threads), &counts);
+    memory_free(eps2);
+    *left_out = counts.zero_distances;
+    if (code) {
+        session_output_nan(ni, acc, jerk, pot, NULL, NULL);
+        return session_registry_refuse(code, "out of memory for %d targets", ni);
+    }
+    for (int i = 0; i < ni; i++)
+        if (!all_finite(acc[i], 3) || !all_finite(jerk[i], 3) || !is_finite(pot[i]))
+            return session_registry_refuse(G6X_E_RANGE,
+                                           "the force on target %d does not fit a double", i);
+    return 0;
 }

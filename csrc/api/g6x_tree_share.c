@@ -6,8 +6,7 @@
 #include "core/options.h"
 #include "g6lib.h"
 #include "session/registry.h"
-#include "tree/share.h"
-#include "tree/walk.h"
+#include "tree/kernel.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/threads.h"
@@ -48,8 +47,7 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
 
 int g6x_tree_by_key(int tree, int order[])
 {
-    int code;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     if (!p || !p->n) return code;
     if (!order) return session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
     if (p->tree.pieces)
@@ -62,8 +60,7 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
                   int regions, const double (*region)[G6X_TREE_REGION], void *to,
                   long long capacity, long long *bytes)
 {
-    int code;
-    TREE_HERE(p, tree, &code);
+    TREE_HERE(p, tree, code);
     if (!p) return code;
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};

@@ -1,8 +1,8 @@
 /* g6x_walks.c - the g6x_walks calls: forces from many lists in one call. */
+#include "api/arguments.h"
 #include "g6lib.h"
 #include "session/output.h"
 #include "util/memory.h"
-#include "session/registry.h"
 #include "session/walks.h"
 
 static int softening_checked(struct session *s, double eps2)
@@ -93,8 +93,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
 {
     const struct arrays a = {nwalks, i_start, j_start, xi, xj, mj, j_list, nj, acc, pot};
     struct walks w = {.eps2 = eps2};
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
+    SESSION_HERE(s, clusterid, code);
     if (s) code = arrays_checked(s, &a);
     if (!code) code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
@@ -107,7 +106,6 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
         code = session_walks_sum(s, &w);
     }
     memory_free(w.group);
-    if (s) session_registry_release(s);
     return code;
 }
 
@@ -146,8 +144,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
                        const double *const mc[], double eps2)
 {
     struct walks w = {.eps2 = eps2};
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
+    SESSION_HERE(s, clusterid, code);
     if (!s) return code;
     code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
@@ -161,15 +158,14 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     }
     code = session_walks_dispatch(s, tag, &w, code);
     memory_free(w.group);
-    return session_registry_leave(s, code);
+    return code;
 }
 
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
                        double *const pot[])
 {
     struct walks w = {0};
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
+    SESSION_HERE(s, clusterid, code);
     if (s) code = make_groups(s, nwalks, &w);
     if (!code) code = targets_of(s, ni, acc, pot, &w);
     for (int64_t k = 0; k < w.count && !code; k++)
@@ -180,6 +176,5 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
     else
         code = session_walks_retrieve(s, tag, &w);
     memory_free(w.group);
-    if (s) session_registry_release(s);
     return code;
 }

@@ -7,7 +7,6 @@
 #include "core/backend.h"
 #include "core/by_row.h"
 #include "cpu/direct_kernel.h"
-#include "cpu/direct_lists.h"
 #include "util/memory.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
@@ -30,23 +29,18 @@ struct direct {
     int packing;            /* which one of the j memory */
 
     int64_t slots; /* capacity for j particles */
-    void *rows;
-    int32_t *jindex;
-    struct block_range *ranges;
-
-    int capacity; /* for i particles */
-    int softened; /* some have eps2 > 0 */
-    void *fields[I_FIELDS];
+    int capacity;  /* for i particles */
+    int softened;  /* some have eps2 > 0 */
     int32_t *index;
-    struct body_range *body_range;
-    struct self_places *self;
 
-    struct direct_job job;
+    struct direct_job job; /* has most arrays */
     struct jmemory *memory;
     int packed; /* whether rows are packed, at the time and in the units of `job` */
     _Atomic int64_t zero_distances;
     atomic_flag lock[ROW_LOCKS];
-    struct direct_lists lists;
+    struct neighbour_memory lists;
+    uint64_t *hits; /* [rows][blocks][HIT_WORDS] of some i particles */
+    int64_t hits_capacity;
 
     unsigned done; /* computed since submit: WANT_*; DONE_SUMS if anything */
     struct partial_row *rows_of_i;
@@ -59,14 +53,14 @@ struct direct {
 enum { PADDING = 2 * BLOCK };
 /* Arrays of j particles. */
 #define OF_J(d, slots, bytes)                                                                      \
-    {{&(d)->rows, (size_t)((slots) + PADDING) * (bytes)},                                          \
-     MEMORY_ARRAY((d)->jindex, (slots) + PADDING),                                                 \
-     MEMORY_ARRAY((d)->ranges, (slots) / BLOCK + 1),                                               \
+    {{&(d)->job.rows, (size_t)((slots) + PADDING) * (bytes)},                                      \
+     MEMORY_ARRAY((d)->job.jindex, (slots) + PADDING),                                             \
+     MEMORY_ARRAY((d)->job.ranges, (slots) / BLOCK + 1),                                           \
      {0}}
 /* Arrays of i particles, except fields and sums. */
 #define OF_I(d, n)                                                                                 \
-    {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->body_range, n),                        \
-     MEMORY_ARRAY((d)->self, n),          MEMORY_ARRAY((d)->rows_of_i, n),                         \
+    {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->job.body_range, n),                    \
+     MEMORY_ARRAY((d)->job.self, n),      MEMORY_ARRAY((d)->rows_of_i, n),                         \
      MEMORY_ARRAY((d)->nearest, n),       MEMORY_ARRAY((d)->nearest_address, n),                   \
      MEMORY_ARRAY((d)->nearest_index, n), {0}}
 
@@ -77,8 +71,9 @@ static void direct_close(void *state)
     const struct memory_array of_j[] = OF_J(d, 0, 0), of_i[] = OF_I(d, 0);
     memory_free_all(of_j);
     memory_free_all(of_i);
-    cpu_direct_lists_free(&d->lists);
-    for (int k = 0; k < I_FIELDS; k++) memory_free(d->fields[k]);
+    neighbour_lists_free(&d->lists);
+    memory_free(d->hits);
+    for (int k = 0; k < I_FIELDS; k++) memory_free(d->job.fields[k]);
     for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
     memory_free(d);
 }
@@ -91,8 +86,8 @@ static int choose(struct direct *d, const struct options *o, struct error *err)
             err, G6X_E_ARGUMENT,
             "this machine lacks the instruction set of GRAPE6_ISA; best takes what it has");
     if (d->mode != o->precision || d->isa != o->isa) {
-        memory_free(d->rows); /* another layout */
-        d->rows = NULL;
+        memory_free(d->job.rows); /* another layout */
+        d->job.rows = NULL;
         d->slots = 0;
     }
     d->mode = o->precision;
@@ -122,7 +117,7 @@ static int no_memory(struct error *err, const char *what, int64_t n)
 
 static int reserve_slots(struct direct *d, int64_t slots, struct error *err)
 {
-    if (slots <= d->slots && d->rows) return 0;
+    if (slots <= d->slots && d->job.rows) return 0;
     const size_t number = d->mode == MODE_DOUBLE ? sizeof(double) : sizeof(float);
     const struct memory_array all[] = OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * number);
     if (memory_grow_all(all)) return no_memory(err, "j particles", slots);
@@ -146,8 +141,7 @@ struct tasks {
 static void pack_blocks(void *direct, int64_t first, int64_t end)
 {
     struct direct *d = direct;
-    d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale[d->packing], first,
-                    end);
+    d->kernel->pack(&d->job, d->memory->stale[d->packing], first, end);
 }
 
 static void sum_tasks(void *tasks, int64_t from, int64_t end)
@@ -224,9 +218,6 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->jerk = u->options->jerk;
     job->limbs = limbs_of(d->mode);
     job->nj = nj;
-    job->rows = d->rows;
-    job->jindex = d->jindex;
-    job->ranges = d->ranges;
     job->memory = u->memory;
     job->time = u->time;
     job->snap = u->options->snap;
@@ -254,7 +245,7 @@ static int reserve(struct direct *d, int ni, struct error *err)
     int missing = memory_grow_all(all);
     for (int k = 0; k < I_FIELDS && !missing; k++)
         missing =
-            memory_grow_all((struct memory_array[]){{&d->fields[k], n * sizeof(double)}, {0}});
+            memory_grow_all((struct memory_array[]){{&d->job.fields[k], n * sizeof(double)}, {0}});
     for (int k = 0; k < NSUM && !missing; k++)
         missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
     if (missing) return no_memory(err, "i particles", ni);
@@ -274,17 +265,14 @@ static int direct_submit(void *state, const struct targets *targets, struct erro
     job->eps2 = targets->eps2;
     by_row_copy(targets->from, 0, targets->ni);
     if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
-    for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
     job->index = d->index;
-    job->body_range = d->body_range;
-    job->self = d->self;
-    d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    d->kernel->pack_targets(job);
     jmemory_map(d->memory);
     d->done = 0;
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {
-        const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);
-        d->self[i].count = n > MAX_SELF ? -1 : n;
+        const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, job->self[i].address);
+        job->self[i].count = n > MAX_SELF ? -1 : n;
         d->softened |= targets->eps2[i] > 0.0;
     }
     return 0;
@@ -310,7 +298,7 @@ static void compute(struct direct *d, unsigned want)
         partial_value(&d->rows_of_i[i], sum);
         for (int k = 0; k < NSUM; k++) d->sum[k][i] = sum[k];
         d->nearest_address[i] = (int32_t)nearest;
-        d->nearest_index[i] = nearest < 0 ? 0 : d->jindex[nearest];
+        d->nearest_index[i] = nearest < 0 ? 0 : d->job.jindex[nearest];
     }
 }
 
@@ -335,13 +323,126 @@ static int direct_partials(void *state, const struct partial_row **rows, struct 
     return 0;
 }
 
+/* ---- neighbour lists ------------------------------------------------------------ */
+
+/* A kernel sets a bit for each pair of neighbours; the bits are counted and converted to lists. All
+ * steps run on several threads. */
+enum {
+    HITS = 1 << 19,               /* words of hits at a time, unless one i particle has more */
+    HIT_PAIRS_PER_THREAD = 65536, /* with fewer, a second thread does not pay */
+    LISTS_AT_ONCE = 32            /* rows that a thread converts to lists at a time */
+};
+
+/* i particles processed at a time: `rows` of them, starting at number `first`. */
+struct batch {
+    struct direct *d;
+    const double *h2;
+    int first, rows;
+    int64_t blocks;       /* of j */
+    int64_t parts;        /* parts of the i particles, `step` <= HITS_AT_ONCE in each */
+    int64_t step, j_step; /* task t: i part t % parts, blocks from (t / parts) j_step on */
+    int64_t *start;       /* [rows + 1] of the lists */
+};
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void find_hits(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t stride = b->blocks * HIT_WORDS;
+    for (int64_t t = first; t < end; t++) {
+        const int64_t i = t % b->parts * b->step, j = t / b->parts * b->j_step;
+        b->d->kernel->hits(&b->d->job, b->first + (int)i, (int)smaller(b->rows - i, b->step),
+                           b->h2 + i, j, smaller(b->blocks, j + b->j_step), b->d->hits + i * stride,
+                           stride);
+    }
+}
+
+static void count_hits(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t words = b->blocks * HIT_WORDS;
+    for (int64_t k = first; k < end; k++) {
+        const uint64_t *hits = b->d->hits + k * words;
+        int64_t n = 0;
+        for (int64_t w = 0; w < words; w++) n += __builtin_popcountll(hits[w]);
+        b->start[k + 1] = n;
+    }
+}
+
+static void make_lists(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t words = b->blocks * HIT_WORDS;
+    for (int64_t k = first; k < end; k++) {
+        const uint64_t *hits = b->d->hits + k * words;
+        int32_t *const list = b->d->lists.index + b->start[k], *to = list;
+        for (int64_t w = 0; w < words; w++)
+            for (uint64_t bits = hits[w]; bits; bits &= bits - 1)
+                *to++ = b->d->job.jindex[w * 64 + __builtin_ctzll(bits)];
+        neighbour_lists_sort(list, b->start[k + 1] - b->start[k]);
+    }
+}
+
+/* Cuts the work into tasks: parts of i; if there are few i, parts of j too. */
+static void cut_batch(struct batch *b, int threads)
+{
+    const int64_t each = ceil_div(ceil_div(b->rows, 4 * threads), 4) * 4;
+    b->step = smaller(each, HITS_AT_ONCE);
+    b->parts = ceil_div(b->rows, b->step);
+    b->j_step = threads > 1 ? ceil_div(b->blocks * b->parts, 4 * threads) : b->blocks;
+    b->j_step = smaller(b->j_step, b->blocks);
+}
+
+/* Appends the lists of a batch. Returns the number of rows done, or -1 if out of memory. */
+static int find_some(struct batch *b)
+{
+    struct direct *d = b->d;
+    const int threads =
+        options_threads_for((int64_t)b->rows * d->job.nj / HIT_PAIRS_PER_THREAD + 1, d->threads);
+    const int64_t hits = (int64_t)b->rows * b->blocks * HIT_WORDS;
+    if (hits > d->hits_capacity) {
+        uint64_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
+        if (!more) return -1;
+        d->hits = more;
+        d->hits_capacity = hits;
+    }
+    cut_batch(b, threads);
+    threads_each(threads, b->parts * ceil_div(b->blocks, b->j_step), 1, find_hits, b);
+    threads_each(threads, b->rows, LISTS_AT_ONCE, count_hits, b);
+    const int fit = neighbour_lists_place(b->start, b->rows);
+    if (neighbour_lists_reserve(&d->lists, b->start[fit])) return -1;
+    threads_each(threads, fit, LISTS_AT_ONCE, make_lists, b);
+    return fit;
+}
+
 static int direct_neighbours(void *state, int first, int count, const double *h2,
                              struct neighbour_lists *lists, struct error *err)
 {
     struct direct *d = state;
-    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, d->threads, first, count, h2, lists,
-                                 err);
+    struct batch b = {.d = d, .blocks = ceil_div(d->job.nj, BLOCK)};
+    const int64_t row_words = b.blocks * HIT_WORDS;
+    const int64_t most = row_words && HITS / row_words > 0 ? HITS / row_words : 1;
+    int done = 0, rows = 0;
+    int missing = neighbour_lists_reserve_starts(&d->lists, count);
+    if (!missing) memset(d->lists.start, 0, (size_t)(count + 1) * sizeof *d->lists.start);
+    while (!missing && b.blocks && done < count && rows == b.rows) {
+        b.first = first + done;
+        b.rows = (int)smaller(most, count - done);
+        b.h2 = h2 + done;
+        b.start = d->lists.start + done;
+        rows = find_some(&b);
+        missing = rows < 0;
+        done += rows;
+    }
+    if (missing)
+        return error_set(err, G6X_E_MEMORY, "out of memory for neighbour lists of %d particles",
+                         count);
+    *lists = (struct neighbour_lists){b.blocks ? done : count, d->lists.start, d->lists.index};
+    return 0;
 }
+
+/* ---- the backend ---------------------------------------------------------------- */
 
 static int64_t direct_zero_distances(void *state)
 {

@@ -35,13 +35,14 @@ HOST_DEVICE vec maybe_close(vec eps2, vec close)
 
 #include "cpu/direct_pack.h"
 
-/* Converts i particles first..last-1 from job->x, v, eps2 to fields and body_range. */
-static void pack_targets(const struct direct_job *job, void *const fields[I_FIELDS],
-                         struct body_range *range, int first, int last)
+/* Converts i particles from job->x, v, eps2 to fields and body_range. */
+static void pack_targets(const struct direct_job *job)
 {
+    void *const *fields = job->fields;
+    struct body_range *range = job->body_range;
     const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
     const double vs = scale_power_of_two(velocity_shift(&job->scale));
-    for (int i = first; i < last; i++) {
+    for (int i = 0; i < job->ni; i++) {
         uint64_t x = 0, v = 0; /* largest magnitudes, as bits */
         for (int k = 0; k < 3; k++) {
             const double a = (job->x[i][k] - job->scale.origin[k]) * xs;

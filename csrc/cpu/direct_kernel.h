@@ -46,20 +46,20 @@ struct direct_job {
     int nearest; /* 0: no; 1: yes; 2: yes, with some eps2 > 0, so that r^2 differs from s^2 */
     int shared;  /* several threads add to the same rows, which are cleared before */
     int64_t nj;
-    const void *rows;                 /* real [chunk][NROW][16] */
-    const int32_t *jindex;            /* by address */
-    const struct block_range *ranges; /* per block */
-    const struct jmemory *memory;     /* for prediction and exact pairs */
+    void *rows;                   /* real [chunk][NROW][16] */
+    int32_t *jindex;              /* by address */
+    struct block_range *ranges;   /* per block */
+    const struct jmemory *memory; /* for prediction and exact pairs */
     double time;
     int snap;
     struct scale scale;
     double unit[NSUM][2]; /* two factors that convert block sums to the caller's units */
 
     int ni;
-    const void *fields[I_FIELDS]; /* real [ni padded by MAX_TILE], scaled */
-    const int32_t *index;         /* padded likewise */
-    const struct body_range *body_range;
-    const struct self_places *self;
+    void *fields[I_FIELDS]; /* real [ni padded by MAX_TILE], scaled */
+    const int32_t *index;   /* padded likewise */
+    struct body_range *body_range;
+    struct self_places *self;
     const double (*x)[3], (*v)[3], *eps2; /* [ni], the caller's units */
     _Atomic int64_t *zero_distances;      /* zero-distance pairs found */
     atomic_flag *lock;                    /* [ROW_LOCKS], for shared rows */
@@ -77,11 +77,9 @@ static inline int chunks_of_block(const struct direct_job *job, int64_t block)
 struct direct_kernel {
     int tile; /* i particles of one pass */
     /* Predicts the stale chunks of blocks first..last-1 and converts them to rows. */
-    void (*pack)(const struct direct_job *job, void *rows, int32_t *index,
-                 struct block_range *ranges, uint64_t *stale, int64_t first, int64_t last);
-    /* Converts i particles first..last-1. */
-    void (*pack_targets)(const struct direct_job *job, void *const fields[I_FIELDS],
-                         struct body_range *range, int first, int last);
+    void (*pack)(const struct direct_job *job, uint64_t *stale, int64_t first, int64_t last);
+    /* Converts all i particles to fields and body_range. */
+    void (*pack_targets)(const struct direct_job *job);
     /* Sums the force of blocks first..last-1 on i..i+n-1; adds it to rows[0..n-1] if job->shared,
      * else writes it there. Updates `nearest` if a nearer neighbour is found. */
     void (*sum)(const struct direct_job *job, int i, int n, int64_t first, int64_t last,

@@ -201,16 +201,17 @@ INLINE struct block_range pack_block(const struct direct_job *job, const int mod
     return range_of_extremes(&e);
 }
 
-static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index,
-                        struct block_range *ranges, uint64_t *stale, int64_t first, int64_t last)
+static void pack_blocks(const struct direct_job *job, uint64_t *stale, int64_t first, int64_t last)
 {
+    int32_t *const index = job->jindex;
+    struct block_range *const ranges = job->ranges;
     const int nrow = rows_per_chunk(job->mode);
     for (int64_t b = first; b < last; b++) {
         const int nc = chunks_of_block(job, b);
         const uint64_t requested = nc == BLOCK_CHUNKS ? ~(uint64_t)0 : ((uint64_t)1 << nc) - 1;
         const uint64_t todo = stale[b] & requested;
         if (!todo) continue;
-        real *row = (real *)rows + (size_t)b * BLOCK * (size_t)nrow;
+        real *row = (real *)job->rows + (size_t)b * BLOCK * (size_t)nrow;
         if (REAL_BITS == 64)
             ranges[b] = pack_block(job, MODE_DOUBLE, b, todo, row, index);
         else if (job->mode == MODE_GRAPE)

@@ -252,7 +252,8 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
         struct row_result r;
         if (!in_range(job->mode, &job->body_range[i], &job->ranges[b])) {
             struct nearest n;
-            cpu_exact_block(job, i, b, r.sum, &n);
+            memset(r.sum, 0, sizeof r.sum);
+            cpu_exact_pairs(job, i, b, NULL, BLOCK, r.sum, &n);
             if (nn) nearest_keep(&exact, n.r2, n.address);
         } else {
             if (holds_self(&job->self[i], b))

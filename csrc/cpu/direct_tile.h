@@ -317,7 +317,8 @@ static void tile_lane_exactly(const struct direct_job *job, struct tile *t, int 
     double sum[NSUM];
     struct nearest near;
     if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[block])) {
-        cpu_exact_block(job, i + l, block, sum, &near);
+        memset(sum, 0, sizeof sum);
+        cpu_exact_pairs(job, i + l, block, NULL, BLOCK, sum, &near);
         t->r2_min[l] = (real)NO_NEIGHBOUR;
     } else if (t->close.crowded >> l & 1) {
         row_block_crowded(job, split, jerk, i + l, block, sum, &near);

@@ -57,13 +57,6 @@ void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const i
     for (int k = 0; k < NSUM; k++) sum[k] += (double)s[k];
 }
 
-void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
-                     struct nearest *nearest)
-{
-    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
-    cpu_exact_pairs(job, i, block, NULL, BLOCK, sum, nearest);
-}
-
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW])
 {
     long double total[NSUM] = {0}, magnitude[NWINDOW] = {0};

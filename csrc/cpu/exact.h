@@ -8,9 +8,6 @@
  * them to *nearest; address -1 if there is none. */
 void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
                      int n, double sum[NSUM], struct nearest *nearest);
-/* Sums of a whole block on particle i. */
-void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
-                     struct nearest *nearest);
 /* Distance between i and the particle at an address. */
 double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
 /* The total force on i in the caller's units, and, as a scale for comparisons, sums of the

@@ -2,7 +2,6 @@
 #include "core/walks.h"
 
 #include "util/memory.h"
-#include "core/options.h"
 #include "util/threads.h"
 #include "cpu/walks_kernel.h"
 #include "simd/dispatch.h"

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +21,6 @@
 #include "util/threads.h"
 
 enum { STACK = 16 << 20 }; /* of threads that call Python or the driver */
-enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Id of the process that entered the driver or Python; a forked child must not. */
@@ -40,11 +38,13 @@ static const char FAILED[] = "Python failed; stderr may say why";
 
 /* A call into Python, which may be made on another thread. */
 struct request {
-    int what, requested_mode, count;
+    int64_t (*call)(const struct request *);
+    int mode, count;
+    int is_close; /* which Python has done if it has ended */
     struct device *device;
     const char *const *names;
     void **functions;
-    uint64_t bytes, *address;
+    uint64_t bytes, *address; /* bytes: or the address to release */
     struct tree_request *tree;
     void *library;
     int64_t result;
@@ -157,9 +157,9 @@ static int start_python(int cuda)
 }
 
 /* Starts Python while the driver starts. An error of the driver takes precedence. */
-static int try_to_start(void *library)
+static int64_t try_to_start(const struct request *e)
 {
-    struct driver_start driver = {.library = library};
+    struct driver_start driver = {.library = e->library};
     int why = begin_driver(&driver);
     if (!why) {
         const int of_python = start_python(driver.cuda);
@@ -177,17 +177,7 @@ static void *perform(void *argument)
     struct request *e = argument;
     (void)fesetenv(FE_DFL_ENV);
     depth++;
-    switch (e->what) {
-    case OPEN: e->result = python->open(e->count, e->device); break;
-    case KERNELS:
-        e->result = python->kernels(e->device, e->requested_mode, e->count, e->names, e->functions);
-        break;
-    case ALLOCATE: e->result = python->allocate(e->device, e->count, e->bytes, e->address); break;
-    case RELEASE: e->result = python->release(e->device, *e->address); break;
-    case TREE: e->result = python->tree(e->device, e->tree); break;
-    case CLOSE: e->result = python->close(e->device, e->count); break;
-    default: e->result = try_to_start(e->library);
-    }
+    e->result = e->call(e);
     depth--;
     return NULL;
 }
@@ -215,7 +205,7 @@ static int64_t enter(struct request *e)
     }
     if (!python_gil_python_runs()) { /* the host's Python has ended before the host */
         error_copy("Python has ended", e->device->text, DEVICE_TEXT);
-        return e->what == CLOSE ? 1 : G6X_E_PYTHON;
+        return e->is_close ? 1 : G6X_E_PYTHON;
     }
     run(e, embedded);
     if (e->result) return e->result;
@@ -223,42 +213,28 @@ static int64_t enter(struct request *e)
     return G6X_E_PYTHON;
 }
 
-static int64_t open_device(int32_t choice, struct device *device)
-{
-    return enter(&(struct request){.what = OPEN, .count = choice, .device = device});
-}
-
-static int64_t kernels(struct device *device, int32_t mode, int32_t count, const char *const *names,
-                       void **functions)
-{
-    return enter(&(struct request){.what = KERNELS,
-                                   .device = device,
-                                   .requested_mode = mode,
-                                   .count = count,
-                                   .names = names,
-                                   .functions = functions});
-}
-
-static int64_t allocate(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address)
-{
-    return enter(&(struct request){
-        .what = ALLOCATE, .device = device, .count = kind, .bytes = bytes, .address = address});
-}
-
-static int64_t release(struct device *device, uint64_t address)
-{
-    return enter(&(struct request){.what = RELEASE, .device = device, .address = &address});
-}
-
-static int64_t tree(struct device *device, struct tree_request *request)
-{
-    return enter(&(struct request){.what = TREE, .device = device, .tree = request});
-}
-
-static int64_t close_device(struct device *device, int32_t lost)
-{
-    return enter(&(struct request){.what = CLOSE, .count = lost, .device = device});
-}
+/* Defines a function of struct bridge: it has Python make a call, with what it puts into `e`. */
+#define GUARDED(name, call, parameters, ...)                                                       \
+    static int64_t call_##name(const struct request *e) { return python->call; }                   \
+    static int64_t name parameters                                                                 \
+    {                                                                                              \
+        return enter(&(struct request){call_##name, .device = device, __VA_ARGS__});               \
+    }
+GUARDED(open_device, open(e->count, e->device), (int32_t choice, struct device *device),
+        .count = choice)
+GUARDED(kernels, kernels(e->device, e->mode, e->count, e->names, e->functions),
+        (struct device * device, int32_t mode, int32_t count, const char *const *names,
+         void **functions),
+        .mode = mode, .count = count, .names = names, .functions = functions)
+GUARDED(allocate, allocate(e->device, e->count, e->bytes, e->address),
+        (struct device * device, int32_t kind, uint64_t bytes, uint64_t *address), .count = kind,
+        .bytes = bytes, .address = address)
+GUARDED(release, release(e->device, e->bytes), (struct device * device, uint64_t address),
+        .bytes = address)
+GUARDED(tree, tree(e->device, e->tree), (struct device * device, struct tree_request *request),
+        .tree = request)
+GUARDED(close_device, close(e->device, e->count), (struct device * device, int32_t lost),
+        .count = lost, .is_close = 1)
 
 static int has_interpreter(struct dl_phdr_info *loaded, size_t size, void *data)
 {
@@ -289,7 +265,7 @@ static void start_once(void)
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
         const char *why_not = no_driver_because();
-        struct request start = {.what = START};
+        struct request start = {.call = try_to_start};
         if (why_not) {
             start.result = refuse(G6X_E_NO_DEVICE, why_not, NULL);
         } else if ((start.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))) {

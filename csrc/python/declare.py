@@ -9,7 +9,6 @@ import cffi
 CSRC = Path(__file__).resolve().parent.parent
 
 CALLBACKS = """
-extern "Python" {
     int64_t grape6_prepare(struct embed *);
     int64_t grape6_open(int32_t, struct device *);
     int64_t grape6_kernels(struct device *, int32_t, int32_t, const char *const *, void **);
@@ -17,7 +16,6 @@ extern "Python" {
     int64_t grape6_release(struct device *, uint64_t);
     int64_t grape6_tree(struct device *, struct tree_request *);
     int64_t grape6_close(struct device *, int32_t);
-}
 """
 
 
@@ -31,11 +29,13 @@ def declarations(header):
 def bridge():
     """The FFI object of grape6py._bridge."""
     ffi = cffi.FFI()
-    ffi.cdef(declarations("core/device.h") + declarations("python/embed.h") + CALLBACKS)
+    ffi.cdef(declarations("core/device.h") + declarations("python/embed.h"))
+    ffi.cdef(f'extern "Python" {{{CALLBACKS}}}')
     ffi.embedding_api("")
     ffi.embedding_init_code((CSRC / "python/start.py").read_text(encoding="ascii"))
+    callbacks = CALLBACKS.replace("int64_t grape6", "static int64_t grape6")
     source = (CSRC / "python/embed.c").read_text(encoding="ascii")
-    ffi.set_source("grape6py._bridge", source)
+    ffi.set_source("grape6py._bridge", f'#include "python/embed.h"\n{callbacks}{source}')
     return ffi
 
 

@@ -1,5 +1,6 @@
 /* embed.c - the C side of the bridge module: starts Python if none runs in the process, then cffi's
- * part. cffi compiles it together with code generated from device.h and embed.h.
+ * part. cffi compiles it together with code generated from device.h and embed.h, behind the
+ * declarations of grape6_open and the other functions of Python (declare.py).
  *
  * Python is started here and not by cffi: cffi would find another one by PATH and PYTHONHOME, and
  * end the process where that is broken.
@@ -9,15 +10,6 @@
 #include <signal.h>
 
 static int cffi_start_python(void);
-static int64_t grape6_prepare(struct embed *how);
-static int64_t grape6_open(int32_t choice, struct device *device);
-static int64_t grape6_kernels(struct device *device, int32_t mode, int32_t count,
-                              const char *const *names, void **functions);
-static int64_t grape6_allocate(struct device *device, int32_t kind, uint64_t bytes,
-                               uint64_t *address);
-static int64_t grape6_release(struct device *device, uint64_t address);
-static int64_t grape6_tree(struct device *device, struct tree_request *request);
-static int64_t grape6_close(struct device *device, int32_t lost);
 
 static const struct bridge functions = {grape6_open,    grape6_kernels, grape6_allocate,
                                         grape6_release, grape6_tree,    grape6_close};

@@ -12,7 +12,6 @@
 #include "core/device.h"
 #include "util/memory.h"
 #include "core/options.h"
-#include "tree/boxes.h"
 #include "tree/state.h"
 #include "shared/tree_few.h"
 #include "shared/tree_hilbert.h"
@@ -52,7 +51,7 @@ static void octree_close(void *state)
     if (!t) return;
     t->direct_backend->close(t->direct);
     tree_boxes_free(&t->tree);
-    tree_sources_free(&t->sources);
+    tree_state_free(&t->sources);
     const struct memory_array targets[] = {ARRAYS(t, 0), {0}};
     memory_free_all(targets);
     neighbour_lists_free(&t->lists);
@@ -137,11 +136,13 @@ static int may_be_crowded(const struct tree_box *box, const struct sources *s)
 }
 
 /* A tree on a device is built with its first sum; the device has none of several pieces. */
-static int prepare_on_device(struct octree *t, const struct tree_input *in, struct error *err)
+static int prepare_on_device(struct octree *t, struct error *err)
 {
+    struct tree_input in = tree_state_input(&t->sources);
+    in.v = NULL; /* the frame is the device's */
     tree_pieces_free(t->tree.pieces);
     t->tree.pieces = NULL;
-    tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
+    tree_build_box(&t->tree.box, &in, options_threads(t->options.threads));
     const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_state_build_here(t, err) : 0;
     t->in_pieces = t->tree.pieces != NULL;
     return code;
@@ -153,14 +154,12 @@ static int build(struct octree *t, struct error *err)
     const int threads = options_threads(t->options.threads);
     int code = 0;
     jmemory_commit(t->memory);
-    if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
-                             threads))
+    if (tree_state_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
         return tree_state_no_memory(err, "j particles of a tree", t->nj);
-    const struct tree_input in = tree_sources_input(s);
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->thresholds->particles || !s->finite) return 0;
-    code = t->on_device ? prepare_on_device(t, &in, err) : tree_state_build_here(t, err);
+    code = t->on_device ? prepare_on_device(t, err) : tree_state_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
 }
@@ -206,7 +205,7 @@ static void look_up(void *context, int64_t first, int64_t end)
     for (int i = (int)first; i < end; i++) {
         int32_t address = -1;
         const int found = jmemory_find(t->memory, t->targets.index[i], t->nj, 1, &address);
-        t->number[i] = found ? tree_sources_number(&t->sources, address) : -1;
+        t->number[i] = found ? tree_state_number(&t->sources, address) : -1;
         if (found > 1 || !is_served(t, i)) t->number[i] = NOT_SERVED;
     }
 }
@@ -289,7 +288,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         .submit = octree_submit,                                                                   \
         .collect = tree_results_finish,                                                            \
         .partials = tree_results_partials,                                                         \
-        .neighbours = tree_lists_find,                                                             \
+        .neighbours = tree_results_lists,                                                          \
         .zero_distances = octree_zero_distances,                                                   \
         .describe = octree_describe,                                                               \
         .close = octree_close,                                                                     \

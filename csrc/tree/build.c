@@ -7,7 +7,8 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "shared/tree_hilbert.h"
-#include "tree/walk.h"
+#include "tree/kernel.h"
+#include "util/numbers.h"
 #include "util/threads.h"
 #include "util/radix_sort.h"
 
@@ -17,7 +18,6 @@ void tree_build_free_points(struct tree_points *p)
 {
     memory_free(p->order);
     memory_free(p->x);
-    memory_free(p->vx);
     memset(p, 0, sizeof *p);
 }
 
@@ -36,47 +36,99 @@ void tree_build_free(struct tree *t)
 
 /* ---- the box -------------------------------------------------------------------- */
 
-struct extent {
+enum { PIECES = 64 }; /* of the particles, that sums are made of, one after the other */
+
+/* Of each piece: corners, largest |mass| and velocity; then mass and momentum in units of the box,
+ * whose frame is that of their centre. */
+struct survey {
     const struct tree_input *in;
-    double low[64][3], high[64][3], mass[64];
-    int64_t piece;
+    const struct tree_box *box;
+    double low[PIECES][3], high[PIECES][3], mass[PIECES], speed[PIECES], momentum[PIECES][3];
 };
+
+static int64_t piece_start(const struct survey *s, int64_t piece)
+{
+    const int64_t start = piece * ceil_div(s->in->n, PIECES);
+    return start < s->in->n ? start : s->in->n;
+}
 
 static void extent_of(void *context, int64_t first, int64_t end)
 {
-    struct extent *e = context;
+    struct survey *s = context;
+    const struct tree_input *in = s->in;
     for (int64_t p = first; p < end; p++) {
         double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-        double mass = 0.0;
-        const int64_t last = (p + 1) * e->piece < e->in->n ? (p + 1) * e->piece : e->in->n;
-        for (int64_t k = p * e->piece; k < last; k++) {
+        double mass = 0.0, speed = 0.0;
+        const int64_t last = piece_start(s, p + 1);
+        for (int64_t k = piece_start(s, p); k < last; k++) {
             for (int c = 0; c < 3; c++) {
-                const double x = e->in->x[k][c];
+                const double x = in->x[k][c];
                 if (x < low[c]) low[c] = x;
                 if (x > high[c]) high[c] = x;
+                if (in->v && fabs(in->v[k][c]) > speed) speed = fabs(in->v[k][c]);
             }
-            if (fabs(e->in->m[k]) > mass) mass = fabs(e->in->m[k]);
+            if (in->m && fabs(in->m[k]) > mass) mass = fabs(in->m[k]);
         }
-        memcpy(e->low[p], low, sizeof low);
-        memcpy(e->high[p], high, sizeof high);
-        e->mass[p] = mass;
+        memcpy(s->low[p], low, sizeof low);
+        memcpy(s->high[p], high, sizeof high);
+        s->mass[p] = mass, s->speed[p] = speed;
+    }
+}
+
+/* Brings what all pieces have into the first. */
+static void find_extent(struct survey *s, int threads)
+{
+    threads_each(threads, PIECES, 1, extent_of, s);
+    for (int p = 1; p < PIECES; p++) {
+        for (int c = 0; c < 3; c++) {
+            if (s->low[p][c] < s->low[0][c]) s->low[0][c] = s->low[p][c];
+            if (s->high[p][c] > s->high[0][c]) s->high[0][c] = s->high[p][c];
+        }
+        s->mass[0] = fmax(s->mass[0], s->mass[p]);
+        s->speed[0] = fmax(s->speed[0], s->speed[p]);
+    }
+}
+
+static void momentum_of(void *context, int64_t first, int64_t end)
+{
+    struct survey *s = context;
+    for (int64_t p = first; p < end; p++) {
+        double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
+        for (int64_t k = piece_start(s, p); k < piece_start(s, p + 1); k++) {
+            const double m = tree_scaled(fabs(s->in->m[k]), -s->box->mass);
+            mass += m;
+            for (int c = 0; c < 3; c++)
+                momentum[c] += m * tree_scaled(s->in->v[k][c], -s->box->velocity);
+        }
+        s->mass[p] = mass;
+        memcpy(s->momentum[p], momentum, sizeof momentum);
     }
 }
 
 void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads)
 {
-    struct extent e = {.in = in, .piece = (in->n + 63) / 64};
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    double mass = 0.0;
-    threads_each(threads, 64, 1, extent_of, &e);
-    for (int p = 0; p < 64; p++) {
-        for (int c = 0; c < 3; c++) {
-            low[c] = e.low[p][c] < low[c] ? e.low[p][c] : low[c];
-            high[c] = e.high[p][c] > high[c] ? e.high[p][c] : high[c];
-        }
-        mass = e.mass[p] > mass ? e.mass[p] : mass;
+    struct survey s = {.in = in, .box = box};
+    double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
+    find_extent(&s, threads);
+    tree_box_of(box, s.low[0], s.high[0], s.mass[0], (double)in->n);
+    box->velocity = 0;
+    memset(box->frame, 0, sizeof box->frame);
+    if (!in->v) return;
+    box->velocity = tree_speed_exponent(s.speed[0]);
+    threads_each(threads, PIECES, 1, momentum_of, &s);
+    for (int p = 0; p < PIECES; p++) {
+        mass += s.mass[p];
+        for (int c = 0; c < 3; c++) momentum[c] += s.momentum[p][c];
     }
-    tree_box_of(box, low, high, mass, (double)in->n);
+    for (int c = 0; c < 3 && mass > 0.0; c++) box->frame[c] = momentum[c] / mass;
+}
+
+float tree_build_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads)
+{
+    struct survey s = {.in = targets};
+    if (!targets->v) return 1.0f;
+    find_extent(&s, threads);
+    return tree_widen(box, tree_speed_exponent(s.speed[0]));
 }
 
 /* ---- points in the order of their keys ---------------------------------------------- */
@@ -100,23 +152,27 @@ static void gather_points(void *context, int64_t first, int64_t end)
 {
     const struct taking *t = context;
     struct tree_points *p = t->p;
-    float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl};
+    float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl},
+          *v[3] = {p->vx, p->vy, p->vz};
     for (int64_t k = first; k < end; k++) {
         const int32_t i = p->order[k];
         if (k + AHEAD < end) __builtin_prefetch(t->in->x[p->order[k + AHEAD]]);
         for (int c = 0; c < 3; c++)
             tree_split(tree_in_box(t->box, c, t->in->x[i][c]), &hi[c][k], &lo[c][k]);
+        for (int c = 0; c < 3 && t->in->v; c++)
+            v[c][k] = (float)(tree_scaled(t->in->v[i][c], -t->box->velocity) - t->box->frame[c]);
         p->m[k] = t->in->m ? (float)tree_mass_in_box(t->box, t->in->m[i]) : 0.0f;
     }
 }
 
-int tree_build_columns(struct tree_points *p, int64_t n)
+int tree_build_columns(struct tree_points *p, int64_t n, int moving)
 {
     const size_t padded = ((size_t)n + 2 * TREE_GROUP + 15) / 16 * 16;
-    p->x = memory_zeroed(7 * padded * sizeof *p->x);
+    p->x = memory_zeroed((moving ? 10 : 7) * padded * sizeof *p->x);
     if (!p->x) return G6X_E_MEMORY;
     p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
     p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
+    if (moving) p->vx = p->m + padded, p->vy = p->vx + padded, p->vz = p->vy + padded;
     return 0;
 }
 
@@ -124,12 +180,12 @@ int tree_build_load_points(const struct tree_box *box, const struct tree_input *
                            struct tree_points *p, int threads)
 {
     const size_t n = (size_t)in->n;
-    if (in->n > p->capacity) {
+    if (in->n > p->capacity || !in->v != !p->vx) {
         tree_build_free_points(p);
         memory_free(*key);
         *key = memory_zeroed(n * sizeof **key);
         p->order = memory_zeroed(n * sizeof *p->order);
-        if (!*key || !p->order || tree_build_columns(p, in->n)) return G6X_E_MEMORY;
+        if (!*key || !p->order || tree_build_columns(p, in->n, in->v != NULL)) return G6X_E_MEMORY;
         p->capacity = in->n;
     }
     p->n = in->n;
@@ -138,12 +194,12 @@ int tree_build_load_points(const struct tree_box *box, const struct tree_input *
     const int code = radix_sort(in->n, *key, p->order, threads);
     if (code) return code;
     threads_each(threads, in->n, GRAIN, gather_points, &t);
-    /* behind the last: copies of it without mass */
-    float *columns[7] = {p->x, p->y, p->z, p->xl, p->yl, p->zl, p->m};
-    for (int c = 0; c < 7 && n; c++)
+    /* behind the last: copies of it without mass, at rest */
+    float *columns[10] = {p->x, p->y, p->z, p->xl, p->yl, p->zl, p->m, p->vx, p->vy, p->vz};
+    for (int c = 0; c < (p->vx ? 10 : 7) && n; c++)
         for (int k = 0; k < 2 * TREE_GROUP; k++)
             columns[c][n + (size_t)k] = c < 6 ? columns[c][n - 1] : 0.0f;
-    return tree_motion_load_velocities(box, in, p, threads);
+    return 0;
 }
 
 /* ---- cells -------------------------------------------------------------------------- */
@@ -355,12 +411,10 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
 {
     int code = 0;
     t->threads = threads;
-    if (whole) {
+    if (whole)
         tree_whole_box(&t->box, whole);
-    } else {
+    else
         tree_build_box(&t->box, in, threads);
-        tree_motion_find_frame(&t->box, in, threads);
-    }
     if (!in->n) return 0;
     code = tree_build_load_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_ranks(t);

@@ -292,10 +292,10 @@ static float pull(const struct tree_job *job, const struct tree_group *g, struct
 
 /* ---- cells to expansions -------------------------------------------------------- */
 
-/* Moments of cells, from `spread` on as in tree_cell_multipole, in the units of a group. */
-HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[16], struct tree_multipole *c)
+/* Moments of cells, from `spread` on as in tree_cell_multipole, times factors of second and third
+ * ones. */
+HOST_DEVICE void take_moments(vec u2, vec u3, const vec q[16], struct tree_multipole *c)
 {
-    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
     c->spread = v_mul(u2, q[0]);
     c->xx = v_mul(u2, q[1]), c->xy = v_mul(u2, q[2]), c->xz = v_mul(u2, q[3]);
     c->yy = v_mul(u2, q[4]), c->yz = v_mul(u2, q[5]);
@@ -321,7 +321,7 @@ HOST_DEVICE void take_cells(const struct tree_cell_multipole *far, const int32_t
     c->z = v_mul(u, v_sub(v_sub(v_set1(g->z), v[2]), v[6]));
     c->m = v[3];
     c->eps2 = v_mul(v_mul(u, u), v[23]);
-    take_moments(g, v + 7, c);
+    take_moments(v_mul(u, u), v_mul(v_mul(u, u), u), v + 7, c);
 }
 
 /* How they change: minus their velocities, and the rates of their moments as if a cell's. */
@@ -334,9 +334,10 @@ HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *c
         for (int l = 0; l < VL; l++) row[l] = &motion[cell[l]].vx + 4 * part;
         v_columns(row, v + 4 * part);
     }
+    const vec u = v_set1(1.0f / g->unit);
     for (int k = 0; k < 3; k++) back[k] = v_mul(v_set1(-1.0f / g->unit), v[k]);
     c->m = v_set1(0);
-    take_moments(g, v + 3, c);
+    take_moments(v_mul(u, u), v_mul(v_mul(u, u), u), v + 3, c);
 }
 
 /* call(order, soft), both constants. */
@@ -396,15 +397,11 @@ static void expand(const struct tree_job *job, const struct tree_group *g, struc
                    float (*local)[TREE_LEVEL1], int at)
 {
     if (!w->local.count) return; /* there may be no memory for the list either */
-#define CALL(order, soft) expand_order(order, soft, 0, job, g, w, local, at)
-#define CALL_JERK(order, soft) expand_order(order, soft, 1, job, g, w, local, at)
-    if (job->jerk) {
-        EACH_ORDER(job, CALL_JERK)
-    } else {
-        EACH_ORDER(job, CALL)
-    }
+#define EXPAND(order, soft, jerk) expand_order(order, soft, jerk, job, g, w, local, at)
+#define CALL(order, soft) job->jerk ? EXPAND(order, soft, 1) : EXPAND(order, soft, 0)
+    EACH_ORDER(job, CALL)
 #undef CALL
-#undef CALL_JERK
+#undef EXPAND
 }
 
 HOST_DEVICE void shift_order(const int order, const int soft, const struct tree_group *from,

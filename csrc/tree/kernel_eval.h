@@ -42,12 +42,9 @@ HOST_DEVICE void local_on(const int order, const int soft, const int jerk,
 HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
 {
     vec v[16];
+    struct tree_multipole c = {.m = v_set1(m)};
     for (int k = 0; k < 16; k++) v[k] = v_set1(scale * q[k]);
-    struct tree_multipole c = {.m = v_set1(m), .spread = v[0]};
-    c.xx = v[1], c.xy = v[2], c.xz = v[3], c.yy = v[4], c.yz = v[5];
-    c.xxx = v[6], c.xxy = v[7], c.xxz = v[8], c.xyy = v[9], c.xyz = v[10], c.yyy = v[11];
-    c.yyz = v[12];
-    c.tx = v[13], c.ty = v[14], c.tz = v[15];
+    take_moments(v_set1(1), v_set1(1), v, &c);
     return c;
 }
 

@@ -28,8 +28,3 @@ int tree_pieces_is_resolved(const struct tree *t, const struct tree_input *in);
 /* Divides a set; 0 or G6X_E_MEMORY. */
 int tree_pieces_make(struct tree *t, const struct tree_input *in);
 void tree_pieces_free(struct tree_pieces *p);
-
-/* The forces of a tree that has pieces. 0 or G6X_E_MEMORY. */
-int tree_pieces_sum(const struct tree *t, const struct tree_setting *s,
-                    const struct tree_targets *targets, const struct tree_forces *out,
-                    struct tree_counts *counts);

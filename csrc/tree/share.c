@@ -1,10 +1,9 @@
 /* share.c - subtrees of trees, from one rank to another: see shared/tree_share.h. */
-#include "tree/share.h"
+#include "tree/kernel.h"
 
 #include <string.h>
 
 #include "g6lib.h"
-#include "tree/walk.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
@@ -175,8 +174,7 @@ static int reserve(struct tree *j, int64_t cells, int64_t particles, int moving)
     const struct memory_array all[] = {CELLS(j, n), {0}},
                               motion[] = {MEMORY_ARRAY(j->motion, n), {0}};
     if (memory_grow_all(all) || (moving && memory_grow_all(motion))) return G6X_E_MEMORY;
-    if (tree_build_columns(&j->points, particles)) return G6X_E_MEMORY;
-    return moving ? tree_motion_columns(&j->points, particles) : 0;
+    return tree_build_columns(&j->points, particles, moving);
 }
 
 /* A piece of memory that is copied. */
@@ -279,7 +277,6 @@ void tree_share_free(struct tree *j)
     const struct memory_array all[] = {CELLS(j, 0),
                                        MEMORY_ARRAY(j->motion, 0),
                                        MEMORY_ARRAY(j->points.x, 0),
-                                       MEMORY_ARRAY(j->points.vx, 0),
                                        MEMORY_ARRAY(j->root, 0),
                                        {0}};
     memory_free_all(all);

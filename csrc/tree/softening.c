@@ -1,12 +1,12 @@
 /* softening.c - particles with softening of their own, and splines: what a tree knows of it, and
- * sums of sets that no one box resolves. */
+ * direct sums. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "cpu/softened.h"
 #include "g6lib.h"
-#include "tree/pieces.h"
+#include "tree/tree.h"
 #include "util/memory.h"
 #include "util/numbers.h"
 #include "util/threads.h"
@@ -120,14 +120,4 @@ int tree_softening_direct(const struct tree_input *sources, const double eps[], 
     counts->zero_distances = w.zero_distances;
     memory_free(all);
     return 0;
-}
-
-int tree_softening_sum(const struct tree *t, const struct tree_setting *s,
-                       const struct tree_targets *targets, const struct tree_forces *out,
-                       struct tree_counts *counts)
-{
-    const struct tree_pieces *p = t->pieces;
-    const struct tree_input in = {t->points.n, CONST3(p->x), CONST3(p->v), p->m};
-    return tree_softening_direct(&in, t->own.eps, tree_pair_term(t, s), targets, out, t->threads,
-                                 counts);
 }

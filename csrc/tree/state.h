@@ -1,13 +1,23 @@
-/* state.h - the state of the backends cpu-tree and cuda-tree, and its tree, which three files
- * share: tree/backend.c has j particles and targets, and what of these the tree takes;
- * tree/results.c sums and nearest neighbours; tree/lists.c neighbour lists. */
+/* state.h - the state of the backends cpu-tree and cuda-tree, and its tree, which two files share:
+ * tree/backend.c has j particles and targets, and what of these the tree takes; tree/results.c
+ * sums, nearest neighbours and lists. */
 #pragma once
 
 #include "core/backend.h"
+#include "core/jmemory.h"
 #include "tree/tree.h"
-#include "tree/sources.h"
 
 enum { TARGETS_AT_ONCE = 1024 }; /* that a thread takes */
+
+/* The j particles as a tree takes them: those that are set, in the order of their addresses,
+ * predicted to a time. */
+struct sources {
+    int64_t n, capacity;
+    double (*x)[3], (*v)[3], *m; /* v is NULL if it was not wanted */
+    int32_t *address, *index;
+    int moving; /* another time gives other places */
+    int finite; /* prediction can overflow */
+};
 
 struct thresholds;
 struct tree_request;
@@ -50,6 +60,14 @@ struct octree {
     int64_t zero_distances;
 };
 
+/* Collects the slots below nj; 0 or G6X_E_MEMORY. */
+int tree_state_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time,
+                       int snap, int velocities, int threads);
+/* Number of the particle at an address, or -1. */
+int32_t tree_state_number(const struct sources *s, int32_t address);
+struct tree_input tree_state_input(const struct sources *s);
+void tree_state_free(struct sources *s);
+
 /* Sets an error of memory for so many of what. */
 int tree_state_no_memory(struct error *err, const char *what, int64_t n);
 /* Builds the tree on the CPU, if it is not there. */
@@ -64,7 +82,5 @@ int tree_state_by_device(struct octree *t, struct tree_request *request, int *do
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
                         struct error *err);
 int tree_results_partials(void *state, const struct partial_row **rows, struct error *err);
-
-/* tree/lists.c */
-int tree_lists_find(void *state, int first, int count, const double *h2,
-                    struct neighbour_lists *lists, struct error *err);
+int tree_results_lists(void *state, int first, int count, const double *h2,
+                       struct neighbour_lists *lists, struct error *err);

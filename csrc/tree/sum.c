@@ -1,14 +1,29 @@
 /* sum.c - forces of a tree on targets: what a setting means, and how the work is shared out.
  */
-#include "tree/sum.h"
-
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "g6lib.h"
+#include "shared/tree_net_force.h"
+#include "shared/tree_opening.h"
+#include "tree/kernel.h"
 #include "util/memory.h"
 #include "util/threads.h"
 #include "util/numbers.h"
+
+/* The state of one sum. */
+struct tree_sum {
+    struct tree_job job;
+    struct tree_opening opening;
+    const struct tree_kernel *kernel;
+    const struct tree_forces *out;
+    int lone; /* each group walks from the root */
+    /* factors, in two halves: the whole could overflow */
+    double phi_unit[2], acc_unit[2], jerk_unit[2];
+    _Atomic int missing; /* memory */
+    _Atomic int64_t pairs, points, locals, zero_distances;
+};
 
 enum { IN_LEVEL2 = TREE_GROUP * TREE_LEVEL1 * TREE_LEVEL2 };
 
@@ -135,7 +150,7 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
     const int given = targets->x != NULL;
     const struct tree_input in = {n, targets->x, s->job.jerk && given ? targets->v : NULL, NULL};
     struct tree_box box = t->box;
-    s->job.speed = tree_motion_widen_frame(&box, &in, t->threads);
+    s->job.speed = tree_build_widen_frame(&box, &in, t->threads);
     tree_halves(s->jerk_unit, box.mass + box.velocity - 3 * box.length);
     if (given && tree_build_load_points(&box, &in, &p->key, &p->points, t->threads))
         return G6X_E_MEMORY;
@@ -178,6 +193,46 @@ static int is_soft(const struct tree *t, const struct tree_targets *targets, int
     return sqrt(most) > (by_bound ? TREE_SOFT_FROM_BY_BOUND : TREE_SOFT_FROM) * side;
 }
 
+/* ---- wanted accuracy: what errors are shares of -------------------------------------- */
+
+struct estimates {
+    struct tree_sum *s;
+    float *last_acc;
+};
+
+static void estimate_groups(void *context, int64_t first, int64_t end)
+{
+    const struct estimates *e = context;
+    const struct tree_sum *s = e->s;
+    struct tree_work *w = tree_walk_new(s->job.tree);
+    for (int64_t k = first; w && k < end && !w->missing; k++) {
+        const int64_t at = k * TREE_GROUP;
+        struct tree_group g;
+        s->kernel->group(&s->job, &s->opening, (int32_t)at, count_from(s, at, TREE_GROUP), &g);
+        tree_walk_begin(s->job.tree, &w->from[2]);
+        const float found = s->kernel->pull(&s->job, &g, w);
+        for (int32_t i = 0; i < g.count; i++) e->last_acc[at + i] = found;
+    }
+    if (!w || w->missing) e->s->missing = 1;
+    tree_walk_free(w);
+}
+
+/* Estimates the accelerations of all targets, in units of the box: of each group of them a lower
+ * estimate, by a short walk of its own (shared/tree_pull.h). 0 or G6X_E_MEMORY. */
+static int estimate(struct tree_sum *s, int threads, float *last_acc)
+{
+    const int64_t n = s->job.targets->n;
+    struct estimates e = {s, last_acc};
+    threads_each(threads, ceil_div(n, TREE_GROUP), 1, estimate_groups, &e);
+    double mean = 0.0;
+    for (int64_t k = 0; k < n; k++) mean += (double)last_acc[k] / (double)n;
+    const float least = (float)fmax(TREE_LEAST_ESTIMATE, TREE_LEAST_ACC * mean);
+    for (int64_t k = 0; k < n; k++) last_acc[k] = fmaxf(least, last_acc[k]);
+    return s->missing ? G6X_E_MEMORY : 0;
+}
+
+/* --------------------------------------------------------------------------------- */
+
 int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
                  const struct tree_targets *targets, const struct tree_forces *out,
                  struct tree_counts *counts)
@@ -211,8 +266,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
         if (!place) code = G6X_E_MEMORY;
     }
     if (!code) code = prepare(t, targets, targets->last_acc || by_accuracy, &p, &s);
-    if (!code && by_accuracy && !targets->last_acc)
-        code = tree_accuracy_estimate(&s, t->threads, p.last_acc);
+    if (!code && by_accuracy && !targets->last_acc) code = estimate(&s, t->threads, p.last_acc);
     if (!code) {
         const int64_t at_once = s.lone ? TREE_GROUP : IN_LEVEL2;
         threads_each(t->threads, ceil_div(s.job.targets->n, at_once), 1, sum_pieces, &s);
@@ -227,4 +281,36 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     memory_free(place);
     memory_free(reach);
     return code;
+}
+
+/* ---- forces on a tree's own particles that add up to zero ------------------------------ */
+
+/* The power of two below which the sizes of some numbers are. */
+static int exponent_of(const double *a, int64_t n)
+{
+    double most = 0.0;
+    int exponent = 0;
+    for (int64_t k = 0; k < n; k++) most = fabs(a[k]) > most ? fabs(a[k]) : most;
+    (void)frexp(most, &exponent);
+    return exponent;
+}
+
+void tree_sum_net_force(int64_t n, const double mass[], double (*a)[3])
+{
+    if (!all_finite(a[0], 3 * (size_t)n)) return; /* an error, which is the caller's to tell */
+    struct tree_net_force net = {{0.0, 0.0, 0.0}, 0.0};
+    const int exponent = exponent_of(a[0], 3 * n);
+    double of_mass[2], unit[2], back[2], scaled[3]; /* powers of two, as factors that fit */
+    tree_halves(of_mass, -exponent_of(mass, n));
+    tree_halves(unit, -exponent);
+    tree_halves(back, exponent);
+    for (int64_t k = 0; k < n; k++) {
+        for (int c = 0; c < 3; c++) scaled[c] = a[k][c] * unit[0] * unit[1];
+        tree_net_force_add(&net, mass[k] * of_mass[0] * of_mass[1], scaled);
+    }
+    for (int64_t k = 0; k < n; k++) {
+        for (int c = 0; c < 3; c++) scaled[c] = a[k][c] * unit[0] * unit[1];
+        tree_net_force_remove(&net, mass[k], scaled);
+        for (int c = 0; c < 3; c++) a[k][c] = scaled[c] * back[0] * back[1];
+    }
 }

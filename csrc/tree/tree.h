@@ -22,7 +22,7 @@ struct tree_points {
     int64_t n, capacity;
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
-    float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
+    float *vx, *vy, *vz;                 /* behind these, or NULL: none are known */
 };
 
 /* Particles' own softening: eps in the caller's units and order; by place and of cells, in units of
@@ -95,6 +95,11 @@ struct tree_forces {
                                            relative error is near ten times that of acc. */
 };
 
+/* The forces of a tree in one box on targets. 0 or G6X_E_MEMORY. */
+int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
+                 const struct tree_targets *targets, const struct tree_forces *out,
+                 struct tree_counts *counts);
+
 /* Gives a tree's n particles their own softening. 0 or G6X_E_MEMORY. */
 int tree_softening_set(struct tree *t, int64_t n, const double eps[]);
 void tree_softening_free(struct tree_softening *own);
@@ -109,15 +114,11 @@ static inline int tree_pair_term(const struct tree *t, const struct tree_setting
 int tree_softening_direct(const struct tree_input *sources, const double eps[], int term,
                           const struct tree_targets *targets, const struct tree_forces *out,
                           int threads, struct tree_counts *counts);
-/* The same for a tree whose particles no one box resolves. */
-int tree_softening_sum(const struct tree *t, const struct tree_setting *s,
-                       const struct tree_targets *targets, const struct tree_forces *out,
-                       struct tree_counts *counts);
 
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
  */
-void tree_net_force_close(int64_t n, const double mass[], double (*a)[3]);
+void tree_sum_net_force(int64_t n, const double mass[], double (*a)[3]);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
@@ -135,20 +136,41 @@ int tree_search_nearest(const struct tree *t, const double (*x)[3], const double
 int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
                    int threads);
 void tree_build_free(struct tree *t);
-/* The box of some particles, all of which are finite. */
+/* The box of some particles, all of which are finite, and its frame. */
 void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads);
+/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
+float tree_build_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
 
 /* Sorted points of some input within a box; 0 or G6X_E_MEMORY. */
 int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
                            struct tree_points *p, int threads);
 void tree_build_free_points(struct tree_points *p);
-/* Memory for the columns of n points and a group more, with velocities or without; 0 or
+/* Memory for the columns of n points and a group more, with velocities if they are `moving`; 0 or
  * G6X_E_MEMORY. */
-int tree_build_columns(struct tree_points *p, int64_t n);
-int tree_motion_columns(struct tree_points *p, int64_t n);
-/* Internal: velocities, for jerks (tree/motion.c). Where v is NULL nothing is done. */
-void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
-/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
-float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
-int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
-                                struct tree_points *p, int threads);
+int tree_build_columns(struct tree_points *p, int64_t n, int moving);
+
+/* tree/boxes.c: trees of particles that one box resolves, or several: see tree/pieces.h. */
+
+/* Builds the tree of some particles, all of which are finite, in a box of their own or, with
+ * `whole`, in that of all ranks' (shared/tree_share.h). 0 or an error code. */
+int tree_boxes_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                     int threads, struct error *err);
+void tree_boxes_free(struct tree *t);
+/* Forces of the tree on targets. 0 or an error code. */
+int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
+                   const struct tree_targets *targets, const struct tree_forces *out,
+                   struct tree_counts *counts, struct error *err);
+
+/* tree/share.c: trees of which each rank has a subtree: see shared/tree_share.h. */
+
+/* The subtree of a tree that the targets of some regions may look at, or NULL: no memory. There is
+ * nothing in it if there are no regions or particles. */
+struct subtree_header *tree_share_subtree(const struct tree *t, const struct tree_setting *s,
+                                          double eps2, int64_t regions,
+                                          const struct tree_region *region);
+
+/* A tree with subtrees of other ranks' behind it, made of copies; its particles, which are the
+ * targets if none are given, are its own alone. 0 or an error code. */
+int tree_share_join(const struct tree *t, int subtrees, const void *const subtree[],
+                    struct tree *joined, struct error *err);
+void tree_share_free(struct tree *joined);

@@ -1,5 +1,5 @@
-/* walk.c - what every walk through a tree's cells needs: see walk.h. */
-#include "tree/walk.h"
+/* walk.c - what every walk through a tree's cells needs: see kernel.h. */
+#include "tree/kernel.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 """Arrays of PyTorch and JAX: what comes in of theirs goes out as theirs.
 
-They come in through NumPy, or on a CUDA device through DLPack (foreign.py). The other library is
-imported by its user, never here.
+They come in through NumPy, or on a CUDA device through DLPack (device_place.py). The other library
+is imported by its user, never here.
 """
 
 import sys

@@ -4,9 +4,11 @@ The library knows this too, but does not tell: ``Grape6`` needs it to make the p
 themselves the targets.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, Int32s
+from grape6py._arrays.kinds import AnyArray, Int32s, Untyped
 
 
 class AddressTable:
@@ -44,11 +46,12 @@ class AddressTable:
         self.written[address] = True
         self._unused = None
 
-    def present(self, *arrays: AnyArray) -> tuple[AnyArray, ...]:
-        """Rows of these arrays, one row an address, where a particle is."""
-        if self.written.all():
-            return arrays
-        return tuple(array[self.written] for array in arrays)
+    def present(
+        self, *arrays: Untyped, put: Callable[[AnyArray], Untyped] = np.asarray
+    ) -> tuple[Untyped, ...]:
+        """Rows of arrays, one row an address, where a particle is; `put` brings one to them."""
+        written = None if self.written.all() else put(self.written)
+        return arrays if written is None else tuple(array[written] for array in arrays)
 
     @property
     def unused_label(self) -> int:

@@ -168,21 +168,14 @@ class Board:
         return text(lib.g6x_last_warning, self.cluster)
 
     def write(
-        self,
-        address: Int32s | None,
-        index: Int32s | None,
-        time: Floats,
-        mass: Floats,
-        k18: Floats | None,
-        j6: Floats | None,
-        a2: Floats | None,
-        vel: Floats | None,
-        pos: Floats,
+        self, address: Int32s | None, index: Int32s | None, time: Floats, *arrays: Floats | None
     ) -> None:
-        """Write n j particles; address, k18, j6, a2 and vel may be None."""
-        arrays = address, index, time, None, mass, k18, j6, a2, vel, pos
+        """Write n j particles: `arrays` are mass, k18, j6, a2, vel and pos.
+
+        Address, index, k18, j6, a2 and vel may be None.
+        """
         self.has_particles = True
-        self._call(lib.g6x_set_j_particles, len(mass), *arrays)
+        self._call(lib.g6x_set_j_particles, len(time), address, index, time, None, *arrays)
 
     def set_time(self, time: float) -> None:
         """Set the time to which the j particles are predicted."""

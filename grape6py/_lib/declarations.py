@@ -4,6 +4,7 @@
 """
 
 import re
+from pathlib import Path
 
 import cffi
 
@@ -39,13 +40,18 @@ def _with_prefix(prefix: str) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-if not paths.HEADER.exists():
-    raise errors.LibraryError(
-        f"{paths.HEADER} does not exist: the C library was not built. "
-        "Install the package again: pip install ."
-    )
+def built(path: Path) -> Path:
+    """The path of a file that the build makes, if it is there."""
+    if not path.exists():
+        raise errors.LibraryError(
+            f"{path} does not exist: the C library was not built. "
+            "Install the package again: pip install ."
+        )
+    return path
+
+
 ffi = cffi.FFI()
-ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
+ffi.cdef(without_comments(built(paths.HEADER).read_text(encoding="ascii")))
 _tree_numbers, _terms = (
     (paths.SHARED / name).read_text(encoding="ascii") for name in ("tree_numbers.h", "pair_terms.h")
 )

@@ -1,23 +1,89 @@
-"""Arrays of the CUDA device that a session or a tree computes on: checks, and calls of the library.
+"""Arrays of a CUDA device, of any library: recognised, taken as CuPy's, checked, and used in calls.
 
-:class:`DevicePlace` takes them as they are; :class:`ThroughDevice` is for NumPy's where only the
-tree lies on a device. See memory_space.py.
+CuPy's own arrays belong to its current stream. Those of another library may still be written to, on
+a stream of that library: nothing may be read before. CuPy is imported when the first array of a
+device is seen, and not before.
+
+:class:`DevicePlace` takes those of the device that a session or a tree computes on as they are;
+:class:`ThroughDevice` is for NumPy's where only the tree lies on a device. See memory_space.py.
 """
 
 import functools
-from typing import Self
+from collections.abc import Mapping
+from typing import Self, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py._arrays import kinds, transfer, validate
 from grape6py._arrays.kinds import AnyArray, CData, CuPy, DeviceArray, Numbers, Shape, Untyped
+from grape6py._lib import codes
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces, chunks, empty_forces
-from grape6py._lib.foreign import is_on_device, take
 from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError
+
+_OF_HOST = (type(None), np.ndarray, np.generic, int, float, list, tuple)
+_CUDA, _CUDA_MANAGED = 2, 13  # DLPack's kinds of devices
+
+
+def is_on_device(value: object) -> TypeGuard[DeviceArray]:
+    """Whether a value is an array in the memory of a CUDA device."""
+    if isinstance(value, _OF_HOST):
+        return False
+    if hasattr(value, "__dlpack_device__"):
+        return value.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def first_on_device(values: Mapping[str, object]) -> tuple[str, DeviceArray] | None:
+    """The first of some arguments that lies on a CUDA device: its name and itself, or None."""
+    return next(((name, v) for name, v in values.items() if is_on_device(v)), None)
+
+
+def import_cupy(name: str) -> CuPy:
+    """The module, on whose need an argument of this name has insisted."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise codes.from_code(
+            "RUNTIME",
+            f"{name} lies on a CUDA device, and CuPy, which is needed for it, cannot be imported: "
+            f"{error}",
+        ) from error
+    return cupy
+
+
+def take(cupy: CuPy, name: str, value: DeviceArray) -> DeviceArray:
+    """A device's array as one of CuPy, in the same memory, which its current stream may read.
+
+    DLPack comes first: the other library then lets CuPy's current stream wait for its own. PyTorch
+    has both interfaces, and names no stream in the other one.
+    """
+    if isinstance(value, cupy.ndarray):
+        return value
+    try:
+        if hasattr(value, "__dlpack_device__"):
+            return cupy.from_dlpack(value)
+        return _waited_for(cupy, value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise ArgumentError(f"{name} cannot be taken from its device: {error}") from error
+
+
+def _waited_for(cupy: CuPy, value: DeviceArray) -> DeviceArray:
+    """An array with __cuda_array_interface__ alone, when its stream has done its work.
+
+    If it names no stream, any may be writing to it.
+    """
+    array, stream = cupy.asarray(value), value.__cuda_array_interface__.get("stream")
+    device = cupy.cuda.Device(array.device.id)
+    with device:  # the streams 1 and 2 are those of the current device
+        if stream is None:
+            device.synchronize()
+        else:
+            cupy.cuda.runtime.streamSynchronize(stream)
+    return array
 
 
 @functools.cache
@@ -133,11 +199,7 @@ class DevicePlace:
         nj = len(table)
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
         self._call(lib.g6x_get_predicted_j_particles_device, nj, pos, vel)
-        arrays = pos, vel, self._put(table.labels)
-        if table.written.all():
-            return arrays
-        written = self._put(table.written)
-        return tuple(array[written] for array in arrays)
+        return table.present(pos, vel, self._put(table.labels), put=self._put)
 
     def forces(self, nj: int, *call: Untyped) -> Forces:
         """See ``Board.forces``; h2 is NumPy's."""

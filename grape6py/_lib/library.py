@@ -8,6 +8,7 @@ import numpy as np
 from grape6py import errors, paths
 from grape6py._arrays.kinds import AnyArray, CData, Untyped
 from grape6py._lib import codes
+from grape6py._lib.declarations import built
 from grape6py._lib.declarations import ffi as ffi
 
 _TEXT = 1024
@@ -21,13 +22,9 @@ _OPEN_ARRAYS = {  # by dtype.char and ndim
 
 
 def _open() -> CData:
-    if not paths.LIBRARY.exists():
-        raise errors.LibraryError(
-            f"{paths.LIBRARY} does not exist: the C library was not built. "
-            "Install the package again: pip install ."
-        )
+    library = built(paths.LIBRARY)
     try:
-        return ffi.dlopen(str(paths.LIBRARY))
+        return ffi.dlopen(str(library))
     except OSError as error:
         raise errors.LibraryError(f"{paths.LIBRARY} cannot be opened: {error}") from error
 

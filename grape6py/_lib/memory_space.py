@@ -2,8 +2,8 @@
 
 A place checks what is handed in and makes the calls of the library; ``Grape6`` need not know which
 one it is, nor need ``Tree``, for which a place has no board and makes no calls.
-:class:`HostPlace` is NumPy's; :class:`~.device_place.DevicePlace` takes arrays of the session's
-device as they are; :class:`ThroughHost` is for such arrays where the session computes on the CPU.
+:class:`HostPlace` is NumPy's, and for arrays of a device where the session computes on the CPU;
+:class:`~.device_place.DevicePlace` takes arrays of the session's device as they are.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from grape6py._arrays import kinds, validate
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, Numbers, Shape, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
-from grape6py._lib.device_place import DevicePlace
-from grape6py._lib.foreign import first_on_device as first_on_device
-from grape6py._lib.foreign import import_cupy as import_cupy
-from grape6py._lib.foreign import is_on_device
-from grape6py._lib.foreign import take as take
+from grape6py._lib.device_place import DevicePlace, is_on_device
+from grape6py._lib.device_place import first_on_device as first_on_device
+from grape6py._lib.device_place import import_cupy as import_cupy
+from grape6py._lib.device_place import take as take
 
 Place: TypeAlias = "HostPlace | DevicePlace"
 
@@ -49,7 +48,7 @@ def choose(
         device = board.move_to(take(cupy, *found).device.id) if found else board.option("DEVICE")
         if device >= 0:
             return DevicePlace(board, cupy, device)
-    return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
+    return HostPlace(board, cupy, take(cupy, *found).device.id if found else last)
 
 
 def for_host(values: Mapping[str, object]) -> HostPlace:
@@ -59,12 +58,14 @@ def for_host(values: Mapping[str, object]) -> HostPlace:
 
 
 class HostPlace:
-    """NumPy arrays, and whatever NumPy makes one of: checks of ``validate``, calls of a Board."""
+    """NumPy arrays, and whatever NumPy makes one of: checks of ``validate``, calls of a Board.
 
-    device: int | None = None
+    With CuPy, arrays of a device too: they are copied to the host, and the results back.
+    """
 
-    def __init__(self, board: Board | None) -> None:
+    def __init__(self, board: Board | None, cupy: CuPy = None, device: int | None = None) -> None:
         self._board: Untyped = board  # None where no call is made
+        self._cupy, self.device = cupy, device
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +75,9 @@ class HostPlace:
 
     def on_host(self, name: str, value: Numbers) -> Untyped:
         """A value that NumPy understands."""
-        return value
+        if self._cupy is None or not is_on_device(value):
+            return value
+        return self._cupy.asnumpy(take(self._cupy, name, value))
 
     def any_floats(self, name: str, values: Numbers, shape: Shape) -> Floats:
         return validate.any_floats(name, self.on_host(name, values), shape)
@@ -95,9 +98,12 @@ class HostPlace:
     ) -> AnyArray:
         return np.full(shape, value, dtype)
 
-    def give(self, array: AnyArray | None) -> AnyArray | None:
+    def give(self, array: AnyArray | None) -> DeviceArray:
         """A result, where the caller wants it."""
-        return array
+        if array is None or self._cupy is None:
+            return array
+        with self._cupy.cuda.Device(self.device):
+            return self._cupy.asarray(array)
 
     def check(self) -> None:
         """Raise what was not checked yet."""
@@ -110,33 +116,10 @@ class HostPlace:
         return table.present(*self._board.predicted(len(table)), table.labels)
 
     def forces(self, *call: Untyped) -> Forces:
-        found: Forces = self._board.forces(*call)
-        return self.give_all(found)
+        return self.give_all(self._board.forces(*call))
 
     def give_all(self, forces: Forces) -> Forces:
         """Results, where the caller wants them."""
-        return forces
-
-
-class ThroughHost(HostPlace):
-    """CuPy arrays of a session on the CPU: copied to the host, and the forces back."""
-
-    def __init__(self, board: Board | None, cupy: CuPy, device: int | None) -> None:
-        super().__init__(board)
-        self._cupy, self.device = cupy, device
-
-    def on_host(self, name: str, value: Numbers) -> Untyped:
-        if not is_on_device(value):
-            return value
-        return self._cupy.asnumpy(take(self._cupy, name, value))
-
-    def give(self, array: AnyArray | None) -> DeviceArray:
-        if array is None:
-            return None
-        with self._cupy.cuda.Device(self.device):
-            return self._cupy.asarray(array)
-
-    def give_all(self, forces: Forces) -> Forces:
         *arrays, lists = forces
         on_device = None if lists is None else lists.on(self.give)
         return Forces._make([*map(self.give, arrays), on_device])

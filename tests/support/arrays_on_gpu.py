@@ -6,7 +6,7 @@ import numpy as np
 
 import backends
 from grape6py import plummer
-from grape6py._lib.foreign import is_on_device
+from grape6py._lib.device_place import is_on_device
 
 N = 5000 if backends.has_gpu else 1500
 SIZES = (1, 9, 70, 300, 3000) if backends.has_gpu else (7, 90, 900)  # of blocks

@@ -14,7 +14,7 @@ import capi
 import fake_arrays
 import tools
 from fake_device import FakeGpu
-from grape6py._lib.foreign import is_on_device
+from grape6py._lib.device_place import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
 from once import kept
 from tools import run as compile_with

@@ -20,10 +20,9 @@ PATCHES = {
         ("        v2 = records_fma(dt, k, j6);\n    }\n",
          "if (MUTANT(velocity_power)) "
          "v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));")],
-    "api/g6_fortran.c": [
+    "api/g6.c": [
         ("FORTRAN(g6_open, int *clusterid) {",
-         "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);")],
-    "api/g6_calls.c": [
+         "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);"),
         ("    s->time = ti;\n", "if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);"),
         ("        if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);\n",
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);"),
@@ -66,6 +65,8 @@ def mutated(name):
 
 
 def main(folder):
+    for path in {*Path(folder).rglob("*.[ch]")} - {Path(folder, "csrc", name) for name in PATCHES}:
+        path.unlink()  # it had mistakes once
     for name in PATCHES:
         path, text = Path(folder, "csrc", name), mutated(name)
         if not path.exists() or path.read_text() != text:  # else it is not compiled again

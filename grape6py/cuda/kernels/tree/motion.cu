@@ -1,5 +1,5 @@
 /* motion.cu - what jerks need: velocities of particles and targets, and how cells move and
- * change, as in csrc/tree/motion.c. */
+ * change, as in csrc/tree/build.c. */
 
 /* The largest component of n velocities, as bits, and who is not finite. 256 threads call it. */
 DEVICE_FN void find_fastest(const double *v, int n, uint64_t *fastest, int *bad)

@@ -1,5 +1,5 @@
 /* net_force.cu - accelerations, or jerks, of all particles that add up to zero, as in
- * csrc/tree/net_force.c. */
+ * csrc/tree/sum.c. */
 
 /* Of particle k in a unit in which squares fit, which is given as two factors. */
 DEVICE_FN void vector_in_unit(const struct tree_device_job &job, int64_t k, const double unit[2],

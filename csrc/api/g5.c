@@ -1,23 +1,35 @@
-/* g5_calls.c - see g5_calls.h. */
-#include "api/g5_calls.h"
-
+/* g5.c - the GRAPE-5 calls, by value and for Fortran: those of g5_list.h, each implemented once.
+ *
+ * A GRAPE-5 cluster is a session with an id that no GRAPE-6 call can name. Its j particles are at
+ * rest. Its i particles have an index that no j particle has, so each feels itself, too. Its pipes
+ * keep the i particles between g5_set_xi and g5_run.
+ */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
+#include "api/arguments.h"
+#include "cpu/grape5_sum.h"
+#include "g5lib.h"
 #include "session/choice.h"
 #include "session/force.h"
-#include "util/fpenv.h"
 #include "session/grape5.h"
+#include "session/output.h"
+#include "util/fpenv.h"
 #include "util/memory.h"
-#include "cpu/grape5_sum.h"
+
+#define GRAPE5_CLUSTER(devid) (SESSION_GRAPE5 + (int64_t)(devid))
+
+/* J particles that a program is advised to send at a time. Arrays of this length are affordable,
+ * and a large set is sent at once, so that its tree is not built in pieces. */
+enum { GRAPE5_J_MEMORY = 1 << 24 };
 
 /* Special values of a squared softening. */
 #define EPS_NEVER_SET (-1.0)
 #define EPS_REFUSED (-2.0)
 
 /* The scale of a cut-off, which programs set by a table; there are none here. */
-int api_g5_calls_set_eta(struct session *s, double eta)
+static int set_eta(struct session *s, double eta)
 {
     static atomic_flag known = ATOMIC_FLAG_INIT;
     if (bits_of(eta) - 1 >= bits_of(INFINITY)) /* without a comparison, which may trap on a NaN */
@@ -34,7 +46,8 @@ static _Atomic double eps2_everywhere = EPS_NEVER_SET;
 /* How often g5_set_eps_to_all has been called. */
 static _Atomic int64_t times_set;
 
-struct session *api_g5_calls_take(int64_t id, int *code)
+/* The open, locked session of a cluster, with the softening for all; as session_registry_take. */
+static struct session *take(int64_t id, int *code)
 {
     struct session *s = session_registry_take(id, code);
     if (!s) return NULL;
@@ -72,7 +85,8 @@ static double checked_eps2(double eps, int squared)
 
 static const char REFUSED[] = "g5_set_eps: the softening is negative, NaN or too large";
 
-int api_g5_calls_set_eps_everywhere(double eps, int squared)
+/* Sets eps or, if `squared`, eps^2 of all clusters. */
+static int set_eps_everywhere(double eps, int squared)
 {
     const double eps2 = checked_eps2(eps, squared);
     atomic_store(&eps2_everywhere, eps2);
@@ -80,14 +94,15 @@ int api_g5_calls_set_eps_everywhere(double eps, int squared)
     return eps2 < 0.0 ? session_registry_refuse(G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
-int api_g5_calls_set_eps_to_all(struct session *s, double eps, int squared)
+/* The same for one cluster. */
+static int set_eps_to_all(struct session *s, double eps, int squared)
 {
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
     return s->grape5.eps2 < 0.0 ? error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
-int api_g5_calls_set_eps(struct session *s, int ni, const double *eps)
+static int set_eps(struct session *s, int ni, const double *eps)
 {
     struct grape5 *g = &s->grape5;
     const struct memory_array each[] = {MEMORY_ARRAY(g->eps2_each, ni), {0}};
@@ -134,7 +149,7 @@ static int softening(struct session *s, const double **eps2, int *each)
 
 /* ---- j particles ------------------------------------------------------------------ */
 
-int api_g5_calls_set_n(struct session *s, int n)
+static int set_n(struct session *s, int n)
 {
     s->grape5.n = n;
     s->grape5.n_given = 1;
@@ -172,8 +187,9 @@ static int check_write(struct session *s, int address, int n, int null)
     return n && null ? error_set(&s->error, G6X_E_NULL, "g5_set_xmj: null pointer") : 0;
 }
 
-int api_g5_calls_set_j0(struct session *s, int address, int n, const double (*x)[3],
-                        const double *mass, const double *eps2)
+/* As set_j, of the calls that end in 0. */
+static int set_j0(struct session *s, int address, int n, const double (*x)[3], const double *mass,
+                  const double *eps2)
 {
     int64_t which;
     const int source = options_process()->g5_source_by_address ? address : 0;
@@ -189,8 +205,8 @@ int api_g5_calls_set_j0(struct session *s, int address, int n, const double (*x)
     return code;
 }
 
-int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const double (*x)[3],
-                       const double *mass)
+static int set_j(struct session *s, int halves, int address, int n, const double (*x)[3],
+                 const double *mass)
 {
     struct grape5_points *points = &s->grape5.points;
     int first = check_write(s, address, n,
@@ -223,8 +239,9 @@ int api_g5_calls_set_j(struct session *s, int halves, int address, int n, const 
 
 /* ---- forces ----------------------------------------------------------------------- */
 
-int api_g5_calls_set_xi(struct session *s, int ni, const double (*x)[3], int each,
-                        const double *eps)
+enum { OF_ALL, SQUARED, LENGTHS }; /* softenings: of g5_set_eps etc., or in `eps` */
+
+static int set_xi(struct session *s, int ni, const double (*x)[3], int each, const double *eps)
 {
     struct grape5 *g = &s->grape5;
     struct pipes *p = &s->pipes;
@@ -270,7 +287,8 @@ static int check(struct session *s)
     return bad < 0 ? 0 : session_force_bad_particle(s, bad, (int)bad, lost, LACKS);
 }
 
-int api_g5_calls_run(struct session *s, int symmetric)
+/* `symmetric`: the run of the calls that end in 0. */
+static int run(struct session *s, int symmetric)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
@@ -315,7 +333,7 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
     return code;
 }
 
-int api_g5_calls_get_force(struct session *s, int ni, double (*a)[3], double *p)
+static int get_force(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct grape5 *g = &s->grape5;
     const int here = g->here || g->ran_symmetric, results = here ? g->results : s->call.ni;
@@ -345,14 +363,71 @@ int api_g5_calls_get_force(struct session *s, int ni, double (*a)[3], double *p)
     return code;
 }
 
-int api_g5_calls_calculate(struct session *s, int symmetric, int ni, const double (*x)[3], int each,
-                           const double *eps2, double (*a)[3], double *p)
+/* The last three in one call, which no other thread can interrupt. */
+static int calculate(struct session *s, int symmetric, int ni, const double (*x)[3], int each,
+                     const double *eps2, double (*a)[3], double *p)
 {
-    const int code = api_g5_calls_set_xi(s, ni, x, each, eps2);
+    const int code = set_xi(s, ni, x, each, eps2);
     if (code) {
         session_output_nan(ni, a, NULL, p, NULL, NULL);
         return code;
     }
-    (void)api_g5_calls_run(s, symmetric);
-    return api_g5_calls_get_force(s, ni, a, p);
+    (void)run(s, symmetric);
+    return get_force(s, ni, a, p);
 }
+
+/* As ON_SESSION and ON_SESSION_OR, of a cluster. */
+#define ON_CLUSTER(call, ...) ON_CLUSTER_OR((void)0, call, __VA_ARGS__)
+#define ON_CLUSTER_OR(missing, call, ...)                                                          \
+    __extension__({                                                                                \
+        int code_of_id;                                                                            \
+        struct session *session_of_id = take(CLUSTER, &code_of_id);                                \
+        if (!session_of_id) missing;                                                               \
+        session_of_id ? session_registry_leave(session_of_id, call(session_of_id, __VA_ARGS__))    \
+                      : code_of_id;                                                                \
+    })
+
+/* ---- by value ------------------------------------------------------------------------- */
+
+#define CLUSTER GRAPE5_CLUSTER(devid)
+#define DEVICE_ZERO const int devid = 0
+#define MC(name) name##MC
+#define MC0(name) name##MC0
+#define IN(type, name) type name
+#define VALUE(name) name
+#define GIVEN(pointers, result) result
+#define FORM(name, result, ...)                                                                    \
+    int name(__VA_ARGS__) { return result; }
+
+#include "api/g5_list.h"
+
+int g6x_g5_last_error(int devid, char *buffer, int length)
+{
+    return session_registry_last_error(CLUSTER, buffer, length);
+}
+
+/* ---- for Fortran: every argument by pointer, lower-case names with one underscore or two ------
+ */
+
+#undef CLUSTER
+#undef DEVICE_ZERO
+#undef MC
+#undef MC0
+#undef IN
+#undef VALUE
+#undef GIVEN
+#undef FORM
+static int zero;
+
+/* A null pointer becomes an id that no session has. */
+#define CLUSTER (devid ? GRAPE5_CLUSTER(*devid) : SESSION_NONE)
+#define DEVICE_ZERO int *devid = &zero
+#define MC(name) name##mc
+#define MC0(name) name##mc0
+#define IN(type, name) type *name
+#define VALUE(name) *name
+#define GIVEN(pointers, result) (pointers) ? (result) : missing()
+#define FORM(name, result, ...)                                                                    \
+    FORTRAN(name, __VA_ARGS__) { return result; }
+
+#include "api/g5_list.h"
