@@ -197,7 +197,8 @@ int g6x_tree_close(int tree)
 
 int g6x_tree_particles(int tree, double (*x)[3], double mass[])
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     if (!p || !p->n) return code;
     if (!(x && mass))
         return session_registry_refuse(G6X_E_NULL, "g6x_tree_particles: null pointer");
@@ -210,7 +211,8 @@ int g6x_tree_set_int(int tree, int key, int value)
 {
     struct options o = {0};
     struct error err = {0};
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     if (!p) return code;
     if (key != G6X_THREADS && key != G6X_ISA)
         return session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
@@ -222,7 +224,8 @@ int g6x_tree_set_int(int tree, int key, int value)
 
 int g6x_tree_soften(int tree, const double eps[])
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     if (!p) return code;
     if (p->n && !eps) return session_registry_refuse(G6X_E_NULL, "g6x_tree_soften: null pointer");
     if (p->of_ranks || p->tree.own.eps)
@@ -434,8 +437,9 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
                   const struct tree_forces *to)
 {
     struct tree_forces out = *to;
+    int code = 0;
     FPENV_FLUSHED_HERE;
-    TREE_HERE(p, handle, code);
+    TREE_HERE(p, handle, &code);
     if (p && !p->moving) out.jerk = NULL;
     if (p) code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
     if (!code) code = setting_checked(setting, w);
@@ -463,8 +467,9 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
 {
     const struct tree_setting s = {
         .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
+    int code;
     FPENV_FLUSHED_HERE;
-    TREE_HERE(p, tree, code);
+    TREE_HERE(p, tree, &code);
     const struct request w = {.ni = p ? p->n : 0, .last_acc = last_acc, .eps2 = eps2};
     if (p)
         code = bound ? setting_checked(&s, &w)

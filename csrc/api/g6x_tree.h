@@ -20,11 +20,10 @@ struct tree_handle {
  * none. */
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
 void api_g6x_tree_release(struct tree_handle *const *p);
-/* `p` is that tree to the end of the block, and `code` its code. */
+/* `p` is that tree to the end of the block. */
 #define TREE_HERE(p, handle, code)                                                                 \
-    int code;                                                                                      \
     __attribute__((cleanup(api_g6x_tree_release))) struct tree_handle *const p =                   \
-        api_g6x_tree_acquire(handle, &code)
+        api_g6x_tree_acquire(handle, code)
 /* The numbers of all ranks' particles, checked. 0 or an error code. */
 int api_g6x_tree_whole(const double whole[], struct tree_whole *to);
 /* Checks the targets; x NULL: the tree's own particles. 0 or an error code. */

@@ -90,7 +90,8 @@ static int seek_all(int ni, struct seeking *s)
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[])
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     struct seeking s = {
         .p = p, .x = x, .self = self, .h2 = h2, .start = start, .count = count, .found = found};
     FPENV_FLUSHED_HERE;
@@ -112,7 +113,8 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[])
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};
     FPENV_FLUSHED_HERE;
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);

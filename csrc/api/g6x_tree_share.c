@@ -47,7 +47,8 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
 
 int g6x_tree_by_key(int tree, int order[])
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     if (!p || !p->n) return code;
     if (!order) return session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
     if (p->tree.pieces)
@@ -60,7 +61,8 @@ int g6x_tree_part(int tree, double eps2, int method, int order, double theta, do
                   int regions, const double (*region)[G6X_TREE_REGION], void *to,
                   long long capacity, long long *bytes)
 {
-    TREE_HERE(p, tree, code);
+    int code;
+    TREE_HERE(p, tree, &code);
     if (!p) return code;
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};

@@ -66,3 +66,9 @@ void few_body_slow_pairs(struct few_body *f, const struct few_setting *s);
  * shortest time in which what is outside it moves by its distance. */
 double few_body_tide(const struct few_body *f, const struct few_setting *s, int pair, double apart,
                      double *lasts);
+
+/* few_body_pair.c: two bodies on which little else acts. */
+
+/* Whether that is so: no chain is needed. */
+int few_body_is_pair(const struct few_body *f, const struct few_setting *s);
+int few_body_move_pair(struct few_body *f, const struct few_setting *s, double time);

@@ -397,11 +397,15 @@ static void expand(const struct tree_job *job, const struct tree_group *g, struc
                    float (*local)[TREE_LEVEL1], int at)
 {
     if (!w->local.count) return; /* there may be no memory for the list either */
-#define EXPAND(order, soft, jerk) expand_order(order, soft, jerk, job, g, w, local, at)
-#define CALL(order, soft) job->jerk ? EXPAND(order, soft, 1) : EXPAND(order, soft, 0)
-    EACH_ORDER(job, CALL)
+#define CALL(order, soft) expand_order(order, soft, 0, job, g, w, local, at)
+#define CALL_JERK(order, soft) expand_order(order, soft, 1, job, g, w, local, at)
+    if (job->jerk) {
+        EACH_ORDER(job, CALL_JERK)
+    } else {
+        EACH_ORDER(job, CALL)
+    }
 #undef CALL
-#undef EXPAND
+#undef CALL_JERK
 }
 
 HOST_DEVICE void shift_order(const int order, const int soft, const struct tree_group *from,
