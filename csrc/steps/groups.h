@@ -187,8 +187,8 @@ void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, d
 /* The bodies, two of which are in who, that are as one to all others: how many, or 0. Several meet
  * there, and no two of them are a group. */
 int groups_clump(struct groups *g, const struct hermite_state *s, double time, int who[]);
-/* Whether more light bodies are about the heavier of two, within some times a distance, than a group
- * is to have; 0 if neither is light. */
+/* Whether more light bodies are about the heavier of two, within some times a distance, than a
+ * group is to have; 0 if neither is light. */
 int groups_many_planets(const struct groups *g, const struct hermite_state *s, double time, int p,
                         int q, double far);
 /* That of a group, found at once in most cases by what is near it. */
