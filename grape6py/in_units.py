@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from grape6py._arrays import quantities
 from grape6py._arrays.kinds import Attributes, Untyped
 from grape6py._arrays.quantities import FIELDS, Converter, first, holds_quantity, is_amuse
-from grape6py.errors import ArgumentError, UnitError, meant
+from grape6py.errors import ArgumentError, Grape6Warning, UnitError, meant
 from grape6py.units import Units
 
 P = ParamSpec("P")
@@ -87,12 +90,32 @@ def takes_quantities(cls: C) -> C:
         if converter is None:
             return made  # quantities are refused by their names
         made.__init__(**numbers)
+        mass = numbers.get("mass")
+        if (
+            units
+            and takes_g
+            and converter.units.G != 1
+            and not holds_quantity([*given.values()], 4)
+            and _is_model(mass)
+        ):
+            warnings.warn(
+                f"plain numbers of total mass 1 are taken in {converter.units}, where G = "
+                f"{converter.units.G:.4g}; of a model give it the units: plummer(n, units=...)",
+                Grape6Warning,
+                stacklevel=2,
+            )
         return InUnits(made, converter)
 
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     cls.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
     cls.__new__ = __new__  # type: ignore[assignment]
     return cls
+
+
+def _is_model(mass: Untyped) -> bool:
+    """Whether masses are those of a model of Henon's units, in others."""
+    is_host = isinstance(mass, np.ndarray | list | tuple) and len(mass) > 1
+    return is_host and abs(float(np.sum(mass)) - 1) < 1e-9
 
 
 def _check_names(called: str, signature: inspect.Signature, options: Mapping[str, object]) -> None:
@@ -113,7 +136,10 @@ def _in_numbers(
     """
     units: Untyped = given.pop("units", None)
     field: Untyped = given.get("field")
-    converter, is_said = converter_for(units, given, g_is_one), units is not None
+    is_said = units is not None
+    if units is None and "mass" not in given:  # of an orbit
+        units = getattr(field, "units", None)
+    converter = converter_for(units, given, g_is_one)
     if converter is None:
         return None, given
     if hasattr(field, "in_units"):

@@ -75,12 +75,14 @@ def relative(mu: Floats, given: dict[str, Floats]) -> tuple[Floats, Floats]:
     """Relative positions and velocities from elements by their names, checked; 0 of others."""
     if ("a" in given) == ("P" in given) or {"f", "M"} <= given.keys():
         raise ArgumentError(
-            "an orbit has a semi-major axis a or a period P, and an anomaly, f or M"
+            "an orbit has a semi-major axis a or a period P, not both, and one anomaly: f or M"
         )
     zeros: dict[str, Floats] = dict.fromkeys(("e", "inc", "Omega", "omega", "f"), np.zeros(()))
     at = {k: validate.floats(k, v, mu.shape) for k, v in (zeros | given).items()}
     if not (mu > 0).all():
         raise ArgumentError("an orbit needs mass: the primary's, or that of the body itself")
+    if not ((at["inc"] >= 0) & (at["inc"] <= math.pi)).all():
+        raise ArgumentError(f"inc = {given['inc']} is not from 0 to pi: angles are in radians")
     e, f = at["e"], at["f"]
     if "P" in at:
         at["a"] = np.cbrt(mu * (at["P"] / (2 * math.pi)) ** 2)

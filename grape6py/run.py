@@ -55,7 +55,7 @@ class Run(Outputs):
             return dict(kind.settings_from(self.about))
 
     def at(self, t: float, mode: str = "before", **options: Untyped) -> Snapshot:
-        """The bodies at a time, a quantity if `times` are.
+        """The bodies at a time, a quantity or a number as that of a snapshot.
 
         Parameters
         ----------
@@ -73,7 +73,9 @@ class Run(Outputs):
         if mode not in _MODES:
             raise ArgumentError(f"mode = {mode!r}: there are {', '.join(_MODES)}")
         converter = reader.converter_of(self._index.about)
-        t = validate.number("t", t if converter is None else converter.numbers("t", t, "time"))
+        t = validate.number(
+            "t", t if converter is None else converter.numbers("t", t, "time", unitless=True)
+        )
         times = self._rows[:, 0]
         distance = np.abs(times - t)
         is_same = distance <= 4 * np.spacing(abs(t))

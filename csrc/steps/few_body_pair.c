@@ -110,6 +110,7 @@ int few_body_move_pair(struct few_body *f, const struct few_setting *s, double t
     const double r = sqrt(kepler_dot(at.x[0], at.x[0]));
     const double reduced = f->chain.m[0] * f->chain.part[1];
     *at.bound = reduced * (f->chain.mass / r - 0.5 * kepler_dot(at.v[0], at.v[0]));
+    *at.omega = chain_is_light(&f->chain, 0, 1) ? f->chain.light / r : 0.0; /* a chain may follow */
     f->steps++;
     return code;
 }

@@ -366,8 +366,10 @@ static void end_group(const struct change *c, int row)
         part(c, number);
     } else if (perturbation(q, q->n > 2 ? q->parts.r : q->parts.size) > GROUPS_BREAK) {
         const int other = groups_disturber(c->g, c->s, time, q);
-        if (other < 0 || c->s->t[other] != time) return;
-        if (groups_many_planets(c->g, c->s, time, p, other, q->parts.size))
+        /* What a field does within a group is its gradient alone: not enough for wide pairs. */
+        const int by_field = other < 0 && c->g->field;
+        if (!by_field && (other < 0 || c->s->t[other] != time)) return;
+        if (by_field || groups_many_planets(c->g, c->s, time, p, other, q->parts.size))
             part(c, number);
         else
             join(c, 2, (const int[]){p, other});

@@ -136,7 +136,7 @@ static void add_field_of_orbit(const struct field *f, const struct group *q, con
             left[k] = of[n][k];
             for (int m = 0; m < n; m++) left[k] -= root[m][n] * root[m][k];
         }
-        if (left[n] < 1e-12 * (t[0] + t[1] + t[2])) continue; /* the orbit is flat */
+        if (!(left[n] > 1e-12 * (t[0] + t[1] + t[2]))) continue; /* the orbit is flat, or light */
         for (int k = n; k < 3; k++) root[n][k] = left[k] / sqrt(left[n]);
         for (int side = -1; side <= 1; side++) {
             double at[3], a[3] = {0.0}, j[3] = {0.0};

@@ -40,7 +40,7 @@ FIELDS = {
     "Binaries": {"semi_major_axis": "length"},
     "Event": {"time": "time"},
     "StellarUpdate": {"mass": "mass", "next": "time", "kick": "velocity", "radius": "length"},
-    "Orbits": {"a": "length", "P": "time"},
+    "Orbits": {"a": "length", "P": "time", **dict.fromkeys("inc Omega omega f M".split(), "angle")},
     "Orbit": {"time": "time", "pos": "length", "vel": "velocity"},
     "Bound": {"mass": "mass"},
     "MassFunction": {"edges": "mass", "per_mass": "per mass", "error": "per mass"},
@@ -274,6 +274,9 @@ class Converter:
             return [self.given(part, dimension) for part in value]
         if dimension is None or not isinstance(value, np.ndarray | float | int):
             return value
+        if dimension == "angle":
+            radian = _module(self.package).rad
+            return radian.new_quantity(value) if self.package == "amuse" else value << radian
         module, unit = self._unit(dimension)
         target = _cgs(module, DIMENSIONS[dimension])
         if self.package == "amuse":

@@ -7,6 +7,7 @@ if not documented otherwise, that names the argument, the first bad entry and wh
 
 import math
 import operator
+import reprlib
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -170,11 +171,11 @@ def number(name: str, value: Untyped, *, negative: bool = True) -> float:
     if quantities.is_quantity(value):
         value = quantities.number(name, value)
     if _is_no_number(value):
-        raise ArgumentError(f"{name} = {value!r} is not a number")
+        raise ArgumentError(f"{name} = {reprlib.repr(value)} is not a number")
     try:
         real = float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{name} = {value!r} is not a number") from error
+        raise ArgumentError(f"{name} = {reprlib.repr(value)} is not a number") from error
     if not math.isfinite(real) or (real < 0 and not negative):
         kind = "a finite number" if negative else "a finite number >= 0"
         raise ArgumentError(f"{name} = {real} is not {kind}")
@@ -221,9 +222,9 @@ def integer(name: str, value: Untyped) -> int:
         is_whole = isinstance(given, float) and given.is_integer()  # as 1e3
         whole = int(given) if is_whole else operator.index(given)
     except TypeError:
-        raise ArgumentError(f"{name} = {value!r} is not an integer") from None
+        raise ArgumentError(f"{name} = {reprlib.repr(value)} is not an integer") from None
     if abs(whole) > INT_MAX:
-        raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
+        raise ArgumentError(f"{name} = {reprlib.repr(value)} is not an integer of 32 bits")
     return whole
 
 

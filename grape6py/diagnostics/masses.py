@@ -102,6 +102,7 @@ def mass_segregation(
     Parameters
     ----------
     mass, pos : array_like
+        Bodies without mass do not count.
     number : int
         Of the heaviest bodies; of equal masses the first ones.
     samples, seed : int
@@ -116,6 +117,7 @@ def mass_segregation(
         heaviest all stand at one place.
     """
     mass, pos = chosen(where, mass=mass, pos=pos)
+    mass, pos = chosen(np.flatnonzero(mass), mass=mass, pos=pos)
     count, samples = validate.integer("number", number), validate.integer("samples", samples)
     first, n = ranks.numbered(len(mass))
     if not 2 <= count <= n:

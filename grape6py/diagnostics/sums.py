@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.diagnostics.bodies import chosen
+from grape6py.errors import ArgumentError
 from grape6py.forces.energies import energy
 from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
@@ -73,11 +74,17 @@ def total_energy(
     eps: float = 0.0,
     *,
     G: float = 1.0,
+    external: float = 0.0,
     where: Untyped = None,
 ) -> float:
-    """Kinetic energy and potential one, the latter summed directly in mode double."""
+    """Kinetic energy and potential one, the latter summed directly in mode double, and what all
+    bodies have in a field from outside."""
+    if external and where is not None:
+        raise ArgumentError(
+            "what some of the bodies have in the field is not known: leave out where"
+        )
     mass, pos, vel = chosen(where, mass=mass, pos=pos, vel=vel)
-    return energy(mass, pos, vel, eps, G=G).total
+    return energy(mass, pos, vel, eps, G=G, external=external).total
 
 
 @taken(g_is_one=False)

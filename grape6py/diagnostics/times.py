@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
@@ -73,6 +72,7 @@ def relaxation_time(
     Parameters
     ----------
     mass, pos : array_like
+        Bodies without mass do not count.
     coulomb : float
         The factor c: 0.11 of equal masses (Giersz & Heggie 1994, MNRAS 268, 257), some 0.02 of a
         mass function (Giersz & Heggie 1996, MNRAS 279, 1037), 0.4 in Spitzer's book.
@@ -88,7 +88,7 @@ def relaxation_time(
     """
     mass, pos = chosen(where, mass=mass, pos=pos)
     coulomb, G = validate.positive("coulomb", coulomb), validate.positive("G", G)
-    whole, n = ranks.total(mass), ranks.total(np.ones(len(mass)))
+    whole, n = ranks.total(mass), ranks.total((mass != 0).astype(float))  # others do not act
     if not (coulomb * n > 1 and whole > 0):
         raise ArgumentError(
             f"{n:.0f} bodies of mass {whole:.4g} with coulomb = {coulomb}: a relaxation time needs "

@@ -95,6 +95,7 @@ def energy(
     *,
     G: float = 1.0,
     pot: ArrayLike | None = None,
+    external: float = 0.0,
     backend: str = "auto",
     threads: int | None = None,
     ranks: Ranks = ONE,
@@ -110,6 +111,8 @@ def energy(
         Constant of gravity in the units of the arrays.
     pot : array_like, shape (n,), optional
         Potential at each particle; with `ranks` it must be given.
+    external : float
+        What the particles have in a field from outside.
 
     Returns
     -------
@@ -121,4 +124,4 @@ def energy(
     mass = validate.any_floats("mass", mass, (len(vel),))
     pot = validate.any_floats("pot", pot, (len(vel),))
     speed2 = (vel**2).sum(axis=1)
-    return Energy(0.5 * ranks.total(mass * speed2), 0.5 * ranks.total(mass * pot))
+    return Energy(0.5 * ranks.total(mass * speed2), 0.5 * ranks.total(mass * pot), external)

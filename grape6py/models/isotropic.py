@@ -68,7 +68,8 @@ def eff(
         Number of bodies, at least 1.
     gamma : float
         The surface density is (1 + R^2 / a^2)^(-gamma / 2): 4 is Plummer's sphere, young clusters
-        have 2.2 to 3.2. :func:`eff_profile` has the scale radius a.
+        have 2.2 to 3.2. Of a = 2 pc, with a of :func:`eff_profile`: ``units=Units(mass,
+        f"{2 / eff_profile(gamma).scale} pc")``.
     truncation : float, optional
         Radius in terms of a beyond which the density fades, as that of :func:`nfw`, so that none of
         the mass is left out. Needed for gamma below 3, whose mass lies too far out.
@@ -174,7 +175,10 @@ def eff_profile(gamma: float, truncation: float | None = None) -> SphereProfile:
     """The sphere that :func:`eff` draws from."""
     gamma = validate.number("gamma", gamma)
     if not (1 if truncation else 3) <= gamma <= 50:
-        raise ArgumentError(f"gamma = {gamma} is not from 3 to 50, or with truncation= from 1 on")
+        raise ArgumentError(
+            f"gamma = {gamma} is not from 1 to 50; below 3 the mass lies so far out that it needs "
+            "truncation=, in scale radii"
+        )
 
     def density(r: Floats) -> tuple[Floats, Floats]:
         r2 = r * r

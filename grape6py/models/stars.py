@@ -1,6 +1,7 @@
 """Stars of different masses in a spherical model, with or without mass segregation."""
 
 import math
+import reprlib
 import warnings
 from collections.abc import Callable
 
@@ -119,7 +120,7 @@ def _drawn(model: Callable[..., Particles], n: int, seed: Seed) -> Particles:
     """n orbits of the model, which are checked."""
     if not callable(model):
         raise ArgumentError(
-            f"model = {model!r} is no function: give plummer or functools.partial(king, w0=6)"
+            f"model = {reprlib.repr(model)} is no function: give plummer or partial(king, w0=6)"
         )
     drawn = model(n, seed=seed)
     if not isinstance(drawn, sampling.Particles):

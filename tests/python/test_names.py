@@ -72,7 +72,7 @@ def test_units_are_units_and_so_are_times_on_the_clock():
     for third in "km/s", u.km / u.s, 1 * u.km / u.s:
         assert Units("Msun", u.pc, third) == Units("Msun", "pc", velocity="km/s")
     assert Units("Msun", "AU", "yr") == Units("Msun", "AU", time="yr")
-    with pytest.raises(ArgumentError, match=r"functools\.partial\(king, w0=6\)"):
+    with pytest.raises(ArgumentError, match=r"partial\(king, w0=6\)"):
         g6.stars([1.0, 2.0], "king")
     assert abs(Units(mass=u.kg, length=u.m, time=u.s).G / 6.6743e-11 - 1) < 1e-12
     assert events.WallTime(2 * u.min).seconds == 120

@@ -215,7 +215,8 @@ def test_angles_may_be_quantities():
     sun = Hermite([1.0] * u.Msun, [[0, 0, 0]] * u.AU, [[0, 0, 0]] * u.km / u.s)
     sun.add(1 * u.jupiterMass, P=11.86 * u.yr, e=0.05, inc=30 * u.deg, omega=1 * u.rad, M=0.5)
     found = sun.orbits()
-    assert np.allclose([found.inc[0], found.omega[0], found.M[0]], [np.pi / 6, 1, 0.5])
+    angles = u.Quantity([found.inc[0], found.omega[0], found.M[0]])
+    assert np.allclose(angles.to_value(u.deg), np.rad2deg([np.pi / 6, 1, 0.5]))
     assert np.isclose(found.a[0], 5.2 * u.AU, rtol=1e-3)
 
 

@@ -216,6 +216,30 @@ def test_stars_round_a_massive_black_hole_are_block_steps():
     assert np.array_equal(found[0][1], found[1][1])
 
 
+@pytest.mark.parametrize("mass", [0.0, 1e-16, 1e-3])
+@pytest.mark.parametrize("apart", [[0.1, 0, 0], [0.5, 0.1, 0]])
+@pytest.mark.parametrize("name", ["plummer", "logarithmic"])
+def test_pairs_in_a_field_are_those_of_another_integrator(name, apart, mass):
+    """Light ones too, and such as are so wide that the field's gradient is not enough."""
+    solve_ivp = pytest.importorskip("scipy.integrate").solve_ivp
+    field = {"plummer": fields.plummer(1e-3, 100.0), "logarithmic": fields.logarithmic(1.0)}[name]
+    masses, pos = np.array([1.0, mass]), np.array([[2.0, 0, 0], [2.0, 0, 0]])
+    pos[1] += apart
+    vel = np.array([[0, 0, 0], [0, 3 if apart[0] < 0.2 else 0.5, 0.0]])
+
+    def slopes(t, y):
+        x, v = y.reshape(2, 2, 3)
+        between = (x[1] - x[0]) / np.linalg.norm(x[1] - x[0]) ** 3
+        acc = np.array(field(t, x, v).acc) + np.outer(masses[::-1] * [1, -1], between)
+        return np.concatenate([v.ravel(), acc.ravel()])
+
+    start = np.concatenate([pos.ravel(), vel.ravel()])
+    exact = solve_ivp(slopes, (0, 1), start, method="DOP853", rtol=1e-11, atol=1e-12).y[:6, -1]
+    cluster = Hermite(masses, pos, vel, field=field, dt_max=1 / 32)
+    cluster.evolve(1.0)
+    assert np.allclose(cluster.pos, exact.reshape(2, 3), rtol=0, atol=5e-4)
+
+
 def test_planets_without_mass_go_with_their_star():
     m, pos, vel = plummer(64, seed=4)
     planet = pos[5] + [1e-4, 0, 0], vel[5] + [0, np.sqrt(m[5] / 1e-4), 0]

@@ -110,6 +110,8 @@ class Snapshot(Closed, Particles):
         What each body belongs to (:class:`models.Labelled`), if it is of a run that says so.
     origin : ndarray, shape (2, 3)
         Position and velocity of the frame of the bodies of a run: :attr:`Hermite.origin`.
+    external : float
+        The energy that the bodies of a run have in a field.
     expansion : Expansion or None
         Of a cosmological run: positions are comoving, until units are asked for.
     format : str
@@ -130,6 +132,7 @@ class Snapshot(Closed, Particles):
     moments: int = 1
     sets: Sequence[tuple[str, int]] = ()
     origin: Floats = np.zeros((2, 3))
+    external: float = 0.0
     is_of_a_run = False  # a file that this project's runs have written
 
     def __new__(
@@ -155,7 +158,7 @@ class Snapshot(Closed, Particles):
             raise ArgumentError(f"{name}() needs physical numbers: take in_units(...) of these")
         taken = inspect.signature(function).parameters
         more = {} if self.units is None else {"G": self.units.G, "units": self.units}
-        more |= {"ids": self.ids, "time": self.time}
+        more |= {"ids": self.ids, "time": self.time, "external": self.external}
         known = {k: v for k, v in more.items() if k in taken and v is not None}
         return functools.partial(
             function, *(getattr(self, k) for k in self._fields if k in taken), **known

@@ -107,6 +107,7 @@ def snapshot_of(run: run_index.Run, saved: run_index.Saved, owners: Ranks = ONE)
         particles = [validate.floats(k, arrays[k], shape) for k, shape in shapes.items()]
         time, units = validate.number("time", attributes["time"]), units_of(run.about)
         found = Snapshot(*particles, time=time, ids=arrays.get("ids"), units=units)
+        found.external = validate.number("external", attributes.get("external", 0.0))
         if "origin" in attributes:
             found.origin = validate.floats("origin", attributes["origin"], (6,)).reshape(2, 3)
     found.check(run.path_of(saved))
