@@ -31,7 +31,7 @@ struct tree_distance {
 HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
 {
     const float share = o->bound > 0.0f ? fminf(1e-3f, o->bound) : 1e-3f; /* of a cell's pull */
-    const float by = o->own ? 1.5f / share : 100.0f * o->least_distance2;
+    const float by = o->own ? 1.5f / share : 6400.0f;
     return o->least_distance2 * (o->soft ? 0.0f : g->eps2) + by * g->eps2_spread;
 }
 

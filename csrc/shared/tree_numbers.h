@@ -25,9 +25,11 @@ enum {
  * particles would be summed one by one. */
 #define TREE_LEAST_ACC 0x1p-20
 /* Terms are soft where eps is at least this share of the sides of cells (with a bound on errors,
- * the second), of all but the largest and this share of the smallest cells. */
+ * the second; with jerks, the third), of all but the largest and this share of the smallest cells.
+ */
 #define TREE_SOFT_FROM 0.5
 #define TREE_SOFT_FROM_BY_BOUND 0.2
+#define TREE_SOFT_FROM_OF_JERKS 0.01
 #define TREE_SOFT_LEFT 0.05
 /* Estimated ones, in units of the box, are no less than this. */
 #define TREE_LEAST_ESTIMATE 0x1p-100

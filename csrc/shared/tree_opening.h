@@ -50,6 +50,17 @@ struct tree_opening {
     int least_count; /* leaves with fewer particles are summed particle by particle */
 };
 
+/* At a distance d, a term that is not soft lacks the trace of its second derivatives, 3 eps^2 / d^2
+ * of them: in forces this is of second order in the group's size, but it is what jerks are made of,
+ * and all of it is in z. There it is to be small beside the errors that an angle or a bound lets
+ * terms have. */
+HOST_DEVICE float tree_least_distance2(double theta, int jerk, double bound)
+{
+    if (!jerk) return 64.0f;
+    const double by_theta = 0x1p14 / (theta * theta), by_bound = bound > 0.0 ? 3.0 / bound : 0.0;
+    return (float)fmin(1e30, fmax(by_theta, by_bound)); /* times eps^2 it is in range */
+}
+
 /* theta applies to cell-cell terms: d > (0.8 s + r)/theta between the centres; s and r are the
  * radii of cell and group. The weight 0.8 is because the error of a term falls faster with the
  * cell's size than with the group's, since the cell has octupoles. For particle-cell terms, d >
@@ -63,8 +74,8 @@ struct tree_opening {
  * distance does, and with it what errors are shares of: an angle alone counts so much less of eps
  * that an error of the lowest power that is not known falls by 32, and no more of eps than the size
  * of the set. */
-HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int soft, double bound,
-                                                const struct tree_box *box)
+HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int soft, int jerk,
+                                                double bound, const struct tree_box *box)
 {
     const int barnes_hut = !order;
     struct tree_opening o;
@@ -80,7 +91,7 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, int sof
     o.usual_mass = (float)box->usual_mass;
     o.size_weight = 0.8f;
     o.least_radii = bound > 0.0 ? 1.8f : 0.0f;
-    o.least_distance2 = 64.0f;
+    o.least_distance2 = tree_least_distance2(theta, jerk, bound);
     o.passed_on = 1.2f;
     o.guard = 0x1p-21f;
     o.least_count = barnes_hut ? 1 : 6;

@@ -58,16 +58,20 @@ HOST_DEVICE void tree_own_group(struct tree_group *g, int term)
 
 /* What a mean for all lacks falls with its share of the squared distance: found by experiment. */
 #define TREE_OWN_MEAN 8.0f
+#define TREE_OWN_MEAN_OF_JERKS 128.0f /* tree_least_distance2 */
 #define TREE_OWN_SPREAD 25.0f
 
-/* How far away from its surface a cell's particles act as they do in a term of the cell. */
-HOST_DEVICE float tree_own_reach(const struct tree_cell_eps2 *e, int term, int soft, float bound)
+/* How far away from its surface a cell's particles act as they do in a term of the cell; jerk:
+ * whether expansions are to have jerks. */
+HOST_DEVICE float tree_own_reach(const struct tree_cell_eps2 *e, int term, int soft, int jerk,
+                                 float bound)
 {
     if (term & PAIR_SPLINE) return tree_spline_reach(e->most);
     const float above = e->most - e->mean, below = e->mean - e->least;
     const float by =
         bound > 0.0f && bound < 1e-3f ? TREE_OWN_SPREAD * 1e-3f / bound : TREE_OWN_SPREAD;
-    const float mean = soft ? 0.0f : TREE_OWN_MEAN * sqrtf(e->mean); /* soft terms have it all */
+    const float times = jerk ? TREE_OWN_MEAN_OF_JERKS : TREE_OWN_MEAN;
+    const float mean = soft ? 0.0f : times * sqrtf(e->mean); /* soft terms have it all */
     const float spread = sqrtf(by * (above > below ? above : below));
     return mean > spread ? mean : spread;
 }

@@ -145,7 +145,7 @@ struct subtree_header *tree_share_subtree(const struct tree *t, const struct tre
     const int order = s->method == TREE_BARNES_HUT ? 0 : s->order;
     struct tree_cell_centre *place = NULL;
     struct marking m = {.job = {.tree = t, .place = t->place, .order = order},
-                        .opening = tree_opening_of(s->theta, order, 0, s->bound, &t->box),
+                        .opening = tree_opening_of(s->theta, order, 0, 0, s->bound, &t->box),
                         .kernel = tree_walk_kernel(s->isa),
                         .region = region,
                         .eps2 = (float)ldexp(eps2, -2 * t->box.length),

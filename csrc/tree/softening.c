@@ -58,11 +58,11 @@ int tree_softening_set(struct tree *t, int64_t n, const double eps[])
     return 0;
 }
 
-float *tree_softening_reaches(const struct tree *t, int term, int soft, double bound)
+float *tree_softening_reaches(const struct tree *t, int term, int soft, int jerk, double bound)
 {
     float *reach = memory_zeroed(((size_t)t->cells + 16) * sizeof *reach);
     for (int32_t k = 0; k < t->cells && reach && t->own.eps; k++)
-        reach[k] = tree_own_reach(&t->own.cell[k], term, soft, (float)bound);
+        reach[k] = tree_own_reach(&t->own.cell[k], term, soft, jerk, (float)bound);
     return reach;
 }
 

@@ -179,9 +179,9 @@ static int prepare(const struct tree *t, const struct tree_targets *targets, int
     return 0;
 }
 
-/* Whether terms are soft: whether eps is no small share of the sides of the smallest cells, but for
- * a few. */
-static int is_soft(const struct tree *t, const struct tree_targets *targets, int by_bound)
+/* Whether terms are soft: whether eps is at least this share of the sides of the smallest cells,
+ * but for a few. */
+static int is_soft(const struct tree *t, const struct tree_targets *targets, double least)
 {
     double most = 0.0;
     for (int64_t k = 0; k < targets->n && !t->own.eps; k++) most = fmax(most, targets->eps2[k]);
@@ -190,7 +190,7 @@ static int is_soft(const struct tree *t, const struct tree_targets *targets, int
     while (level > 0 && t->own_cells - t->level_first[level - 1] < TREE_SOFT_LEFT * t->own_cells)
         level--;
     const double side = ldexp(t->box.side, t->box.length - (level - 1));
-    return sqrt(most) > (by_bound ? TREE_SOFT_FROM_BY_BOUND : TREE_SOFT_FROM) * side;
+    return sqrt(most) > least * side;
 }
 
 /* ---- wanted accuracy: what errors are shares of -------------------------------------- */
@@ -242,20 +242,25 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
     const double theta = by_accuracy ? TREE_WIDEST_BY_BOUND : setting->theta;
     const double bound = by_accuracy ? tree_bound_of(order, setting->accuracy) : setting->bound;
     const int term = tree_pair_term(t, setting);
-    const int soft = term != PAIR_SPLINE && is_soft(t, targets, bound > 0.0);
+    const int jerk = out->jerk != NULL;
+    const int expands_jerk = jerk && order;
+    const double soft_from = expands_jerk  ? TREE_SOFT_FROM_OF_JERKS
+                             : bound > 0.0 ? TREE_SOFT_FROM_BY_BOUND
+                                           : TREE_SOFT_FROM;
+    const int soft = term != PAIR_SPLINE && is_soft(t, targets, soft_from);
     struct tree_sum s = {.job = {.tree = t,
                                  .place = t->place,
-                                 .jerk = out->jerk != NULL,
+                                 .jerk = jerk,
                                  .order = order,
-                                 .term = term | (out->jerk ? PAIR_JERK : 0),
+                                 .term = term | (jerk ? PAIR_JERK : 0),
                                  .soft = soft},
-                         .opening = tree_opening_of(theta, order, soft, bound, &t->box),
+                         .opening = tree_opening_of(theta, order, soft, jerk, bound, &t->box),
                          .kernel = tree_walk_kernel(setting->isa),
                          .lone = setting->lone,
                          .out = out};
     struct prepared p = {0};
     struct tree_cell_centre *place = NULL;
-    float *reach = term ? tree_softening_reaches(t, term, soft, bound) : NULL;
+    float *reach = term ? tree_softening_reaches(t, term, soft, expands_jerk, bound) : NULL;
     int code = term && !reach ? G6X_E_MEMORY : 0;
     s.opening.own = term;
     s.job.reach = reach;

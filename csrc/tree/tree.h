@@ -104,7 +104,7 @@ int tree_sum_one(const struct tree *t, const struct tree_setting *setting,
 int tree_softening_set(struct tree *t, int64_t n, const double eps[]);
 void tree_softening_free(struct tree_softening *own);
 /* How far each cell is to be away (shared/tree_softening.h), or NULL: there is no memory. */
-float *tree_softening_reaches(const struct tree *t, int term, int soft, double bound);
+float *tree_softening_reaches(const struct tree *t, int term, int soft, int jerk, double bound);
 /* The term (shared/pair_terms.h) of a setting's sums. */
 static inline int tree_pair_term(const struct tree *t, const struct tree_setting *s)
 {

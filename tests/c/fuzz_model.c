@@ -302,7 +302,7 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
     static const long double WORST[4][3] = {{1e-6L, 2e-6L, 6e-7L},
                                             {2e-14L, 4e-14L, 1e-14L},
                                             {1e-6L, 2e-6L, 6e-7L},
-                                            {3e-5L, 5e-2L, 3e-5L}};
+                                            {3e-5L, 6e-5L, 3e-5L}};
     static const long double VERIFIED[3] = {5e-6L, 5e-13L, 5e-3L};
     const struct force_model *f = &c->call;
     const struct target *t = &f->target[i];

@@ -45,6 +45,23 @@ def test_with_theta_towards_zero_it_is_the_direct_sum(where, name):
     assert np.abs(steady.jerk).max() < 1e-13 * true.size["jerk"].max() + 1e-300
 
 
+@pytest.mark.parametrize("where", ["host", "device"], indirect=True)
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("theta", [0.5, 1e-3])
+def test_a_softened_pull_changes_along_each_axis_at_any_distance(where, theta, own):
+    """The second derivatives of 1/s have a trace then, of which expansions that take it for
+    harmonic know nothing: 3 eps^2 / s^2 of a cell's share in the jerk, and in z alone."""
+    mass, pos, at = np.ones(1), np.zeros((1, 3)), np.array([[0.3, -0.2, 0.9]])
+    for eps in np.linalg.norm(at) / np.array([1, 3, 9, 30, 90, 300, 900]):
+        given = {"eps": np.full(1, eps)} if own else {}
+        tree = where.tree(mass, pos, np.zeros((1, 3)), **given)
+        for speed in np.eye(3):
+            found = tree.forces(at, speed[None], eps=0.0 if own else eps, theta=theta).jerk[0]
+            s2 = at[0] @ at[0] + eps**2
+            true = (3 * (at[0] @ speed) * at[0] / s2 - speed) / s2**1.5
+            assert np.abs(found - true).max() * s2**1.5 < 3e-4, eps
+
+
 # Median and 99th percentile of the relative errors of 300 accelerations and jerks, for theta = 0.5
 # and order 5. In the disk and in the lattice forces nearly cancel; a cell of few places, each with
 # many particles, has large high moments; on devices, where the sets are smaller, it is one of twice

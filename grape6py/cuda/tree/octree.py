@@ -111,7 +111,11 @@ class Octree(TreeCells):
         ):
             raise Unresolved  # the host's tree sums what a double holds, too
         eps2 = self._own_eps2 if job.own_eps else setting.eps2
-        job.soft = not setting.spline and eps2 > 0 and is_soft(setting, eps2, self.smallest_side)
+        job.soft = (
+            not setting.spline
+            and eps2 > 0
+            and is_soft(setting, eps2, self.smallest_side, bool(job.v))
+        )
         job.target_count = ni = self.near if targets.pos is None else len(targets.pos)
         job.rows = rows = self.n if targets.pos is None else ni
         self.set(acc=self._new((rows, 3), np.float64), pot=self._new(rows, np.float64))

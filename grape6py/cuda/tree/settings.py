@@ -26,10 +26,10 @@ def width_of(setting: Setting) -> float:
     return min(setting.theta, math.pow(2.0, round(8 * octaves) / 8))
 
 
-def is_soft(setting: Setting, eps2: float, side: float) -> bool:
+def is_soft(setting: Setting, eps2: float, side: float, jerk: bool) -> bool:
     """Whether terms are soft, in a tree whose smallest cells have a side, but for a few."""
-    least = DEFINED["TREE_SOFT_FROM_BY_BOUND" if setting.bound else "TREE_SOFT_FROM"]
-    return math.sqrt(eps2) > least * side
+    of = "_OF_JERKS" if jerk and setting.order else "_BY_BOUND" if setting.bound else ""
+    return math.sqrt(eps2) > DEFINED[f"TREE_SOFT_FROM{of}"] * side
 
 
 @dataclass

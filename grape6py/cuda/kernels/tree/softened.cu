@@ -50,7 +50,9 @@ KERNEL(tree_cell_eps2, struct tree_device_job, 128, 1)
         tree_eps2_add(&sum, job.moments[k].total, &job.cell_eps2[k]);
     job.cell_eps2[id] = tree_eps2_of(&sum);
     job.far[id].eps2 = job.cell_eps2[id].mean;
-    job.reach[id] = tree_own_reach(&job.cell_eps2[id], job.term, job.soft, (float)job.bound);
+    const int expands_jerk = job.v && job.order_of_expansion;
+    job.reach[id] =
+        tree_own_reach(&job.cell_eps2[id], job.term, job.soft, expands_jerk, (float)job.bound);
 }
 
 /* ---- direct sums --------------------------------------------------------------------------- */
