@@ -2,7 +2,7 @@
 
 ``accelerations`` and ``Grape6`` sum gravity, ``Tree`` sums that of very many bodies and finds their
 neighbours; ``Hermite`` and ``Leapfrog`` integrate, in ``fields`` and with ``events``; ``plummer``,
-``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``, ``galaxy``, ``merger`` and
+``king``, ``uniform``, ``fractal``, ``two_body``, ``galaxy``, ``merger`` and
 ``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for
 ``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds them; ``read_snapshot`` and
 ``write_snapshot`` keep them in files of many formats, ``open_run`` reads the outputs of a run,
@@ -24,7 +24,7 @@ _NAMES = {
     "integrators.hermite": "Hermite",
     "integrators.leapfrog": "Leapfrog",
     "integrators.stellar": "StellarUpdate",
-    "models": """Particles eff fractal galaxy galaxy_merger hernquist king kroupa limepy maschberger
+    "models": """Particles eff fractal galaxy galaxy_merger hernquist king kroupa maschberger
         merger plummer salpeter stars tidal_radius two_body uniform with_binaries""",
     "run": "Run open_run",
     "snapshot": "Snapshot read_snapshot write_snapshot",

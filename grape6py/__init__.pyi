@@ -36,7 +36,6 @@ from grape6py.models import galaxy_merger as galaxy_merger
 from grape6py.models import hernquist as hernquist
 from grape6py.models import king as king
 from grape6py.models import kroupa as kroupa
-from grape6py.models import limepy as limepy
 from grape6py.models import maschberger as maschberger
 from grape6py.models import merger as merger
 from grape6py.models import plummer as plummer

@@ -35,7 +35,7 @@ PYTHON = {
                "models.isotropic",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
                "models.galaxies.galaxy_merger", "models.fractal.fractal",
-               "models.limepy_model.limepy", "models.sampling.Particles"],
+               "models.sampling.Particles"],
     "Stars": ["models.mass_functions.kroupa", "models.mass_functions.salpeter",
               "models.mass_functions.maschberger", "models.stars.stars",
               "models.binaries.with_binaries", "models.tidal.tidal_radius"],

@@ -299,7 +299,7 @@ def test_what_is_no_such_number_is_refused_by_the_name_of_every_argument(name, a
 def test_no_public_function_of_units_is_missing_in_the_table():
     listed = {getattr(make(by_hand), "__name__", "") for make, *_ in CALLS.values()}
     for where in g6, fields:
-        for name in {*where.__all__} - {"limepy", "tidal_radius", "orbit"}:
+        for name in {*where.__all__} - {"tidal_radius", "orbit"}:
             found = getattr(where, name)
             if inspect.isfunction(found) and "units" in inspect.signature(found).parameters:
                 assert name in listed | {"write_snapshot"}
