@@ -64,15 +64,13 @@ def eff(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     gamma : float
         The surface density is (1 + R^2 / a^2)^(-gamma / 2): 4 is Plummer's sphere, young clusters
         have 2.2 to 3.2. :func:`eff_profile` has the scale radius a.
     truncation : float, optional
         Radius in terms of a beyond which the density fades, as that of :func:`nfw`, so that none of
         the mass is left out. Needed for gamma below 3, whose mass lies too far out.
-    seed, mass_fraction, rescale, units
+    n, seed, mass_fraction, rescale, units
         As in :func:`plummer`. Only `rescale` gives a cut sphere E = -1/4.
 
     Returns
@@ -107,9 +105,7 @@ def hernquist(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
-    seed, mass_fraction, rescale, units
+    n, seed, mass_fraction, rescale, units
         As in :func:`plummer`; 0.99 ends at a radius of 66. Only `rescale` gives a cut sphere
         E = -1/4.
 
@@ -143,11 +139,9 @@ def nfw(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     concentration : float
         Above 0; the halo's radius over the scale radius, which :func:`nfw_profile` has.
-    seed, rescale, units
+    n, seed, rescale, units
         As in :func:`plummer`.
     decay : float
         Scale of the exponential by which the density falls beyond the halo's radius, in terms of

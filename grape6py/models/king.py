@@ -55,17 +55,10 @@ def king(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     w0 : float
         Central depth of the potential in units of sigma^2, from 1 to 12.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
-    rescale : bool
-        Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to
-        rounding; without, they hold as n grows. Costs a direct sum.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    n, seed, rescale, units
+        As in :func:`plummer`.
 
     Returns
     -------
@@ -93,22 +86,7 @@ def king(
 
 
 def king_profile(w0: float) -> KingProfile:
-    """Integrate Poisson's equation for a King model.
-
-    Parameters
-    ----------
-    w0 : float
-        From 1 to 12.
-
-    Returns
-    -------
-    KingProfile
-
-    Raises
-    ------
-    ValueError
-        If w0 is out of range.
-    """
+    """The sphere that :func:`king` draws from, by Poisson's equation."""
     w0 = validate.number("w0", w0)
     if not 1 <= w0 <= 12:
         raise ArgumentError(f"w0 = {w0} is not between 1 and 12")

@@ -35,8 +35,6 @@ def limepy(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     phi0 : float
         Depth of the central potential in units of s^2, above 0: King's w0.
     g : float
@@ -55,11 +53,8 @@ def limepy(
     delta, eta : float
         The velocity scale of a component goes as m^-delta, its anisotropy radius as m^eta; both,
         as phi0, are those of a body of the mean mass in the centre.
-    rescale : bool
-        Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to rounding;
-        without, they hold as n grows. Costs a direct sum.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    n, rescale, units
+        As in :func:`plummer`.
 
     Returns
     -------

@@ -94,18 +94,14 @@ def uniform(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
+    n, seed, units
+        As in :func:`plummer`.
     virial_ratio : float
         Kinetic energy over minus the potential one, 0 <= virial_ratio < 1: 1/2 in equilibrium,
         0 for a cold sphere, which collapses in pi/2 sqrt(R^3 / 2), 4.13 time units.
     rescale : bool
         Rescale positions and velocities so that both energies hold to rounding; without, they
         hold as n grows. Costs a direct sum.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
