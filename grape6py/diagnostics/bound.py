@@ -53,10 +53,6 @@ def bound(
     G : float
         Constant of gravity in the units of the arrays.
 
-    Returns
-    -------
-    Bound
-
     Notes
     -----
     From all bodies on, those are taken away, again and again, for which v^2/2 + phi is not below

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
 
-_LONGEST = 2.0**53
-
 
 def kind_of(backend: str, name: str) -> str:
     """The backend that a session of this name was decided for, if it was asked for "auto"."""
@@ -122,10 +120,6 @@ class Integration(Evolving):
             As in :class:`Grape6`. A tree goes on with a tree, which "auto" then is.
         comm : Intracomm of mpi4py, optional
             As in :class:`Hermite`.
-
-        Returns
-        -------
-        Hermite or Leapfrog
         """
         self = cls.__new__(cls)
         self._take_ranks(comm)

@@ -45,13 +45,8 @@ class Leapfrog(Integration):
 
     Parameters
     ----------
-    mass : array_like, shape (n,)
-    pos, vel : array_like, shape (n, 3)
-        At time 0, in any units.
-    ids : array_like of int, shape (n,), optional
+    mass, pos, vel, ids, G, units
         As in :class:`Hermite`.
-    G : float
-        The gravitational constant in these units.
     dt : float, optional
         Constant step shared by all bodies. Give it or `dt_max`.
     dt_max : float, optional

@@ -100,10 +100,8 @@ def maschberger(
 
     Parameters
     ----------
-    n, seed
-        As in :func:`kroupa`.
-    lowest, highest : float
-        Range of the masses, 0 < lowest < highest.
+    n, seed, lowest, highest
+        As in :func:`salpeter`.
     alpha, beta : float
         Slope of the high masses, and the parameter of the low ones; both above 1.
     mu : float
