@@ -215,9 +215,6 @@ class InUnits:
     def __reduce__(self) -> tuple[type[InUnits], tuple[Untyped, Converter]]:
         return InUnits, (self.__dict__["_bare"], self.__dict__["_converter"])
 
-    def __reduce_ex__(self, _: object) -> Untyped:
-        return self.__reduce__()
-
 
 def taken(
     *, g_is_one: bool = True, **dimensions: str

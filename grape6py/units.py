@@ -188,9 +188,7 @@ def _text(dimension: str, unit: object) -> str:
     """What the user gave as text."""
     if isinstance(unit, str):
         return " ".join(unit.split())
-    given = unit
-    if not quantities.is_quantity(given):
-        given = quantities.one_of(given)
+    given = unit if quantities.is_quantity(unit) else quantities.one_of(unit)
     if given is None:
         raise ArgumentError(f"the unit of {dimension} is {unit!r}, not a text, unit or quantity")
     return quantities.text(dimension, given)

@@ -155,6 +155,7 @@ class Integration(Evolving):
 
     def _take_extra(self, extra: Attributes) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
+        self._blocks.epoch = float(extra.get("epoch", 0.0))
         self._energy_change = float(extra.get("energy_change", 0.0))
         self._last_id = int(extra.get("last_id", -1))
         self._take_stars(extra)

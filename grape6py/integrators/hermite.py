@@ -157,9 +157,7 @@ class Hermite(Integration):
     ) -> None:
         self._take_ranks(comm)
         with self._ranks.agreement("Hermite()"):
-            ids = validate.ids_of(mass, ids)
-            mass, pos, vel = validate.columns("Hermite(mass, pos, vel)", mass, pos, vel)
-            validate.order("Hermite(mass, pos, vel)", mass, pos)
+            mass, pos, vel, ids = validate.bodies("Hermite", mass, pos, vel, ids)
             self._library = libraries.library_of((mass, pos, vel))
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
                 mass = place.floats("mass", mass, (None,)).copy()
@@ -207,7 +205,6 @@ class Hermite(Integration):
     ) -> None:
         self._open(len(mass), **options)
         self._take(mass, outside)
-        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(state)
 
     @staticmethod

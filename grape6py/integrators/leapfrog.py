@@ -41,7 +41,7 @@ class Leapfrog(Integration):
     host when one looks at them. Arrays that lie on a CUDA device (CuPy's, or with
     ``__cuda_array_interface__`` or DLPack) stay on theirs, and so does what :attr:`mass`,
     :attr:`pos`, :attr:`vel` and :meth:`potential` give; sums of them are NumPy's all the same.
-    CuPy's current stream is used, and must not change.
+    CuPy's current stream is used, and must not change. Errors are those of :class:`Hermite`.
 
     Parameters
     ----------
@@ -84,13 +84,6 @@ class Leapfrog(Integration):
         has all of them. Arrays are of this rank's bodies, sums, as energies, of those of all ranks.
         Direct sums have the bits of one rank that has the bodies in the order of the ranks. See
         docs/parallel.md.
-
-    Raises
-    ------
-    ArgumentError, NotFiniteError
-        (ValueErrors) for wrong shapes or values.
-    Grape6Error
-        Whatever else the library reports.
 
     Notes
     -----
@@ -147,9 +140,7 @@ class Leapfrog(Integration):
         self._take_ranks(comm)
         with self._ranks.agreement("Leapfrog()"):
             with self._ranks.agreement("the arguments") as agreement:
-                ids = validate.ids_of(mass, ids)
-                mass, pos, vel = validate.columns("Leapfrog(mass, pos, vel)", mass, pos, vel)
-                validate.order("Leapfrog(mass, pos, vel)", mass, pos)
+                mass, pos, vel, ids = validate.bodies("Leapfrog", mass, pos, vel, ids)
                 self._library = libraries.library_of((mass, pos, vel))
                 if dt is not None:
                     no_others(eta=eta)
@@ -191,7 +182,6 @@ class Leapfrog(Integration):
             )
         precision = None if tree else options["precision"]
         self._open({}, len(mass), outside, backend, precision, options["threads"])
-        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(mass, state)
 
     @staticmethod

@@ -15,16 +15,7 @@ from typing import Self
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import (
-    Attributes,
-    Bools,
-    DeviceArray,
-    Floats,
-    Int32s,
-    State,
-    UInt64s,
-    Untyped,
-)
+from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Int32s, State, UInt64s, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.external import External
@@ -126,7 +117,14 @@ class Leaps:
         return own | found
 
     def replaced(
-        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, _: Bools, time: float, __: None
+        self,
+        mass: Floats,
+        pos: Floats,
+        vel: Floats,
+        rows: Int32s,
+        _: object,
+        time: float,
+        __: object,
     ) -> Self:
         """The integration of other bodies from a time on, which becomes the epoch."""
         bodies = self._bodies

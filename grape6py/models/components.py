@@ -6,14 +6,11 @@ and galaxies.py names their sources.
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, Floats, Int64s
 from grape6py.models.sampling import Particles, centred, directions, fill, fill_each
-
-FloatOrFloats = TypeVar("FloatOrFloats", float, Floats)
 
 _SUN = 8.5 / 3.5  # radius, in scale lengths, where Toomre's Q is as asked for
 _OF_ESCAPE = 0.95  # speeds of the spheres end there
@@ -80,10 +77,9 @@ class Disk:
         sigma = np.sqrt([sigma_r2, sigma_r2 * epicyclic / 4, sigma_z2])
         return sigma, np.sqrt(np.maximum(mean2, 0))
 
-    def _surface_density(self, radius: FloatOrFloats) -> FloatOrFloats:
-        density: FloatOrFloats = (
-            self._mass * np.exp(-radius) / (2 * math.pi * _exponential(self._cut))
-        )
+    def _surface_density(self, radius: Floats | float) -> Floats:
+        whole = 2 * math.pi * _exponential(self._cut)
+        density: Floats = self._mass * np.exp(-radius) / whole
         return density
 
 

@@ -62,6 +62,8 @@ def eff(
 ) -> Particles:
     """Draw a sphere of n equal masses as young clusters are: of Elson, Fall and Freeman.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
     gamma : float
@@ -72,16 +74,6 @@ def eff(
         the mass is left out. Needed for gamma below 3, whose mass lies too far out.
     n, seed, mass_fraction, rescale, units
         As in :func:`plummer`. Only `rescale` gives a cut sphere E = -1/4.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or n is 1 with `rescale`.
 
     Notes
     -----
@@ -137,6 +129,8 @@ def nfw(
 ) -> Particles:
     """Draw a halo of Navarro, Frenk and White of n equal masses, which fades beyond its radius.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
     concentration : float
@@ -146,16 +140,6 @@ def nfw(
     decay : float
         Scale of the exponential by which the density falls beyond the halo's radius, in terms of
         that; from 0.05 to 1.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or n is 1 with `rescale`.
 
     Notes
     -----

@@ -53,22 +53,14 @@ def king(
 ) -> Particles:
     """Draw a King model of n equal masses.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
     w0 : float
         Central depth of the potential in units of sigma^2, from 1 to 12.
     n, seed, rescale, units
         As in :func:`plummer`.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If n or w0 is out of range, or n is 1 with `rescale`.
 
     Notes
     -----
