@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from grape6py._arrays import libraries, validate
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Numbers, State, UInt64s, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import SOFTENINGS, checked
@@ -221,14 +221,6 @@ class Leapfrog(Integration):
         self._blocks = Leaps(self._forces, rule, scale, s.get("boundary"), self.G, outside)
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
-
-    @property
-    def ids(self) -> AnyArray:
-        """As :attr:`Hermite.ids`; a body that is taken out takes its own with it.
-
-        With `comm` they are numbered through the ranks, if none are given.
-        """
-        return super().ids
 
     def _own_ids(self) -> UInt64s:
         return self._blocks.ids

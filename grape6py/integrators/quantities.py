@@ -113,7 +113,11 @@ class Quantities(Closed):
 
     @property
     def ids(self) -> AnyArray:
-        """Numbers of the bodies, which stay theirs; int64, or uint64 for large ones; shape (n,)."""
+        """Numbers of the bodies, which stay theirs; int64, or uint64 for large ones; shape (n,).
+
+        A body that a Leapfrog takes out takes its own with it. With `comm` its bodies are numbered
+        through the ranks, if none are given.
+        """
         return ids.shown(self._own_ids())
 
     def _own_ids(self) -> UInt64s:

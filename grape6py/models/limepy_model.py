@@ -1,5 +1,6 @@
 """Lowered isothermal models with anisotropy and several masses, by the package astro-limepy."""
 
+import importlib
 from types import ModuleType
 
 import numpy as np
@@ -102,9 +103,7 @@ def limepy(
 
 def _package() -> ModuleType:
     try:
-        import limepy as package
-
-        module: ModuleType = package
+        module = importlib.import_module("limepy")
         _ = module.limepy, module.sample
     except (ImportError, AttributeError) as error:
         raise MissingPackageError(
