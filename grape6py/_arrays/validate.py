@@ -212,8 +212,8 @@ def positive(name: str, value: object) -> float:
     return real
 
 
-def integer(name: str, value: Untyped) -> int:
-    """`value` as an int of 32 bits."""
+def integer(name: str, value: Untyped, least: int = -INT_MAX) -> int:
+    """`value` as an int of 32 bits, not below the least one."""
     if quantities.is_quantity(value):
         value = quantities.number(name, value)
     given: Untyped = None if _is_no_number(value) else value
@@ -224,6 +224,8 @@ def integer(name: str, value: Untyped) -> int:
         raise ArgumentError(f"{name} = {value!r} is not an integer") from None
     if abs(whole) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
+    if whole < least:
+        raise ArgumentError(f"{name} = {value} is not at least {least}")
     return whole
 
 

@@ -7,7 +7,6 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.diagnostics.bodies import chosen
 from grape6py.diagnostics.sums import centre_of_mass
-from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
@@ -60,8 +59,7 @@ def densities(mass: Floats, pos: Floats, neighbours: int, ranks: Ranks) -> Float
     many at one place, or of massless ones alone."""
     from grape6py.forces.tree import Tree
 
-    if validate.integer("neighbours", neighbours) < 2:
-        raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
+    validate.integer("neighbours", neighbours, 2)
     validate.check_finite("mass", mass)
     with Tree(mass, pos, comm=ranks.comm) as tree:
         if len(tree) <= neighbours:

@@ -147,8 +147,7 @@ def _edges(
         if len(found) < 2 or found[0] < 0 or not (np.diff(found) > 0).all():
             raise ArgumentError(f"edges = {found} do not ascend, at least two, from 0 on")
         return found
-    if validate.integer("shells", shells) < 1:
-        raise ArgumentError(f"shells = {shells} is not at least 1")
+    shells = validate.integer("shells", shells, 1)
     if along:
         pos = pos.copy()
         pos[:, "xyz".index(along)] = 0.0

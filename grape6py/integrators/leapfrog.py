@@ -75,10 +75,8 @@ class Leapfrog(Integration):
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space
         has no end.
-    precision : {"auto", "grape", "double", "single"}, optional
-        Arithmetic of the direct sum, as in :class:`Grape6`.
-    threads : int, optional
-        On the CPU.
+    precision, threads
+        Arithmetic of the direct sum, and threads on the CPU, as in :class:`Grape6`.
     comm : Intracomm of mpi4py, optional
         All of its ranks make the same calls, each with bodies of its own, none perhaps, and no rank
         has all of them. Arrays are of this rank's bodies, sums, as energies, of those of all ranks.

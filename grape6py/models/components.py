@@ -51,7 +51,7 @@ class Disk:
         vel = np.column_stack(
             [outward * cosine - along * sine, outward * sine + along * cosine, up]
         )
-        return _component(self._mass, pos, vel)
+        return centred(np.full(n, self._mass / n), pos, vel)
 
     def _moments(
         self, radius: Floats, spheres: Callable[[Floats], Floats]
@@ -110,7 +110,7 @@ class Sphere:
             return vel, (vel**2).sum(axis=1) <= most[rows] ** 2
 
         pos = directions(random, n) * r[:, None]
-        return _component(self._mass, pos, fill_each(velocities, n))
+        return centred(np.full(n, self._mass / n), pos, fill_each(velocities, n))
 
     def _dispersion2(self, radius: Floats, inside: Floats) -> Floats:
         """Of each coordinate, by the spherical and isotropic Jeans equation."""
@@ -120,10 +120,6 @@ class Sphere:
         parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
         pressure: Floats = np.append(np.cumsum(parts[::-1])[::-1], 0)  # from each to the last
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
-
-
-def _component(mass: float, pos: Floats, vel: Floats) -> Particles:
-    return centred(np.full(len(pos), mass / len(pos)), pos, vel)
 
 
 def _width(sigma: Floats, most: Floats) -> Floats:

@@ -135,7 +135,8 @@ def galaxy_merger(
     """Two galaxies with black holes on a parabolic orbit, by default the 240 002 bodies of [1]_.
 
     There it was integrated to T = 1000 with steps of 1/64 and a softening length of 0.1. Both
-    galaxies have the same numbers of bodies; a quarter of the stars are those of the bulge.
+    galaxies have the same numbers of bodies; a quarter of the stars are those of the bulge. Errors
+    are those of :func:`galaxy`.
 
     Parameters
     ----------
@@ -155,11 +156,6 @@ def galaxy_merger(
     Labelled
         In the units of the first galaxy. Its dark matter has component 2, its stars have 0 and 1,
         its black hole has 3; those of the second galaxy 6, 4 and 5, 7.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     References
     ----------

@@ -84,7 +84,7 @@ def merger(
     """Two models that approach each other, on the orbit that their total masses would have.
 
     The orbit lies in the x-y plane and is traversed counterclockwise, as disk galaxies of
-    :func:`galaxy` rotate.
+    :func:`galaxy` rotate. Errors are those of :func:`two_body`.
 
     Parameters
     ----------
@@ -110,11 +110,6 @@ def merger(
         The bodies of the first model, then those of the second, whose components are 4 larger;
         models without components have component 0. Centre of mass at rest in the origin, the
         second model on the positive x axis.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Notes
     -----

@@ -90,7 +90,8 @@ def uniform(
     """Draw a uniform sphere of n equal masses, at rest or with random velocities.
 
     Positions fill a ball evenly, and so do velocities: no body escapes. Only the sphere as a
-    whole is in equilibrium if the virial ratio is 1/2, not each of its shells.
+    whole is in equilibrium if the virial ratio is 1/2, not each of its shells. The errors are those
+    of :func:`plummer` for parameters out of range.
 
     Parameters
     ----------
@@ -108,11 +109,6 @@ def uniform(
     Particles
         Total mass 1, centre of mass at rest in the origin, E = -1/4, radius
         R = 12/5 (1 - virial_ratio).
-
-    Raises
-    ------
-    ValueError
-        If n or virial_ratio is out of range, or n is 1 with `rescale`.
 
     Notes
     -----
