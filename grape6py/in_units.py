@@ -289,7 +289,6 @@ def converter_for(
             for k in have_unit
         ):
             return None
-        sizes: dict[str, Untyped] = {}
         for name, dimension in FIELDS["Particles"].items():
             if name not in bodies and name == "vel":
                 continue
@@ -302,8 +301,7 @@ def converter_for(
             value = quantities.shown_of(name, bodies[name])
             quantities.factor_of(name, value, dimension)  # or an error
             shown[dimension] = value.unit
-            sizes[dimension] = value.unit.new_quantity(1.0) if is_amuse(value) else 1.0 * value.unit
-        units = Units(**sizes)
+        units = Units(**{k: quantities.one_of(unit) for k, unit in shown.items()})
     if is_g_one and units.G != 1:
         shown, units = units.names | shown, units.with_g_one()
     return Converter(units, package, shown)

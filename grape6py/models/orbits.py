@@ -54,10 +54,8 @@ def two_body(
     """
     if not 0 <= eccentricity < 1:
         raise ArgumentError(f"eccentricity = {eccentricity} is not in [0, 1)")
-    if not 0 < mass_ratio < math.inf:
-        raise ArgumentError(f"mass_ratio = {mass_ratio} is not a positive number")
-    if not 0 < semi_major_axis < math.inf:
-        raise ArgumentError(f"semi_major_axis = {semi_major_axis} is not a positive number")
+    mass_ratio = validate.positive("mass_ratio", mass_ratio)
+    semi_major_axis = validate.positive("semi_major_axis", semi_major_axis)
     end = eccentricity if apocentre else -eccentricity
     separation = semi_major_axis * (1 + end)
     speed = math.sqrt((1 - end) / ((1 + end) * semi_major_axis))
