@@ -82,8 +82,8 @@ def takes_quantities(cls: C) -> C:
             if getattr(bodies, "ids", None) is not None:
                 given.setdefault("ids", bodies.ids)
         given = getattr(kind, "_in_order", dict)(given)
-        takes_g, made = "G" in signature.parameters, own.__new__(kind)
-        converter, numbers = _in_numbers(given, takes_g, not takes_g, ARGUMENTS)
+        converter, numbers = _in_numbers(given, signature)
+        made = own.__new__(kind)
         if converter is None:
             return made  # quantities are refused by their names
         made.__init__(**numbers)
@@ -104,7 +104,7 @@ def _check_names(called: str, signature: inspect.Signature, options: Mapping[str
 
 
 def _in_numbers(
-    given: Attributes, takes_g: bool, g_is_one: bool, dimensions: Mapping[str, str]
+    given: Attributes, signature: inspect.Signature, g_is_one: bool = True
 ) -> tuple[Converter | None, Attributes]:
     """Arguments as numbers, with the constant of gravity of the units if none is given, and what
     has converted them; None if there is nothing to convert.
@@ -113,7 +113,8 @@ def _in_numbers(
     """
     units: Untyped = given.pop("units", None)
     field: Untyped = given.get("field")
-    converter, is_said = converter_for(units, given, g_is_one), units is not None
+    takes_g, is_said = "G" in signature.parameters, units is not None
+    converter = converter_for(units, given, g_is_one and not takes_g)
     if converter is None:
         return None, given
     if hasattr(field, "in_units"):
@@ -126,7 +127,7 @@ def _in_numbers(
             "the bodies, as 8000 and 220 for pc and km/s"
         )
     numbers = functools.partial(converter.numbers, unitless=is_said)
-    found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
+    found = {k: numbers(k, value, ARGUMENTS.get(k)) for k, value in given.items()}
     return converter, {"G": converter.units.G} | found if takes_g else found
 
 
@@ -216,14 +217,11 @@ class InUnits:
         return InUnits, (self.__dict__["_bare"], self.__dict__["_converter"])
 
 
-def taken(
-    *, g_is_one: bool = True, **dimensions: str
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def taken(*, g_is_one: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function take quantities, and give such.
 
     If it has an argument `units`, plain numbers are in these; it need make no use of that itself.
-    `dimensions` are those of arguments that mean something else than elsewhere. `g_is_one`: if it
-    has no argument G, its numbers are in units in which G = 1.
+    `g_is_one`: if it has no argument G, its numbers are in units in which G = 1.
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -237,9 +235,7 @@ def taken(
             if units is None and not holds_quantity([*arguments, *options.values()], 4):
                 return function(*arguments, **options)
             given: Attributes = dict(signature.bind(*arguments, **options).arguments)
-            takes_g = "G" in signature.parameters
-            is_one, known = g_is_one and not takes_g, ARGUMENTS | dimensions
-            converter, numbers = _in_numbers(given, takes_g, is_one, known)
+            converter, numbers = _in_numbers(given, signature, g_is_one)
             if converter is None:
                 return computed(
                     **{name: quantities.number(name, value) for name, value in numbers.items()}

@@ -359,11 +359,7 @@ class Leaps:
     # ---- looking ---------------------------------------------------------------------------------
 
     def look(self, time: float, pot: bool = False) -> Bodies:
-        """Bodies at a time not after the next block's, and the potential if asked for.
-
-        Who is not there yet is brought there by a step of the same scheme, which is then
-        forgotten: when one looks does not change what will be seen later.
-        """
+        """Bodies at a time, brought there as by :meth:`.Blocks.at`; the potential if asked for."""
         bodies, arrays = self._bodies, self._arrays
         time = bodies.time if time == self.latest() else time - self.epoch
         seen = bodies

@@ -21,6 +21,7 @@ class Disk:
 
     def __init__(self, mass: float, height: float, toomre_q: float, cut: float) -> None:
         self._mass, self._height, self._toomre_q, self._cut = mass, height, toomre_q, cut
+        self._share: float = 1 - (1 + cut) * np.exp(-cut)  # of the mass of a disk without an end
 
     def inside(self, r: Floats) -> Floats:
         """Mass within spheres of some radii."""
@@ -29,7 +30,7 @@ class Disk:
         radius, height = np.multiply.outer(r, np.sin(angle)), np.multiply.outer(r, np.cos(angle))
         shells = radius * height * np.exp(-radius) * np.tanh(height / self._height)
         mass = np.where(radius <= self._cut, shells, 0).sum(axis=-1) * (math.pi / 1024)
-        inside: Floats = self._mass * mass / _exponential(self._cut)
+        inside: Floats = self._mass * mass / self._share
         return inside
 
     def draw(
@@ -78,8 +79,7 @@ class Disk:
         return sigma, np.sqrt(np.maximum(mean2, 0))
 
     def _surface_density(self, radius: Floats | float) -> Floats:
-        whole = 2 * math.pi * _exponential(self._cut)
-        density: Floats = self._mass * np.exp(-radius) / whole
+        density: Floats = self._mass * np.exp(-radius) / (2 * math.pi * self._share)
         return density
 
 
@@ -129,12 +129,6 @@ def _width(sigma: Floats, most: Floats) -> Floats:
     weight = v**2 * np.exp(-((v / width) ** 2) / 2)
     left = np.sqrt((weight * v**2).sum(axis=1) / (3 * weight.sum(axis=1)))
     return most * np.interp(sigma / most, left, width[:, 0])
-
-
-def _exponential(r: float) -> float:
-    """Share of the mass of an exponential disk within a radius."""
-    share: float = 1 - (1 + r) * np.exp(-r)
-    return share
 
 
 def _thin_disk(r: Floats, mass: float) -> Floats:
