@@ -144,25 +144,24 @@ class InUnits:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Untyped:
-        return type(self.__dict__["_bare"])
+        return type(self._bare)
 
     @property
     def units(self) -> Units:
         """Of the numbers inside."""
-        converter: Converter = self.__dict__["_converter"]
+        converter: Converter = self._converter
         return converter.units
 
     def __getattr__(self, name: str) -> Untyped:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = getattr(self.__dict__["_bare"], name)
+        found = getattr(self._bare, name)
         if inspect.ismethod(found):
             return functools.update_wrapper(functools.partial(self._call, name), found)
-        return self.__dict__["_converter"].given(found, _RESULTS.get(name))
+        return self._converter.given(found, _RESULTS.get(name))
 
     def _call(self, name: str, *arguments: Untyped, **options: Untyped) -> Untyped:
-        converter: Converter = self.__dict__["_converter"]
-        method = getattr(self.__dict__["_bare"], name)
+        converter, method = self._converter, getattr(self._bare, name)
         bound = inspect.signature(method).bind(*arguments, **options)
         known = OF_ADD if name == "add" else ARGUMENTS
         for key, value in bound.arguments.items():
@@ -179,42 +178,42 @@ class InUnits:
         return converter.given(found, _RESULTS.get(name))
 
     def __setattr__(self, name: str, value: Untyped) -> None:
-        setattr(self.__dict__["_bare"], name, value)
+        setattr(self._bare, name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self.__dict__["_bare"]), "units"})
+        return sorted({*dir(self._bare), "units"})
 
     def __bool__(self) -> bool:
-        return bool(self.__dict__["_bare"])
+        return bool(self._bare)
 
     def __len__(self) -> int:
-        return len(self.__dict__["_bare"])
+        return len(self._bare)
 
     def __getitem__(self, which: Untyped) -> Untyped:
-        return self.__dict__["_converter"].given(self.__dict__["_bare"][which], None)
+        return self._converter.given(self._bare[which], None)
 
     def __repr__(self) -> str:
-        return f"{self.__dict__['_bare']!r} in {self.units}"
+        return f"{self._bare!r} in {self.units}"
 
     def _repr_html_(self) -> str:
-        shown: str = self.__dict__["_bare"]._repr_html_()
+        shown: str = self._bare._repr_html_()
         return shown.replace("</caption>", f" in {self.units}</caption>", 1)
 
     def __enter__(self) -> InUnits:
-        self.__dict__["_bare"].__enter__()
+        self._bare.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.__dict__["_bare"].__exit__(*error)
+        self._bare.__exit__(*error)
 
     def __copy__(self) -> InUnits:
-        return InUnits(self.__dict__["_bare"].copy(), self.__dict__["_converter"])
+        return InUnits(self._bare.copy(), self._converter)
 
     def __deepcopy__(self, _: object) -> InUnits:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[type[InUnits], tuple[Untyped, Converter]]:
-        return InUnits, (self.__dict__["_bare"], self.__dict__["_converter"])
+        return InUnits, (self._bare, self._converter)
 
 
 def taken(*, g_is_one: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:

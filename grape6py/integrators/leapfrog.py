@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from grape6py._arrays import libraries, validate
-from grape6py._arrays.kinds import Attributes, Floats, Numbers, State, UInt64s, Untyped
+from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Numbers, State, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import SOFTENINGS, checked
@@ -237,8 +237,11 @@ class Leapfrog(Integration):
         return self._array("pot") if self._has_tree else super().potential()
 
     def _array(self, name: str) -> Floats:
-        """An array of all bodies for the caller, where that has given them."""
-        array: Floats = getattr(self._look(pot=name == "pot"), name)
+        """An array of all bodies for the caller."""
+        return self._where_given(getattr(self._look(pot=name == "pot"), name))
+
+    def _where_given(self, array: DeviceArray) -> Floats:
+        """A copy of an array for the caller, where that has given the bodies."""
         arrays = self._forces.arrays
         if not self._given_on_device:
             return self._shown(arrays.fetch(array))
@@ -256,8 +259,7 @@ class Leapfrog(Integration):
             if self._has_tree:
                 walk = {k: self._settings[k] for k in _WALK if k in self._settings}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
-                walk.pop("softening", None)
-                law: Attributes = {"softening": self._settings.get("softening", "plummer")}
+                law: Attributes = {"softening": walk.pop("softening", "plummer")}
                 law |= {"backend": kind, "eps": seen.eps, "comm": self._ranks.comm}
                 with Tree(mass, pos, vel, **law) as tree:
                     if walk.pop("few_bodies", None) and are_few(len(tree)):
@@ -267,14 +269,9 @@ class Leapfrog(Integration):
                 with Grape6(precision=self.precision, **self._options) as grape:
                     grape.set_particles(mass, pos, vel)
                     found = grape.forces(eps=eps)
-            acc: Floats = found.acc
-            jerk: Floats = found.jerk
             if self._blocks.external is not None and len(mass):
-                self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
-            if not self._given_on_device:
-                return self._shown(arrays.fetch(jerk))
-            given: Floats = libraries.given_to(self._library, jerk)
-            return given
+                self._blocks.external.add(self.time, pos, vel, found.acc, found.jerk, arrays.xp)
+            return self._where_given(found.jerk)
 
     def _extra(self, blocks: Untyped) -> State:
         own = blocks.eps
