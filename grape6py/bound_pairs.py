@@ -61,10 +61,6 @@ def binaries(
     ids : array_like of int, shape (n,), optional
         What to name the bodies by; by default their rows, from 0.
 
-    Returns
-    -------
-    Binaries
-
     Raises
     ------
     ArgumentError, NotFiniteError

@@ -85,15 +85,15 @@ def takes_quantities(cls: C) -> C:
             if getattr(bodies, "ids", None) is not None:
                 given.setdefault("ids", bodies.ids)
         given = getattr(kind, "_in_order", dict)(given)
-        takes_g, made = "G" in signature.parameters, own.__new__(kind)
-        converter, numbers = _in_numbers(given, takes_g, not takes_g, ARGUMENTS)
+        converter, numbers = _in_numbers(given, signature)
+        made = own.__new__(kind)
         if converter is None:
             return made  # quantities are refused by their names
         made.__init__(**numbers)
         mass = numbers.get("mass")
         if (
             units
-            and takes_g
+            and "G" in signature.parameters
             and converter.units.G != 1
             and not holds_quantity([*given.values()], 4)
             and _is_model(mass)
@@ -127,7 +127,7 @@ def _check_names(called: str, signature: inspect.Signature, options: Mapping[str
 
 
 def _in_numbers(
-    given: Attributes, takes_g: bool, g_is_one: bool, dimensions: Mapping[str, str]
+    given: Attributes, signature: inspect.Signature, g_is_one: bool = True
 ) -> tuple[Converter | None, Attributes]:
     """Arguments as numbers, with the constant of gravity of the units if none is given, and what
     has converted them; None if there is nothing to convert.
@@ -136,10 +136,10 @@ def _in_numbers(
     """
     units: Untyped = given.pop("units", None)
     field: Untyped = given.get("field")
-    is_said = units is not None
+    takes_g, is_said = "G" in signature.parameters, units is not None
     if units is None and "mass" not in given:  # of an orbit
         units = getattr(field, "units", None)
-    converter = converter_for(units, given, g_is_one)
+    converter = converter_for(units, given, g_is_one and not takes_g)
     if converter is None:
         return None, given
     if hasattr(field, "in_units"):
@@ -152,7 +152,7 @@ def _in_numbers(
             "the bodies, as 8000 and 220 for pc and km/s"
         )
     numbers = functools.partial(converter.numbers, unitless=is_said)
-    found = {k: numbers(k, value, dimensions.get(k)) for k, value in given.items()}
+    found = {k: numbers(k, value, ARGUMENTS.get(k)) for k, value in given.items()}
     return converter, {"G": converter.units.G} | found if takes_g else found
 
 
@@ -169,25 +169,24 @@ class InUnits:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Untyped:
-        return type(self.__dict__["_bare"])
+        return type(self._bare)
 
     @property
     def units(self) -> Units:
         """Of the numbers inside."""
-        converter: Converter = self.__dict__["_converter"]
+        converter: Converter = self._converter
         return converter.units
 
     def __getattr__(self, name: str) -> Untyped:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = getattr(self.__dict__["_bare"], name)
+        found = getattr(self._bare, name)
         if inspect.ismethod(found):
             return functools.update_wrapper(functools.partial(self._call, name), found)
-        return self.__dict__["_converter"].given(found, _RESULTS.get(name))
+        return self._converter.given(found, _RESULTS.get(name))
 
     def _call(self, name: str, *arguments: Untyped, **options: Untyped) -> Untyped:
-        converter: Converter = self.__dict__["_converter"]
-        method = getattr(self.__dict__["_bare"], name)
+        converter, method = self._converter, getattr(self._bare, name)
         bound = inspect.signature(method).bind(*arguments, **options)
         known = OF_ADD if name == "add" else ARGUMENTS
         for key, value in bound.arguments.items():
@@ -204,55 +203,49 @@ class InUnits:
         return converter.given(found, _RESULTS.get(name))
 
     def __setattr__(self, name: str, value: Untyped) -> None:
-        setattr(self.__dict__["_bare"], name, value)
+        setattr(self._bare, name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self.__dict__["_bare"]), "units"})
+        return sorted({*dir(self._bare), "units"})
 
     def __bool__(self) -> bool:
-        return bool(self.__dict__["_bare"])
+        return bool(self._bare)
 
     def __len__(self) -> int:
-        return len(self.__dict__["_bare"])
+        return len(self._bare)
 
     def __getitem__(self, which: Untyped) -> Untyped:
-        return self.__dict__["_converter"].given(self.__dict__["_bare"][which], None)
+        return self._converter.given(self._bare[which], None)
 
     def __repr__(self) -> str:
-        return f"{self.__dict__['_bare']!r} in {self.units}"
+        return f"{self._bare!r} in {self.units}"
 
     def _repr_html_(self) -> str:
-        shown: str = self.__dict__["_bare"]._repr_html_()
+        shown: str = self._bare._repr_html_()
         return shown.replace("</caption>", f" in {self.units}</caption>", 1)
 
     def __enter__(self) -> InUnits:
-        self.__dict__["_bare"].__enter__()
+        self._bare.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.__dict__["_bare"].__exit__(*error)
+        self._bare.__exit__(*error)
 
     def __copy__(self) -> InUnits:
-        return InUnits(self.__dict__["_bare"].copy(), self.__dict__["_converter"])
+        return InUnits(self._bare.copy(), self._converter)
 
     def __deepcopy__(self, _: object) -> InUnits:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[type[InUnits], tuple[Untyped, Converter]]:
-        return InUnits, (self.__dict__["_bare"], self.__dict__["_converter"])
-
-    def __reduce_ex__(self, _: object) -> Untyped:
-        return self.__reduce__()
+        return InUnits, (self._bare, self._converter)
 
 
-def taken(
-    *, g_is_one: bool = True, **dimensions: str
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def taken(*, g_is_one: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function take quantities, and give such.
 
     If it has an argument `units`, plain numbers are in these; it need make no use of that itself.
-    `dimensions` are those of arguments that mean something else than elsewhere. `g_is_one`: if it
-    has no argument G, its numbers are in units in which G = 1.
+    `g_is_one`: if it has no argument G, its numbers are in units in which G = 1.
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -266,9 +259,7 @@ def taken(
             if units is None and not holds_quantity([*arguments, *options.values()], 4):
                 return function(*arguments, **options)
             given: Attributes = dict(signature.bind(*arguments, **options).arguments)
-            takes_g = "G" in signature.parameters
-            is_one, known = g_is_one and not takes_g, ARGUMENTS | dimensions
-            converter, numbers = _in_numbers(given, takes_g, is_one, known)
+            converter, numbers = _in_numbers(given, signature, g_is_one)
             if converter is None:
                 return computed(
                     **{name: quantities.number(name, value) for name, value in numbers.items()}
@@ -318,7 +309,6 @@ def converter_for(
             for k in have_unit
         ):
             return None
-        sizes: dict[str, Untyped] = {}
         for name, dimension in FIELDS["Particles"].items():
             if name not in bodies and name == "vel":
                 continue
@@ -331,8 +321,7 @@ def converter_for(
             value = quantities.shown_of(name, bodies[name])
             quantities.factor_of(name, value, dimension)  # or an error
             shown[dimension] = value.unit
-            sizes[dimension] = value.unit.new_quantity(1.0) if is_amuse(value) else 1.0 * value.unit
-        units = Units(**sizes)
+        units = Units(**{k: quantities.one_of(unit) for k, unit in shown.items()})
     if is_g_one and units.G != 1:
         shown, units = units.names | shown, units.with_g_one()
     return Converter(units, package, shown)

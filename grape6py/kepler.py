@@ -51,6 +51,7 @@ def elements(mu: Floats, pos: Floats, vel: Floats) -> tuple[Floats, ...]:
     size = np.sqrt((spin * spin).sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         a = 1 / (2 / r - v2 / mu)
+        P = np.where(a > 0, 2 * math.pi * np.sqrt(a * a * a / mu), math.inf)
         to_pericentre = np.cross(vel, spin) / mu[:, None] - pos / r[:, None]
         pole = spin / size[:, None]
     e = np.sqrt((to_pericentre * to_pericentre).sum(axis=1))
@@ -68,7 +69,7 @@ def elements(mu: Floats, pos: Floats, vel: Floats) -> tuple[Floats, ...]:
     f, omega, Omega = (np.mod(x, 2 * math.pi) for x in (angle(pos) - omega, omega, Omega))
     for of_plane in (inc, Omega, omega, f):
         of_plane[size == 0] = np.nan
-    return a, e, _period(mu, a), inc, Omega, omega, f, _mean_anomaly(e, f)
+    return a, e, P, inc, Omega, omega, f, _mean_anomaly(e, f)
 
 
 def relative(mu: Floats, given: dict[str, Floats]) -> tuple[Floats, Floats]:
@@ -150,8 +151,3 @@ def _mean_anomaly(e: Floats, f: Floats) -> Floats:
         H = 2 * np.arctanh(np.sqrt((e - 1) / (e + 1)) * np.tan(f / 2))
     M[~bound] = e * np.sinh(H) - H
     return M
-
-
-def _period(mu: Floats, a: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(a > 0, 2 * math.pi * np.sqrt(a * a * a / mu), math.inf)

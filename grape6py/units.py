@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from grape6py._arrays import html, quantities, unit_sizes
+from grape6py._arrays import html, quantities
 from grape6py._arrays.closed import Closed
 from grape6py._arrays.unit_sizes import DIMENSIONS, FIRST_NAMES, G_CGS, named_size, size_of
 from grape6py.errors import ArgumentError
@@ -143,13 +143,9 @@ class Units(Closed):
     @property
     def names(self) -> dict[str, str]:
         """Units to show numbers in: of mass, length, time and velocity, by astropy's names."""
-        mass = _nearest(unit_sizes.MASSES, "Msun kg g", self._mass)
-        length = _nearest(unit_sizes.LENGTHS, "kpc pc AU km m cm", self._length)
         named = [FIRST_NAMES.get(name, name) for name in (t.split()[-1] for t in self._text)]
-        if self._length < _MANY * size_of("length", named[1]):
-            length = named[1]
-        if self._mass < _MANY * size_of("mass", named[0]):
-            mass = named[0]
+        mass = _shown("mass", f"{named[0]} Msun kg g", self._mass)
+        length = _shown("length", f"{named[1]} kpc pc AU km m cm", self._length)
         is_earthly = length in ("km", "m", "cm")
         time = "s" if is_earthly else "yr" if length in ("AU", "Rsun") else "Myr"
         velocity = f"{length}/s" if is_earthly else "km/s"
@@ -178,19 +174,19 @@ class Units(Closed):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _nearest(table: dict[str, float], names: str, size: float) -> str:
-    """Of some names the largest unit that is not much larger than a size."""
-    sizes = {name.split()[0]: value for name, value in table.items()}
-    return next((name for name in names.split() if sizes[name] <= 4 * size), names.split()[-1])
+def _shown(dimension: str, names: str, size: float) -> str:
+    """The first of some units, or for very many of it the largest that is not much larger."""
+    own, *others = names.split()
+    if size < _MANY * size_of(dimension, own):
+        return own
+    return next((name for name in others if size_of(dimension, name) <= 4 * size), others[-1])
 
 
 def _text(dimension: str, unit: object) -> str:
     """What the user gave as text."""
     if isinstance(unit, str):
         return " ".join(unit.split())
-    given = unit
-    if not quantities.is_quantity(given):
-        given = quantities.one_of(given)
+    given = unit if quantities.is_quantity(unit) else quantities.one_of(unit)
     if given is None:
         raise ArgumentError(f"the unit of {dimension} is {unit!r}, not a text, unit or quantity")
     return quantities.text(dimension, given)

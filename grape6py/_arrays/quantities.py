@@ -6,6 +6,7 @@ in_units.py lets classes and functions take them. Everywhere else validate.py re
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -322,17 +323,14 @@ def _times(value: Untyped, factor: float) -> Untyped:
 
 def _module(package: str) -> ModuleType:
     try:
-        if package == "amuse":
-            from amuse.units import units as module
-        else:
-            from astropy import units as module
+        return importlib.import_module(
+            "amuse.units.units" if package == "amuse" else "astropy.units"
+        )
     except ImportError as error:
         raise MissingPackageError(
             f"results in units are quantities of {package}, which is not installed "
             "(pip install grape6py[units])"
         ) from error
-    found: ModuleType = module
-    return found
 
 
 _OF_AMUSE = {"Msun": "MSun", "Rsun": "RSun", "pc": "parsec", "Mearth": "MEarth",

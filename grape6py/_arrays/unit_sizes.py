@@ -43,10 +43,7 @@ DIMENSIONS: Final = {
 }  # fmt: skip
 
 FIRST_NAMES = {
-    name: names.split()[0]
-    for table in (MASSES, LENGTHS, TIMES)
-    for names in table
-    for name in names.split()
+    name: names.split()[0] for names in MASSES | LENGTHS | TIMES for name in names.split()
 }
 
 

@@ -213,8 +213,8 @@ def positive(name: str, value: object) -> float:
     return real
 
 
-def integer(name: str, value: Untyped) -> int:
-    """`value` as an int of 32 bits."""
+def integer(name: str, value: Untyped, least: int = -INT_MAX) -> int:
+    """`value` as an int of 32 bits, not below the least one."""
     if quantities.is_quantity(value):
         value = quantities.number(name, value)
     given: Untyped = None if _is_no_number(value) else value
@@ -225,6 +225,8 @@ def integer(name: str, value: Untyped) -> int:
         raise ArgumentError(f"{name} = {reprlib.repr(value)} is not an integer") from None
     if abs(whole) > INT_MAX:
         raise ArgumentError(f"{name} = {reprlib.repr(value)} is not an integer of 32 bits")
+    if whole < least:
+        raise ArgumentError(f"{name} = {value} is not at least {least}")
     return whole
 
 
@@ -236,16 +238,17 @@ def choice(name: str, value: object, known: Mapping[str, T]) -> T:
     return known[value]
 
 
-def columns(call: str, first: Untyped, *others: Untyped) -> tuple[Untyped, ...]:
-    """Masses, positions and velocities that were given one by one, or first, as Particles."""
-    if others[0] is None and hasattr(first, "_fields"):
-        return tuple(first)
-    names = call[call.index("(") + 1 : call.index(")")].split(", ")[1:]
-    if missing := [name for name, other in zip(names, others, strict=True) if other is None]:
-        raise TypeError(f"{missing[0]} is missing: it is {call}, or Particles in their place")
-    return first, *others
-
-
-def ids_of(bodies: Untyped, given: Untyped) -> Untyped:
-    """Those that are given, or else a Snapshot's; masked arrays have something else of the name."""
-    return getattr(bodies, "ids", None) if given is None and hasattr(bodies, "_fields") else given
+def bodies(
+    called: str, mass: Untyped, pos: Untyped, vel: Untyped, ids: Untyped
+) -> tuple[Untyped, ...]:
+    """Masses, positions, velocities and numbers that were given one by one, or first, as Particles
+    or as a Snapshot, which has ids; masked arrays have something else of the name."""
+    call = f"{called}(mass, pos, vel)"
+    if hasattr(mass, "_fields"):
+        ids = getattr(mass, "ids", None) if ids is None else ids
+        mass, pos, vel = mass if pos is None else (mass, pos, vel)
+    for name, array in {"pos": pos, "vel": vel}.items():
+        if array is None:
+            raise TypeError(f"{name} is missing: it is {call}, or Particles in their place")
+    order(call, mass, pos)
+    return mass, pos, vel, ids

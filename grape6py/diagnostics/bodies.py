@@ -1,9 +1,6 @@
 """Arguments of the functions about clusters."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Floats, Untyped
@@ -47,15 +44,6 @@ def _rows(where: AnyArray, n: int) -> AnyArray:
     return where
 
 
-def vector(name: str, value: ArrayLike | Sequence[float]) -> Floats:
-    return validate.any_floats(name, value, (3,))
-
-
 def plane_of(along: str) -> list[int]:
     """The two axes of the plane that is seen along an axis."""
-    return [
-        axis for axis in range(3) if axis != "xyz".index(validate.choice("along", along, _AXES))
-    ]
-
-
-_AXES = {axis: axis for axis in "xyz"}
+    return validate.choice("along", along, {"x": [1, 2], "y": [0, 2], "z": [0, 1]})

@@ -47,15 +47,8 @@ def bound(
 
     Parameters
     ----------
-    mass, pos, vel : array_like
-    eps : float
-        Softening length.
-    G : float
-        Constant of gravity in the units of the arrays.
-
-    Returns
-    -------
-    Bound
+    mass, pos, vel, eps, G
+        As in :func:`energy`.
 
     Notes
     -----

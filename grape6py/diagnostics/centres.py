@@ -5,9 +5,8 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Untyped
-from grape6py.diagnostics.bodies import chosen, vector
+from grape6py.diagnostics.bodies import chosen
 from grape6py.diagnostics.sums import centre_of_mass
-from grape6py.errors import ArgumentError
 from grape6py.in_units import taken
 from grape6py.ranks.one_rank import ONE
 from grape6py.ranks.ranks import Ranks
@@ -51,13 +50,8 @@ def core_radius(
     mass, pos = chosen(where, mass=mass, pos=pos)
     weight = densities(mass, pos, neighbours, ranks)
     distance = np.linalg.norm(pos - centre_of_mass(weight, pos, ranks=ranks), axis=1)
-    return mean(weight, distance, ranks)
-
-
-def mean(weight: Floats, values: Floats, ranks: Ranks) -> float:
-    """A weighted mean over all ranks; NaN without weight."""
     whole = ranks.total(weight)
-    return ranks.total(weight * values) / whole if whole else float("nan")
+    return ranks.total(weight * distance) / whole if whole else float("nan")
 
 
 def densities(mass: Floats, pos: Floats, neighbours: int, ranks: Ranks) -> Floats:
@@ -65,8 +59,7 @@ def densities(mass: Floats, pos: Floats, neighbours: int, ranks: Ranks) -> Float
     many at one place, or of massless ones alone."""
     from grape6py.forces.tree import Tree
 
-    if validate.integer("neighbours", neighbours) < 2:
-        raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
+    validate.integer("neighbours", neighbours, 2)
     validate.check_finite("mass", mass)
     with Tree(mass, pos, comm=ranks.comm) as tree:
         if len(tree) <= neighbours:
@@ -87,13 +80,12 @@ def centre_of(
 ) -> tuple[Floats, Floats]:
     """A place, and the mean velocity there: of "density", weighted with that; else of all mass."""
     weight = mass
-    if isinstance(centre, str):
-        validate.choice("centre", centre, {"density": 0, "mass": 1})
-        if centre == "density":
-            weight = densities(mass, pos, NEIGHBOURS, ranks)
+    by_density = {"density": True, "mass": False}
+    if isinstance(centre, str) and validate.choice("centre", centre, by_density):
+        weight = densities(mass, pos, NEIGHBOURS, ranks)
     place = (
         centre_of_mass(weight, pos, ranks=ranks)
         if centre is None or isinstance(centre, str)
-        else vector("centre", centre)
+        else validate.any_floats("centre", centre, (3,))
     )
     return place, centre_of_mass(weight, vel, ranks=ranks)

@@ -62,8 +62,7 @@ def mass_function(
     """
     (mass,) = chosen(where, mass=mass)
     if masses is None:
-        if validate.integer("bins", bins) < 1:
-            raise ArgumentError(f"bins = {bins} is not at least 1")
+        bins = validate.integer("bins", bins, 1)
         heavy = np.log(mass[mass > 0])
         ends = np.array([-heavy.min(initial=np.inf), heavy.max(initial=-np.inf)])
         low, high = ranks.largest(ends) * (-1, 1)
@@ -118,12 +117,10 @@ def mass_segregation(
     """
     mass, pos = chosen(where, mass=mass, pos=pos)
     mass, pos = chosen(np.flatnonzero(mass), mass=mass, pos=pos)
-    count, samples = validate.integer("number", number), validate.integer("samples", samples)
+    count, samples = validate.integer("number", number), validate.integer("samples", samples, 2)
     first, n = ranks.numbered(len(mass))
     if not 2 <= count <= n:
         raise ArgumentError(f"number = {count} is not from 2 to the {n} bodies that there are")
-    if samples < 2:
-        raise ArgumentError(f"samples = {samples} is not at least 2")
     if along:
         pos = pos[:, plane_of(along)]
     own = np.argsort(-mass, kind="stable")[:count]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s, Untyped
+from grape6py._arrays.modules import lengths
 from grape6py.diagnostics.bodies import chosen, plane_of
 from grape6py.diagnostics.centres import centre_of
 from grape6py.diagnostics.radii import lagrangian_radii
@@ -121,23 +122,17 @@ def profile(
 
 def _in_space(pos: Floats, vel: Floats) -> tuple[Floats, list[Floats]]:
     """Radius, and velocities along it and the angles theta and phi."""
-    around, (flat, (along, phi, z)) = _length(pos), _on_the_sky(pos, vel, "z")
+    around, (flat, (along, phi, z)) = lengths(pos), _on_the_sky(pos, vel, "z")
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine, sine = np.nan_to_num(pos[:, 2] / around), np.nan_to_num(flat / around)
     return around, [sine * along + cosine * z, cosine * along - sine * z, phi]
-
-
-def _length(vectors: Floats) -> Floats:
-    """To the last bit as lagrangian_radii has it."""
-    length: Floats = np.sqrt((vectors**2).sum(axis=1))
-    return length
 
 
 def _on_the_sky(pos: Floats, vel: Floats, along: str) -> tuple[Floats, list[Floats]]:
     """Radius in the plane, and velocities along it, across it, and along the line of sight."""
     plane = plane_of(along)
     x, y = pos[:, plane].T
-    radius = _length(pos[:, plane])
+    radius = lengths(pos[:, plane])  # to the last bit as lagrangian_radii has it
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine, sine = (np.nan_to_num(c / radius) for c in (x, y))
     vx, vy = vel[:, plane].T
@@ -152,8 +147,7 @@ def _edges(
         if len(found) < 2 or found[0] < 0 or not (np.diff(found) > 0).all():
             raise ArgumentError(f"edges = {found} do not ascend, at least two, from 0 on")
         return found
-    if validate.integer("shells", shells) < 1:
-        raise ArgumentError(f"shells = {shells} is not at least 1")
+    shells = validate.integer("shells", shells, 1)
     if along:
         pos = pos.copy()
         pos[:, "xyz".index(along)] = 0.0

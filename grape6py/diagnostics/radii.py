@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Untyped
+from grape6py._arrays.modules import lengths
 from grape6py.diagnostics.bodies import chosen
 from grape6py.diagnostics.centres import centre_of
 from grape6py.errors import ArgumentError
@@ -63,7 +64,7 @@ def lagrangian_radii(
     units = np.rint(mass / size * _UNITS).astype(np.int64)
     # The smallest radii within which there are these shares of the units are found by cutting the
     # bits of a radius, which are in its order, again and again.
-    bits = np.sqrt(((pos - middle) ** 2).sum(axis=1)).view(np.int64)
+    bits = lengths(pos - middle).view(np.int64)
     order = np.argsort(bits, kind="stable")
     bits, inside = bits[order], np.concatenate([[0], np.cumsum(units[order])])
     largest = ranks.largest(bits[-1:].max(initial=0, keepdims=True))[0]

@@ -192,11 +192,6 @@ def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -
         What galpy's natural units of length and velocity are in yours: those of 8 kpc and
         220 km/s, if nothing else was set in galpy.
 
-    Returns
-    -------
-    callable
-        ``field(t, pos, vel)``
-
     Raises
     ------
     ImportError
@@ -213,11 +208,6 @@ def from_gala(potential: Untyped) -> Untyped:
     ----------
     potential : gala.potential.PotentialBase
         With the units of the integration: for G = 1, ``DimensionlessUnitSystem()``.
-
-    Returns
-    -------
-    callable
-        ``field(t, pos, vel)``
     """
     return _OfGala(potential)
 
@@ -228,11 +218,6 @@ def from_agama(potential: Untyped) -> Untyped:
     Parameters
     ----------
     potential : agama.Potential
-
-    Returns
-    -------
-    callable
-        ``field(t, pos, vel)``
     """
     if not (hasattr(potential, "force") and hasattr(potential, "potential")):
         raise ArgumentError(f"{potential!r} is no agama.Potential: it has no force and potential")

@@ -235,23 +235,13 @@ def _term(kind: str, *values: float) -> Term:
 
 @taken(g_is_one=False)
 def point_mass(mass: float, *, units: Units | None = None) -> Field:
-    """A point: potential -m / r.
-
-    Parameters
-    ----------
-    mass : float
-    """
+    """A point: potential -m / r."""
     return plummer(mass, 0.0)
 
 
 @taken(g_is_one=False)
 def plummer(mass: float, scale: float, *, units: Units | None = None) -> Field:
-    """Plummer's sphere: potential -m / sqrt(r^2 + scale^2) (Binney & Tremaine 2008, 2.44a).
-
-    Parameters
-    ----------
-    mass, scale : float
-    """
+    """Plummer's sphere: potential -m / sqrt(r^2 + scale^2) (Binney & Tremaine 2008, 2.44a)."""
     return Field([_term("plummer", mass, scale)])
 
 

@@ -22,20 +22,9 @@ class Backwards:
         self._mirrored, self.external = mirrored, external
 
     def __getattr__(self, name: str) -> Untyped:
-        return getattr(self._mirrored, name)
-
-    @property
-    def epoch(self) -> float:
-        return 0.0 - float(self._mirrored.epoch)
-
-    @property
-    def block_end(self) -> float:
-        return 0.0 - float(self._mirrored.block_end)
-
-    @property
-    def clamped_time(self) -> float | None:
-        time = self._mirrored.clamped_time
-        return None if time is None else -float(time)
+        found = getattr(self._mirrored, name)
+        is_time = name in ("epoch", "block_end", "clamped_time") and found is not None
+        return 0.0 - found if is_time else found
 
     def latest(self) -> float:
         return 0.0 - float(self._mirrored.latest())

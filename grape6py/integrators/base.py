@@ -7,15 +7,15 @@ change in changes.py. The bodies, and how one step moves them, are the subclasse
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py._arrays import ids as numbers
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import Attributes, PathLike, Shapes, Untyped
 from grape6py._arrays.quantities import Converter
 from grape6py.errors import ArgumentError
 from grape6py.files.runs import writer as run_writer
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from grape6py.files.runs.outputs import Outputs
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
-
-_LONGEST = 2.0**53
 
 
 def kind_of(backend: str, name: str) -> str:
@@ -122,10 +120,6 @@ class Integration(Evolving):
             As in :class:`Grape6`. A tree goes on with a tree, which "auto" then is.
         comm : Intracomm of mpi4py, optional
             As in :class:`Hermite`.
-
-        Returns
-        -------
-        Hermite or Leapfrog
         """
         self = cls.__new__(cls)
         self._take_ranks(comm)
@@ -161,6 +155,7 @@ class Integration(Evolving):
 
     def _take_extra(self, extra: Attributes) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
+        self._blocks.epoch = float(extra.get("epoch", 0.0))
         self._energy_change = float(extra.get("energy_change", 0.0))
         self._last_id = int(extra.get("last_id", -1))
         self._take_stars(extra)
@@ -180,9 +175,11 @@ class Integration(Evolving):
         It has a :attr:`run_id` of its own.
         """
         with self._lock:
-            made: Self = _restored(*self._description(run_id=None))
+            make, given, rest = self._description(run_id=None)
+            made = make(*given)
         for name in ("initial_energy", "changes"):
-            made._about.pop(name, None)  # it is another run
+            rest["_about"].pop(name, None)  # it is another run
+        vars(made).update(rest)
         return made
 
     __copy__ = copy
@@ -190,12 +187,14 @@ class Integration(Evolving):
     def __deepcopy__(self, _: object) -> Self:
         return self.copy()
 
-    def __reduce__(self) -> tuple[Callable[..., Integration], tuple[Untyped, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Untyped, ...], Attributes]:
         with self._lock:
-            return _restored, self._description(run_id=self._run_id)
+            return self._description(run_id=self._run_id)
 
-    def _description(self, run_id: str | None) -> tuple[Untyped, ...]:
-        """Arguments of _restored."""
+    def _description(
+        self, run_id: str | None
+    ) -> tuple[Callable[..., Self], tuple[Untyped, ...], Attributes]:
+        """What makes the bodies again, of what, and attributes that are set then."""
         outside = self._blocks.external
         more = {
             "time": self.time,
@@ -207,8 +206,9 @@ class Integration(Evolving):
             "precision": None if "method" in self._settings else self.precision,
             **self._options,
         }
-        given = type(self), self.settings, np.array(self._blocks.mass), self.state(), more
-        return *given, (self._library, dict(self._about), self._labels, self._since)
+        given = self.settings, np.array(self._blocks.mass), self.state()
+        rest = {"_library": self._library, "_labels": self._labels, "_since": self._since}
+        return functools.partial(self.restored, **more), given, rest | {"_about": {**self._about}}
 
     def __enter__(self) -> Self:
         return self
@@ -253,17 +253,3 @@ class Integration(Evolving):
     ) -> Hermite | Leapfrog:
         """The integration that a run ends with, or of one output, as :func:`archive.restore`."""
         return restored.restore(path, which, **options)
-
-
-def _restored(
-    kind: type[Integration],
-    settings: Attributes,
-    mass: ArrayLike,
-    state: State,
-    more: Attributes,
-    rest: tuple[str | None, Attributes, numbers.Labels | None, float | None],
-) -> Untyped:
-    """An integration from what :meth:`Integration._description` gave."""
-    made = kind.restored(settings, mass, state, **more)
-    made._library, made._about, made._labels, made._since = rest
-    return made

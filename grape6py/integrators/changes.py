@@ -230,19 +230,12 @@ class Changes(Diagnosed):
             self._change_some(*arrays, which)
 
     def set_mass(self, ids: Numbers, mass: Numbers) -> None:
-        """Give bodies other masses.
+        """Give bodies other masses. Errors are those of :meth:`kick`.
 
         Parameters
         ----------
         ids : int or array_like of int, shape (k,)
         mass : float or array_like, shape (k,)
-
-        Raises
-        ------
-        ArgumentError, NotFiniteError
-            (ValueErrors) for wrong shapes or values.
-        AddressError
-            (an IndexError) for an id that no body has.
         """
         with self._lock, self._ranks.agreement("set_mass()"):
             which, arrays = self._numbers(ids), self._bodies()

@@ -76,8 +76,7 @@ class Diagnosed(Quantities):
 
     def density_centre(self, neighbours: int = 6, *, where: Untyped = None) -> Floats:
         """Mean place weighted with density, as :func:`diagnostics.density_centre`; shape (3,)."""
-        options = {"neighbours": neighbours, "where": where}
-        return self._sum(diagnostics.density_centre, "pos", **options)
+        return self._sum(diagnostics.density_centre, "pos", neighbours=neighbours, where=where)
 
     def core_radius(self, neighbours: int = 6, *, where: Untyped = None) -> float:
         """The density radius, as :func:`diagnostics.core_radius`."""

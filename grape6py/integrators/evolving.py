@@ -37,10 +37,7 @@ class Evolving(StellarChanges):
     def step(self) -> None:
         """Move the next block of bodies, to the end of its steps.
 
-        Raises
-        ------
-        Grape6Error
-            As :meth:`evolve`.
+        Errors are those of :meth:`evolve`.
         """
         with self._lock, self._ranks.agreement("step()"):
             self._be_at(self._time)

@@ -157,9 +157,7 @@ class Hermite(Integration):
     ) -> None:
         self._take_ranks(comm)
         with self._ranks.agreement("Hermite()"):
-            ids = validate.ids_of(mass, ids)
-            mass, pos, vel = validate.columns("Hermite(mass, pos, vel)", mass, pos, vel)
-            validate.order("Hermite(mass, pos, vel)", mass, pos)
+            mass, pos, vel, ids = validate.bodies("Hermite", mass, pos, vel, ids)
             self._library = libraries.library_of((mass, pos, vel))
             with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
                 mass = place.floats("mass", mass, (None,)).copy()
@@ -171,7 +169,8 @@ class Hermite(Integration):
                 no_others(eta=eta, eta_start=eta_start, dt_max=dt_max)
             eta = validate.positive("eta", 0.02 if eta is None else eta)
             first = validate.positive("eta_start", eta / 8 if eta_start is None else eta_start)
-            self._settings = {"eps": eps, "eta": eta, "eta_start": first, "passes": _passes(passes)}
+            passes = validate.integer("passes", passes, 1)
+            self._settings = {"eps": eps, "eta": eta, "eta_start": first, "passes": passes}
             self._set_constant(G)
             outside = external.make(field, orbit, self.G, self._settings)
             fits = outside is None or (outside.function is None and not outside.c.omega)
@@ -207,7 +206,6 @@ class Hermite(Integration):
     ) -> None:
         self._open(len(mass), **options)
         self._take(mass, outside)
-        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(state)
 
     @staticmethod
@@ -216,7 +214,8 @@ class Hermite(Integration):
         a, step = attributes, "dt" if "dt" in attributes else "dt_max"
         settings = {"eps": validate.number("eps", a["eps"], negative=False)}
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
-        settings |= {"passes": _passes(a["passes"]), step: validate.positive(step, a[step])}
+        settings["passes"] = validate.integer("passes", a["passes"], 1)
+        settings[step] = validate.positive(step, a[step])
         settings |= {"subsystems": True} if a.get("subsystems") else {}
         return settings | outside_settings(a)
 
@@ -229,12 +228,18 @@ class Hermite(Integration):
         self._options["comm"] = self._ranks.comm
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
-        """Make the blocks, whose bodies have these masses."""
+        """Make the blocks, of bodies with these masses, where the sessions of all ranks compute."""
         s, board, mode = self._settings, self._forces._board, self.precision
         if mode == "single" and s.get("subsystems"):
             raise ArgumentError(_NO_SUBSYSTEMS)
         rule, more = (s["eta"], *limits(s)), (outside, self._ranks, s.get("subsystems", False))
-        self._blocks = _blocks(Setup(board, mode, mass, rule, s["passes"], s["eps"], self.G, *more))
+        setup = Setup(board, mode, mass, rule, s["passes"], s["eps"], self.G, *more)
+        with self._ranks.agreement("the bodies") as agreement:
+            agreement.same_contents("the precisions", mode)
+            is_on_host = agreement.maximum(
+                setup.subsystems or board.option("DEVICE") < 0 or not _has_cupy()
+            )
+        self._blocks = Blocks(setup, HostArrays if is_on_host.value else DeviceArrays)
         self._begin()
         self._warned = self._warned_of_subsystems = False
 
@@ -287,26 +292,9 @@ class Hermite(Integration):
                 warnings.warn(text, Grape6Warning, stacklevel=4)
 
 
-def _blocks(setup: Setup) -> Blocks:
-    """Blocks of bodies that live where the sessions of all ranks compute."""
-    with setup.ranks.agreement("the bodies") as agreement:
-        agreement.same_contents("the precisions", setup.precision)
-        is_on_host = agreement.maximum(
-            setup.subsystems or setup.board.option("DEVICE") < 0 or not _has_cupy()
-        )
-    return Blocks(setup, HostArrays if is_on_host.value else DeviceArrays)
-
-
 def _has_cupy() -> bool:
     with contextlib.suppress(ImportError):
         import cupy  # noqa: F401
 
         return True
     return False
-
-
-def _passes(given: object) -> int:
-    found = validate.integer("passes", given)
-    if not 1 <= found < 2**31:
-        raise ArgumentError(f"passes = {found} is not from 1 to 2^31 - 1")
-    return found

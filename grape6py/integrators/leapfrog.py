@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from grape6py._arrays import libraries, validate
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Numbers, State, UInt64s, Untyped
+from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Numbers, State, UInt64s, Untyped
 from grape6py._lib import memory_space
 from grape6py._lib.tree import are_few
 from grape6py._lib.tree_setting import SOFTENINGS, checked
@@ -41,17 +41,12 @@ class Leapfrog(Integration):
     host when one looks at them. Arrays that lie on a CUDA device (CuPy's, or with
     ``__cuda_array_interface__`` or DLPack) stay on theirs, and so does what :attr:`mass`,
     :attr:`pos`, :attr:`vel` and :meth:`potential` give; sums of them are NumPy's all the same.
-    CuPy's current stream is used, and must not change.
+    CuPy's current stream is used, and must not change. Errors are those of :class:`Hermite`.
 
     Parameters
     ----------
-    mass : array_like, shape (n,)
-    pos, vel : array_like, shape (n, 3)
-        At time 0, in any units.
-    ids : array_like of int, shape (n,), optional
+    mass, pos, vel, ids, G, units
         As in :class:`Hermite`.
-    G : float
-        The gravitational constant in these units.
     dt : float, optional
         Constant step shared by all bodies. Give it or `dt_max`.
     dt_max : float, optional
@@ -80,22 +75,13 @@ class Leapfrog(Integration):
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space
         has no end.
-    precision : {"auto", "grape", "double", "single"}, optional
-        Arithmetic of the direct sum, as in :class:`Grape6`.
-    threads : int, optional
-        On the CPU.
+    precision, threads
+        Arithmetic of the direct sum, and threads on the CPU, as in :class:`Grape6`.
     comm : Intracomm of mpi4py, optional
         All of its ranks make the same calls, each with bodies of its own, none perhaps, and no rank
         has all of them. Arrays are of this rank's bodies, sums, as energies, of those of all ranks.
         Direct sums have the bits of one rank that has the bodies in the order of the ranks. See
         docs/parallel.md.
-
-    Raises
-    ------
-    ArgumentError, NotFiniteError
-        (ValueErrors) for wrong shapes or values.
-    Grape6Error
-        Whatever else the library reports.
 
     Notes
     -----
@@ -152,9 +138,7 @@ class Leapfrog(Integration):
         self._take_ranks(comm)
         with self._ranks.agreement("Leapfrog()"):
             with self._ranks.agreement("the arguments") as agreement:
-                ids = validate.ids_of(mass, ids)
-                mass, pos, vel = validate.columns("Leapfrog(mass, pos, vel)", mass, pos, vel)
-                validate.order("Leapfrog(mass, pos, vel)", mass, pos)
+                mass, pos, vel, ids = validate.bodies("Leapfrog", mass, pos, vel, ids)
                 self._library = libraries.library_of((mass, pos, vel))
                 if dt is not None:
                     no_others(eta=eta)
@@ -196,7 +180,6 @@ class Leapfrog(Integration):
             )
         precision = None if tree else options["precision"]
         self._open({}, len(mass), outside, backend, precision, options["threads"])
-        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(mass, state)
 
     @staticmethod
@@ -237,14 +220,6 @@ class Leapfrog(Integration):
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
-    @property
-    def ids(self) -> AnyArray:
-        """As :attr:`Hermite.ids`; a body that is taken out takes its own with it.
-
-        With `comm` they are numbered through the ranks, if none are given.
-        """
-        return super().ids
-
     def _own_ids(self) -> UInt64s:
         return self._blocks.ids
 
@@ -262,8 +237,11 @@ class Leapfrog(Integration):
         return self._array("pot") if self._has_tree else super().potential()
 
     def _array(self, name: str) -> Floats:
-        """An array of all bodies for the caller, where that has given them."""
-        array: Floats = getattr(self._look(pot=name == "pot"), name)
+        """An array of all bodies for the caller."""
+        return self._where_given(getattr(self._look(pot=name == "pot"), name))
+
+    def _where_given(self, array: DeviceArray) -> Floats:
+        """A copy of an array for the caller, where that has given the bodies."""
         arrays = self._forces.arrays
         if not self._given_on_device:
             return self._shown(arrays.fetch(array))
@@ -281,8 +259,7 @@ class Leapfrog(Integration):
             if self._has_tree:
                 walk = {k: self._settings[k] for k in _WALK if k in self._settings}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
-                walk.pop("softening", None)
-                law: Attributes = {"softening": self._settings.get("softening", "plummer")}
+                law: Attributes = {"softening": walk.pop("softening", "plummer")}
                 law |= {"backend": kind, "eps": seen.eps, "comm": self._ranks.comm}
                 with Tree(mass, pos, vel, **law) as tree:
                     if walk.pop("few_bodies", None) and are_few(len(tree)):
@@ -292,14 +269,9 @@ class Leapfrog(Integration):
                 with Grape6(precision=self.precision, **self._options) as grape:
                     grape.set_particles(mass, pos, vel)
                     found = grape.forces(eps=eps)
-            acc: Floats = found.acc
-            jerk: Floats = found.jerk
             if self._blocks.external is not None and len(mass):
-                self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
-            if not self._given_on_device:
-                return self._shown(arrays.fetch(jerk))
-            given: Floats = libraries.given_to(self._library, jerk)
-            return given
+                self._blocks.external.add(self.time, pos, vel, found.acc, found.jerk, arrays.xp)
+            return self._where_given(found.jerk)
 
     def _extra(self, blocks: Untyped) -> State:
         own = blocks.eps

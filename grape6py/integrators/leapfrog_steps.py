@@ -15,16 +15,7 @@ from typing import Self
 import numpy as np
 
 from grape6py import _clock
-from grape6py._arrays.kinds import (
-    Attributes,
-    Bools,
-    DeviceArray,
-    Floats,
-    Int32s,
-    State,
-    UInt64s,
-    Untyped,
-)
+from grape6py._arrays.kinds import Attributes, DeviceArray, Floats, Int32s, State, UInt64s, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.external import External
@@ -126,7 +117,14 @@ class Leaps:
         return own | found
 
     def replaced(
-        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, _: Bools, time: float, __: None
+        self,
+        mass: Floats,
+        pos: Floats,
+        vel: Floats,
+        rows: Int32s,
+        _: object,
+        time: float,
+        __: object,
     ) -> Self:
         """The integration of other bodies from a time on, which becomes the epoch."""
         bodies = self._bodies
@@ -361,11 +359,7 @@ class Leaps:
     # ---- looking ---------------------------------------------------------------------------------
 
     def look(self, time: float, pot: bool = False) -> Bodies:
-        """Bodies at a time not after the next block's, and the potential if asked for.
-
-        Who is not there yet is brought there by a step of the same scheme, which is then
-        forgotten: when one looks does not change what will be seen later.
-        """
+        """Bodies at a time, brought there as by :meth:`.Blocks.at`; the potential if asked for."""
         bodies, arrays = self._bodies, self._arrays
         time = bodies.time if time == self.latest() else time - self.epoch
         seen = bodies

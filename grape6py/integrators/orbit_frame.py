@@ -94,8 +94,7 @@ class OrbitFrame:
             finally:
                 self._nodes = np.array(rows)
                 self._orbit = np.ascontiguousarray(self._nodes[:, :13])
-            return float(rows[-1][0])
-        return float(nodes[-1, 0])
+        return float(self._nodes[-1, 0])
 
     def point(self, struct: CData) -> None:
         """Let a struct g6x_field have the nodes, which this object keeps."""

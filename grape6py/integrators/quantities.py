@@ -113,7 +113,11 @@ class Quantities(Closed):
 
     @property
     def ids(self) -> AnyArray:
-        """Numbers of the bodies, which stay theirs; int64, or uint64 for large ones; shape (n,)."""
+        """Numbers of the bodies, which stay theirs; int64, or uint64 for large ones; shape (n,).
+
+        A body that a Leapfrog takes out takes its own with it. With `comm` its bodies are numbered
+        through the ranks, if none are given.
+        """
         return ids.shown(self._own_ids())
 
     def _own_ids(self) -> UInt64s:
@@ -225,15 +229,14 @@ class Quantities(Closed):
 
     def _extra(self, blocks: Blocks | Leaps) -> State:
         """Arrays of the state that not all integrations have."""
-        found = {}
-        if blocks.epoch:
-            found["epoch"] = np.array(blocks.epoch)
-        if self._energy_change:
-            found["energy_change"] = np.array(self._energy_change)
+        own = {
+            "epoch": blocks.epoch or None,
+            "energy_change": self._energy_change or None,
+            "initial_energy": self._first_energy,
+        }
+        found = {name: np.array(value) for name, value in own.items() if value is not None}
         if self._last_id >= 0 and self._last_id > self._largest_id():
             found["last_id"] = np.array(self._last_id, np.uint64)
-        if self._first_energy is not None:
-            found["initial_energy"] = np.array(self._first_energy)
         if blocks.watch.until:
             found["watched_until"], found["watched_ids"] = blocks.watch.as_arrays()
         if blocks.watch.farther:

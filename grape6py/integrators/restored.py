@@ -119,10 +119,8 @@ def restore(
                     Grape6Warning,
                     stacklevel=2,
                 )
-        if converter is not None:
-            seen: Untyped = in_units.InUnits(cluster, converter)
-            return seen  # type: ignore[no-any-return]
-        return cluster  # type: ignore[no-any-return]
+        seen: Untyped = cluster if converter is None else in_units.InUnits(cluster, converter)
+        return seen  # type: ignore[no-any-return]
 
 
 def note_change(cluster: Integration, name: str, old: object, new: object) -> None:

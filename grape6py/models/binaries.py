@@ -36,8 +36,6 @@ def with_binaries(
     fraction : float
         How many of the n bodies become binaries, from 0 to 1; round(fraction * n) of them are
         chosen at random. Massless bodies are not.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for different binaries each time.
     separation : pair of float, or float
         Smallest and largest semi-major axis, in the units of the positions. Its logarithm is
         uniform in between. In Henon units binaries closer than about 2/n are hard.
@@ -46,8 +44,8 @@ def with_binaries(
         most 1. The ratio is uniform in between.
     eccentricity : "thermal" or float
         "thermal": distributed as f(e) = 2 e; a number from 0 to below 1: the same for all.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    seed, units
+        As in :func:`plummer`.
 
     Returns
     -------

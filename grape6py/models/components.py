@@ -6,14 +6,11 @@ and galaxies.py names their sources.
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, Floats, Int64s
 from grape6py.models.sampling import Particles, centred, directions, fill, fill_each
-
-FloatOrFloats = TypeVar("FloatOrFloats", float, Floats)
 
 _SUN = 8.5 / 3.5  # radius, in scale lengths, where Toomre's Q is as asked for
 _OF_ESCAPE = 0.95  # speeds of the spheres end there
@@ -24,6 +21,7 @@ class Disk:
 
     def __init__(self, mass: float, height: float, toomre_q: float, cut: float) -> None:
         self._mass, self._height, self._toomre_q, self._cut = mass, height, toomre_q, cut
+        self._share: float = 1 - (1 + cut) * np.exp(-cut)  # of the mass of a disk without an end
 
     def inside(self, r: Floats) -> Floats:
         """Mass within spheres of some radii."""
@@ -32,7 +30,7 @@ class Disk:
         radius, height = np.multiply.outer(r, np.sin(angle)), np.multiply.outer(r, np.cos(angle))
         shells = radius * height * np.exp(-radius) * np.tanh(height / self._height)
         mass = np.where(radius <= self._cut, shells, 0).sum(axis=-1) * (math.pi / 1024)
-        inside: Floats = self._mass * mass / _exponential(self._cut)
+        inside: Floats = self._mass * mass / self._share
         return inside
 
     def draw(
@@ -54,7 +52,7 @@ class Disk:
         vel = np.column_stack(
             [outward * cosine - along * sine, outward * sine + along * cosine, up]
         )
-        return _component(self._mass, pos, vel)
+        return centred(np.full(n, self._mass / n), pos, vel)
 
     def _moments(
         self, radius: Floats, spheres: Callable[[Floats], Floats]
@@ -80,10 +78,8 @@ class Disk:
         sigma = np.sqrt([sigma_r2, sigma_r2 * epicyclic / 4, sigma_z2])
         return sigma, np.sqrt(np.maximum(mean2, 0))
 
-    def _surface_density(self, radius: FloatOrFloats) -> FloatOrFloats:
-        density: FloatOrFloats = (
-            self._mass * np.exp(-radius) / (2 * math.pi * _exponential(self._cut))
-        )
+    def _surface_density(self, radius: Floats | float) -> Floats:
+        density: Floats = self._mass * np.exp(-radius) / (2 * math.pi * self._share)
         return density
 
 
@@ -114,7 +110,7 @@ class Sphere:
             return vel, (vel**2).sum(axis=1) <= most[rows] ** 2
 
         pos = directions(random, n) * r[:, None]
-        return _component(self._mass, pos, fill_each(velocities, n))
+        return centred(np.full(n, self._mass / n), pos, fill_each(velocities, n))
 
     def _dispersion2(self, radius: Floats, inside: Floats) -> Floats:
         """Of each coordinate, by the spherical and isotropic Jeans equation."""
@@ -126,10 +122,6 @@ class Sphere:
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
 
 
-def _component(mass: float, pos: Floats, vel: Floats) -> Particles:
-    return centred(np.full(len(pos), mass / len(pos)), pos, vel)
-
-
 def _width(sigma: Floats, most: Floats) -> Floats:
     """Width of the Gaussian that has the dispersion `sigma` once it is cut at the speed `most`."""
     width = np.geomspace(0.02, 2, 256)[:, None]  # in units of `most`, as is v
@@ -137,12 +129,6 @@ def _width(sigma: Floats, most: Floats) -> Floats:
     weight = v**2 * np.exp(-((v / width) ** 2) / 2)
     left = np.sqrt((weight * v**2).sum(axis=1) / (3 * weight.sum(axis=1)))
     return most * np.interp(sigma / most, left, width[:, 0])
-
-
-def _exponential(r: float) -> float:
-    """Share of the mass of an exponential disk within a radius."""
-    share: float = 1 - (1 + r) * np.exp(-r)
-    return share
 
 
 def _thin_disk(r: Floats, mass: float) -> Floats:

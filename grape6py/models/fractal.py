@@ -32,12 +32,10 @@ def fractal(
         Number of bodies, at least 2.
     dimension : float
         Fractal dimension, from 1 to 3: 1.6 is much sub-structure, 3 a homogeneous sphere.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
     virial_ratio : float
         Kinetic energy over minus the potential one, 0 <= virial_ratio < 1: 1/2 in equilibrium.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    seed, units
+        As in :func:`plummer`.
 
     Returns
     -------

@@ -46,8 +46,6 @@ def galaxy(
     ----------
     n_disk, n_bulge, n_halo : int
         Bodies of each component, of equal masses; not all 0.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
     disk_height : float
         z0 of the disk's density, proportional to exp(-R) / cosh(z / z0)^2; at most 1.
     toomre_q : float
@@ -58,8 +56,8 @@ def galaxy(
         Mass of one more body in the centre; none if 0.
     cut : float
         Each component ends at this many of its scales, at least 1, and has all of its mass within.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    seed, units
+        As in :func:`plummer`.
 
     Returns
     -------
@@ -137,33 +135,27 @@ def galaxy_merger(
     """Two galaxies with black holes on a parabolic orbit, by default the 240 002 bodies of [1]_.
 
     There it was integrated to T = 1000 with steps of 1/64 and a softening length of 0.1. Both
-    galaxies have the same numbers of bodies; a quarter of the stars are those of the bulge.
+    galaxies have the same numbers of bodies; a quarter of the stars are those of the bulge. Errors
+    are those of :func:`galaxy`.
 
     Parameters
     ----------
     n_halo, n_stars : int
         Bodies of each galaxy's halo, and of its disk and bulge together.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
     mass_ratio : float
         Mass of the second galaxy over that of the first.
     pericentre, separation, tilt
         As in :func:`merger`, in scale lengths of the first galaxy's disk.
     black_hole : float
         Mass of the first galaxy's black hole over that of its disk.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
+    seed, units
+        As in :func:`plummer`.
 
     Returns
     -------
     Labelled
         In the units of the first galaxy. Its dark matter has component 2, its stars have 0 and 1,
         its black hole has 3; those of the second galaxy 6, 4 and 5, 7.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     References
     ----------

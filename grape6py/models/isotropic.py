@@ -62,10 +62,10 @@ def eff(
 ) -> Particles:
     """Draw a sphere of n equal masses as young clusters are: of Elson, Fall and Freeman.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     gamma : float
         The surface density is (1 + R^2 / a^2)^(-gamma / 2): 4 is Plummer's sphere, young clusters
         have 2.2 to 3.2. Of a = 2 pc, with a of :func:`eff_profile`: ``units=Units(mass,
@@ -73,18 +73,8 @@ def eff(
     truncation : float, optional
         Radius in terms of a beyond which the density fades, as that of :func:`nfw`, so that none of
         the mass is left out. Needed for gamma below 3, whose mass lies too far out.
-    seed, mass_fraction, rescale, units
+    n, seed, mass_fraction, rescale, units
         As in :func:`plummer`. Only `rescale` gives a cut sphere E = -1/4.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or n is 1 with `rescale`.
 
     Notes
     -----
@@ -108,9 +98,7 @@ def hernquist(
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
-    seed, mass_fraction, rescale, units
+    n, seed, mass_fraction, rescale, units
         As in :func:`plummer`; 0.99 ends at a radius of 66. Only `rescale` gives a cut sphere
         E = -1/4.
 
@@ -142,27 +130,17 @@ def nfw(
 ) -> Particles:
     """Draw a halo of Navarro, Frenk and White of n equal masses, which fades beyond its radius.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     concentration : float
         Above 0; the halo's radius over the scale radius, which :func:`nfw_profile` has.
-    seed, rescale, units
+    n, seed, rescale, units
         As in :func:`plummer`.
     decay : float
         Scale of the exponential by which the density falls beyond the halo's radius, in terms of
         that; from 0.05 to 1.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or n is 1 with `rescale`.
 
     Notes
     -----

@@ -53,29 +53,14 @@ def king(
 ) -> Particles:
     """Draw a King model of n equal masses.
 
+    It gives what :func:`plummer` does, and has the same errors for parameters out of range.
+
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
     w0 : float
         Central depth of the potential in units of sigma^2, from 1 to 12.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
-    rescale : bool
-        Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to
-        rounding; without, they hold as n grows. Costs a direct sum.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
-
-    Returns
-    -------
-    Particles
-        Total mass 1, centre of mass at rest in the origin.
-
-    Raises
-    ------
-    ValueError
-        If n or w0 is out of range, or n is 1 with `rescale`.
+    n, seed, rescale, units
+        As in :func:`plummer`.
 
     Notes
     -----
@@ -93,22 +78,7 @@ def king(
 
 
 def king_profile(w0: float) -> KingProfile:
-    """Integrate Poisson's equation for a King model.
-
-    Parameters
-    ----------
-    w0 : float
-        From 1 to 12.
-
-    Returns
-    -------
-    KingProfile
-
-    Raises
-    ------
-    ValueError
-        If w0 is out of range.
-    """
+    """The sphere that :func:`king` draws from, by Poisson's equation."""
     w0 = validate.number("w0", w0)
     if not 1 <= w0 <= 12:
         raise ArgumentError(f"w0 = {w0} is not between 1 and 12")

@@ -63,26 +63,16 @@ def salpeter(
 ) -> Floats:
     """Draw n masses from a power law, by default Salpeter's.
 
+    What it gives, and its errors, are as of :func:`kroupa`.
+
     Parameters
     ----------
-    n : int
-        Number of stars, at least 1.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for other masses each time.
+    n, seed
+        As in :func:`kroupa`.
     lowest, highest : float
         Range of the masses, 0 < lowest < highest.
     slope : float
         The number of stars goes as m^-slope.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Masses in solar masses, in random order.
-
-    Raises
-    ------
-    ArgumentError
-        (a ValueError) if a parameter is out of range.
 
     Notes
     -----
@@ -105,30 +95,17 @@ def maschberger(
 ) -> Floats:
     """Draw n masses from Maschberger's mass function L3, which has no breaks.
 
-    The number of stars goes as (m / mu)^-alpha (1 + (m / mu)^(1 - alpha))^-beta.
+    The number of stars goes as (m / mu)^-alpha (1 + (m / mu)^(1 - alpha))^-beta. What the
+    function gives, and its errors, are as of :func:`kroupa`.
 
     Parameters
     ----------
-    n : int
-        Number of stars, at least 1.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for other masses each time.
-    lowest, highest : float
-        Range of the masses, 0 < lowest < highest.
+    n, seed, lowest, highest
+        As in :func:`salpeter`.
     alpha, beta : float
         Slope of the high masses, and the parameter of the low ones; both above 1.
     mu : float
         Scale of the masses, above 0.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Masses in solar masses, in random order.
-
-    Raises
-    ------
-    ArgumentError
-        (a ValueError) if a parameter is out of range.
 
     Notes
     -----

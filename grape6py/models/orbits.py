@@ -54,10 +54,8 @@ def two_body(
     """
     if not 0 <= eccentricity < 1:
         raise ArgumentError(f"eccentricity = {eccentricity} is not in [0, 1)")
-    if not 0 < mass_ratio < math.inf:
-        raise ArgumentError(f"mass_ratio = {mass_ratio} is not a positive number")
-    if not 0 < semi_major_axis < math.inf:
-        raise ArgumentError(f"semi_major_axis = {semi_major_axis} is not a positive number")
+    mass_ratio = validate.positive("mass_ratio", mass_ratio)
+    semi_major_axis = validate.positive("semi_major_axis", semi_major_axis)
     end = eccentricity if apocentre else -eccentricity
     separation = semi_major_axis * (1 + end)
     speed = math.sqrt((1 - end) / ((1 + end) * semi_major_axis))
@@ -84,7 +82,7 @@ def merger(
     """Two models that approach each other, on the orbit that their total masses would have.
 
     The orbit lies in the x-y plane and is traversed counterclockwise, as disk galaxies of
-    :func:`galaxy` rotate.
+    :func:`galaxy` rotate. Errors are those of :func:`two_body`.
 
     Parameters
     ----------
@@ -110,11 +108,6 @@ def merger(
         The bodies of the first model, then those of the second, whose components are 4 larger;
         models without components have component 0. Centre of mass at rest in the origin, the
         second model on the positive x axis.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Notes
     -----

@@ -90,33 +90,25 @@ def uniform(
     """Draw a uniform sphere of n equal masses, at rest or with random velocities.
 
     Positions fill a ball evenly, and so do velocities: no body escapes. Only the sphere as a
-    whole is in equilibrium if the virial ratio is 1/2, not each of its shells.
+    whole is in equilibrium if the virial ratio is 1/2, not each of its shells. The errors are those
+    of :func:`plummer` for parameters out of range.
 
     Parameters
     ----------
-    n : int
-        Number of bodies, at least 1.
-    seed : int or None
-        Seed of ``numpy.random.PCG64``; None for a different model each time.
+    n, seed, units
+        As in :func:`plummer`.
     virial_ratio : float
         Kinetic energy over minus the potential one, 0 <= virial_ratio < 1: 1/2 in equilibrium,
         0 for a cold sphere, which collapses in pi/2 sqrt(R^3 / 2), 4.13 time units.
     rescale : bool
         Rescale positions and velocities so that both energies hold to rounding; without, they
         hold as n grows. Costs a direct sum.
-    units : Units, optional
-        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
     Particles
         Total mass 1, centre of mass at rest in the origin, E = -1/4, radius
         R = 12/5 (1 - virial_ratio).
-
-    Raises
-    ------
-    ValueError
-        If n or virial_ratio is out of range, or n is 1 with `rescale`.
 
     Notes
     -----
