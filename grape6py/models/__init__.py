@@ -5,9 +5,10 @@ and the scale length of its disk (G = 1). The same seed gives the same model.
 
 spheres.py has Plummer's and the uniform sphere, king.py King's, isotropic.py those of Elson, Fall
 and Freeman, of Hernquist, and of Navarro, Frenk and White, fractal.py sub-structure.
-mass_functions.py draws masses, stars.py gives them to a model, binaries.py makes pairs of its bodies, tidal.py has a cluster's tidal radius.
-galaxies.py has the galaxy, components.py what it consists of, orbits.py Kepler's two bodies and
-the merger of two models, sampling.py what they share.
+mass_functions.py draws masses, stars.py gives them to a model, binaries.py makes pairs of its
+bodies, tidal.py has a cluster's tidal radius. galaxies.py has the galaxy, components.py what it
+consists of, orbits.py Kepler's two bodies and the merger of two models, sampling.py what they
+share.
 """
 
 from grape6py.models.binaries import with_binaries
