@@ -88,8 +88,8 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
     if (job.moments && !job.whole)
         job.box->usual_mass = tree_usual_mass(job.moments->total, (double)job.n);
     job.box->spread2 = job.moments && job.status->cells ? tree_spread2(job.moments) : 1.0;
-    *job.opening =
-        tree_opening_of(job.theta, job.order_of_expansion, job.soft, job.v != 0, job.bound, job.box);
+    *job.opening = tree_opening_of(job.theta, job.order_of_expansion, job.soft, job.v != 0,
+                                   job.bound, job.box);
     job.opening->own = job.term;
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
