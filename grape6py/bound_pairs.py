@@ -3,6 +3,8 @@
 In double precision, in the caller's units. Arrays: mass (n,), pos and vel (n, 3).
 """
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

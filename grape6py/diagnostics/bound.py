@@ -1,5 +1,7 @@
 """Which bodies a cluster holds."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

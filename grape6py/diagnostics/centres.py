@@ -1,5 +1,7 @@
 """The density about each body, and what follows from it: the centre of a cluster and its core."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """How masses are distributed, and whether the heavy ones are in the middle."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Profiles of density and velocity dispersion, in space or as seen on the sky."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from typing import NamedTuple

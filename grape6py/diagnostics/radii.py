@@ -1,5 +1,7 @@
 """Radii that hold shares of the mass."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sums over bodies: momenta, centre of mass, energies."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The times on which a cluster evolves."""
 
+from __future__ import annotations
+
 import math
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,7 @@
 """Energy and potential of particles, summed directly in mode double; rounded once."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

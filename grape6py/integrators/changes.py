@@ -1,5 +1,7 @@
 """Bodies that come, go and change on the way."""
 
+from __future__ import annotations
+
 import math
 from typing import ClassVar
 

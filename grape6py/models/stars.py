@@ -1,5 +1,7 @@
 """Stars of different masses in a spherical model, with or without mass segregation."""
 
+from __future__ import annotations
+
 import math
 import reprlib
 import warnings

@@ -1,16 +1,12 @@
 """King's models."""
 
 import math
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
 
-import grape6py
-from distributions import follow, radii, same_bodies
-from grape6py import diagnostics, king
-from grape6py.errors import MissingPackageError
+from distributions import follow, radii
+from grape6py import king
 from grape6py.models import king_profile
 
 DEPTHS = (1, 3, 5.5, 7, 9, 12)
