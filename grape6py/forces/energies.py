@@ -45,7 +45,6 @@ class Energy(NamedTuple):
         return float(self.kinetic / -self.potential) if self.potential != none else math.nan
 
 
-@taken(g_is_one=False)
 def potential(
     mass: Numbers,
     pos: Numbers,
