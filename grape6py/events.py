@@ -286,10 +286,7 @@ class Events:
     def take_radii(self) -> None:
         """Watch for bodies that are as near as the two largest stars that touch."""
         if self.by_radii:
-            largest = float(self._cluster.radius.max(initial=0.0))
-            if not largest:
-                raise ArgumentError("Encounter('radii'): no radii are known: give evolve stars=")
-            self._cluster._blocks.watch.closer = 2 * largest
+            self._cluster._blocks.watch.closer = 2 * float(self._cluster.radius.max(initial=0.0))
 
     def _aim(self, escape: Escape) -> None:
         """Set radius and centre for those who escape."""

@@ -117,6 +117,8 @@ class Evolving(StellarChanges):
                 if self._blocks.sense < 0 and (has_others or stars is not None):
                     raise ArgumentError("on the way back in time WallTime alone is watched for")
                 watched = Events(self, given)
+                if watched.by_radii and stars is None and not self.radius.any():
+                    raise ArgumentError("Encounter('radii'): no radii are known: give stars=")
                 with bar(self.time, t, progress) as shown:
                     for target in [t] if every is None else multiples(self.time, t, every):
                         for goal in self._until(target, stars):

@@ -89,6 +89,8 @@ class StellarChanges(Changes):
                 if not self.SEES_ENCOUNTERS:
                     raise ArgumentError("stars: radius is for encounters, which Leapfrog has not")
                 self._radius = validate.floats("stars: radius", found.radius, (n,)).copy()
+                if (self._radius < 0).any():
+                    raise ArgumentError(f"stars: radius {self._radius.min()} is below zero")
             earliest = agreement.minimum(due)
             which = np.flatnonzero((new != mass) | (kick != 0).any(axis=1))
             changes = agreement.maximum(len(which))

@@ -110,6 +110,7 @@ def test_stars_in_units():
     (lambda c: StellarUpdate(c.mass, c.time), "never end"),
     (lambda c: StellarUpdate(c.mass, math.nan), "next"),
     (lambda c: StellarUpdate(c.mass, kick=[1, 2]), "stars: kick"),
+    (lambda c: StellarUpdate(c.mass, radius=-c.mass), "radius .* below zero"),
 ])  # fmt: skip
 def test_wrong_stars_are_refused(stars, why):
     cluster = made()
@@ -120,6 +121,10 @@ def test_wrong_stars_are_refused(stars, why):
 
 
 def test_radii_have_to_be_known_and_are_hermites():
+    points = made()
+    points.evolve(0.1, stars=lambda c: StellarUpdate(c.mass, radius=0 * c.mass),
+                  events=Encounter("radii"))  # fmt: skip
+    assert points.events == []
     with pytest.raises(ArgumentError, match="no radii"):
         made().evolve(1.0, events=Encounter("radii"))
     with pytest.raises(ArgumentError, match="Leapfrog has not"):
