@@ -9,7 +9,7 @@
 #include "api/arguments.h"
 #include "g6lib.h"
 #include "session/force.h"
-#include "session/quick_write.h"
+#include "session/biased_lock.h"
 #include "util/fpenv.h"
 
 /* `result`, but needs an open cluster. */
@@ -52,23 +52,26 @@ int api_g6_set_j(int64_t id, int address, int index, double tj, double mass, con
     __builtin_prefetch(v);
     __builtin_prefetch(a2);
     __builtin_prefetch(j6);
-    struct session *s = session_registry_take(id, &code);
+    struct session *s = biased_lock_take(id);
+    if (!s) s = session_registry_take(id, &code);
     if (!s) return code;
     if (k18 && j6 && a2 && v && x) {
-        session_force_before_write(s);
-        code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
+        if (session_force_minds_writes(s)) session_force_before_write(s);
+        code = jmemory_continue_at_rest(&s->j, address, index, tj, mass, k18, j6, a2, v, x)
+                   ? 0
+                   : jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
-        if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);
     } else {
         code = error_set(&s->error, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
-    return session_registry_leave(s, code);
+    if (!biased_lock_is_taken(s)) return session_registry_leave(s, code);
+    biased_lock_leave(s);
+    return code;
 }
 
 static int set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
 {
     static const double zero[3];
-    if (quick_write(id, address, index, 0.0, mass, zero, zero, zero, zero, x)) return 0;
     return api_g6_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 
@@ -224,21 +227,10 @@ static int get_force(struct session *s, double3 *acc, double3 *jerk, double *pot
 int g6_open(int clusterid) { return open_by_environment(clusterid); }
 int g6_close(int clusterid) { return session_registry_close(clusterid); }
 
-/* Takes the exported call's arguments in the same order, so that none is moved or saved. */
-static __attribute__((noinline)) int set_j_quickly(int clusterid, int address, int index, double tj,
-                                                   UNUSED double dtj, double mass, double k18[3],
-                                                   double j6[3], double a2[3], double v[3],
-                                                   double x[3])
+int g6_set_j_particle(int clusterid, int address, int index, double tj, UNUSED double dtj,
+                      double mass, double k18[3], double j6[3], double a2[3], double v[3],
+                      double x[3])
 {
-    if (quick_write(clusterid, address, index, tj, mass, k18, j6, a2, v, x)) return 0;
-    return api_g6_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
-}
-
-int g6_set_j_particle(int clusterid, int address, int index, double tj, double dtj, double mass,
-                      double k18[3], double j6[3], double a2[3], double v[3], double x[3])
-{
-    if (quick_may())
-        return set_j_quickly(clusterid, address, index, tj, dtj, mass, k18, j6, a2, v, x);
     return api_g6_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
 }
 
@@ -274,23 +266,11 @@ static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SES
 FORTRAN(g6_open, int *clusterid) { return open_by_environment(clusterid ? *clusterid : 0); }
 FORTRAN(g6_close, int *clusterid) { return session_registry_close(clusterid ? *clusterid : 0); }
 
-/* Takes the exported call's arguments in the same order, so that none is moved or saved. */
-static __attribute__((noinline)) int set_j_by_address(int *clusterid, int *address, int *index,
-                                                      double *tj, UNUSED double *dtj, double *mass,
-                                                      double *k18, double *j6, double *a2,
-                                                      double *v, double *x)
+FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj, UNUSED double *dtj,
+        double *mass, double *k18, double *j6, double *a2, double *v, double *x)
 {
     if (!address || !index || !tj || !mass) return missing();
     return api_g6_set_j(id_of(clusterid), *address, *index, *tj, *mass, k18, j6, a2, v, x);
-}
-
-FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj, double *dtj,
-        double *mass, double *k18, double *j6, double *a2, double *v, double *x)
-{
-    if (clusterid && address && index && tj && mass &&
-        quick_write(*clusterid, *address, *index, *tj, *mass, k18, j6, a2, v, x))
-        return 0;
-    return set_j_by_address(clusterid, address, index, tj, dtj, mass, k18, j6, a2, v, x);
 }
 
 FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int *address,

@@ -64,18 +64,16 @@ static inline uint64_t not_finite3(const double *a)
     return not_finite(a[0]) | not_finite(a[1]) | not_finite(a[2]);
 }
 
-/* Stores a particle if it has no NaN or Inf; returns whether it did. Works on pairs of numbers,
- * which the compiler keeps in vector registers. */
-static inline int at_rest_store(double xm[4], const double x[3], double mass)
+/* Stores a vector and a number. A top bit of the result is set if one of them is NaN or Inf. Works
+ * on pairs of numbers, which the compiler keeps in vector registers. */
+typedef uint64_t bit_pair __attribute__((vector_size(16)));
+static inline bit_pair store_four(double to[4], const double a[3], double b)
 {
-    typedef uint64_t pair __attribute__((vector_size(16)));
-    const pair exponent = {0x7ff0000000000000u, 0x7ff0000000000000u};
-    const pair one = {0x0010000000000000u, 0x0010000000000000u};
-    pair a, b = {bits_of(x[2]), bits_of(mass)};
-    memcpy(&a, x, sizeof a);
-    const pair bad = ((a & exponent) + one) | ((b & exponent) + one);
-    if ((bad[0] | bad[1]) >> 63) return 0;
-    memcpy(xm, &a, sizeof a);
-    memcpy(xm + 2, &b, sizeof b);
-    return 1;
+    const bit_pair exponent = {0x7ff0000000000000u, 0x7ff0000000000000u};
+    const bit_pair one = {0x0010000000000000u, 0x0010000000000000u};
+    bit_pair first, second = {bits_of(a[2]), bits_of(b)};
+    memcpy(&first, a, sizeof first);
+    memcpy(to, &first, sizeof first);
+    memcpy(to + 2, &second, sizeof second);
+    return ((first & exponent) + one) | ((second & exponent) + one);
 }

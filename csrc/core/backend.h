@@ -62,6 +62,7 @@ struct targets {
     const int32_t *index;
     const double (*x)[3], (*v)[3];
     const double *eps2; /* [ni] */
+    int alike;          /* all are equal; 0: perhaps */
     /* Which rows are summed in double, if the mode is auto; NULL: none. In host memory. */
     const unsigned char *fine;
     /* If set: index, x and v are in device memory and valid after the work already in `stream`. h2
@@ -70,7 +71,7 @@ struct targets {
     int on_device;
     const int32_t *rows; /* in host memory: the targets are these rows of the arrays; NULL: all */
     unsigned want;
-    const double *h2;
+    const double *h2; /* on the host: of all rows, valid once they are copied */
     void *stream;
     /* If shares > 1, with on_device: sum only share number `share` of the j particles, in whole
      * blocks of 1024 addresses. The results are a part: see struct device_arrays. */

@@ -8,6 +8,7 @@
 #include "util/memory.h"
 #include "shared/predictor.h"
 
+enum { AHEAD = 16 }; /* slots that are loaded before their turn, when all are written */
 enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };
 
 #define BY_SLOT(j, slots)                                                                          \
@@ -160,15 +161,15 @@ static int refused(struct jmemory *j, int address)
     return G6X_E_MEMORY;
 }
 
-/* Stores a particle at rest that begins or continues a list, if it has no NaN or Inf. Returns 0 if
- * it must go to its slot. Not inlined in jmemory_set, since most particles are not such. */
+/* Stores a particle at rest that begins a list, if it has no NaN or Inf. Returns 0 if it must go to
+ * its slot. Not inlined in jmemory_set, since most particles are not such. */
 static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address, int index,
                                                   double time, double mass, const double *x)
 {
     struct at_rest *r = &j->rest;
     jmemory_commit_queue(j); /* a queued particle may make a slot bad */
     if (address >= AT_REST_SLOTS || j->bad || j->k18) return 0;
-    if ((not_finite(time) | not_finite(mass) | not_finite3(x)) >> 63) return 0;
+    if (not_finite(time) >> 63) return 0;
     if (at_rest_any(r) &&
         (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
         commit_at_rest(j);
@@ -182,11 +183,20 @@ static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address
         r->first = r->end = address;
         r->time = time;
     }
-    (void)at_rest_store(r->xm[address], x, mass);
-    r->index[address] = index;
-    at_rest_wrote(r, address, address + 1);
-    j->last = address;
-    return 1;
+    return jmemory_store_at_rest(j, address, index, mass, x);
+}
+
+/* Loads a slot into the cache to be written. Another thread may have read it (as several do that
+ * settle and send particles): without prefetchw, which compilers use for few processors only, each
+ * write would wait for the other core. */
+static inline void prefetch_slot(const struct jparticle *p)
+{
+#ifdef __x86_64__
+    __asm__ volatile("prefetchw %0\n\tprefetchw %1" : : "m"(p->x[0]), "m"(p->a2[0]));
+#else
+    __builtin_prefetch(p, 1);
+    __builtin_prefetch(p->a2, 1);
+#endif
 }
 
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
@@ -206,9 +216,6 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     if (address >= j->rest.first && address < j->rest.end) commit_at_rest(j);
     const uint64_t any_k18 = (bits_of(k18[0]) | bits_of(k18[1]) | bits_of(k18[2])) << 1;
     if (any_k18 && make_k18(j)) return refused(j, address);
-    const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
-                          not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
-                         63;
     const int near = (uint32_t)address - (uint32_t)j->last + 4 < 8;
     struct queued *q = &j->queue[j->queued];
     struct jparticle *p = &q->body;
@@ -216,23 +223,22 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     if (near) { /* directly to its slot, which is in the cache */
         if (j->queued) jmemory_commit_queue(j);
         p = &j->body[address];
-        j->bad += (int)bad - is_unusable(p);
+        prefetch_slot(p + AHEAD);
+        j->bad -= is_unusable(p);
         if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
         mark_changed(j, address);
     }
-    memcpy(p->x, x, sizeof p->x);
-    p->mass = mass;
-    memcpy(p->v, v, sizeof p->v);
-    p->time = time;
-    memcpy(p->a2, a2, sizeof p->a2);
-    p->index = index;
-    p->state = bad ? SLOT_BAD : SLOT_SET;
-    memcpy(p->j6, j6, sizeof p->j6);
+    const uint64_t label = (uint64_t)SLOT_SET << 32 | (uint32_t)index;
+    const bit_pair exponents =
+        store_four((double *)p, x, mass) | store_four((double *)p + 4, v, time) |
+        store_four((double *)p + 8, a2, from_bits(label)) | store_four((double *)p + 12, j6, 0.0);
+    const int bad = (int)((exponents[0] | exponents[1] | (any_k18 ? not_finite3(k18) : 0)) >> 63);
+    if (bad) p->state = SLOT_BAD;
+    if (near) j->bad += bad;
     if (!near) {
         memcpy(q->k18, k18, 3 * sizeof *k18);
         q->address = address;
-        __builtin_prefetch(&j->body[address], 1);
-        __builtin_prefetch(j->body[address].a2, 1);
+        prefetch_slot(&j->body[address]);
         if (++j->queued == QUEUE) jmemory_commit_queue(j);
     }
     return bad ? G6X_E_J_NAN : 0;

@@ -113,6 +113,29 @@ static inline int jmemory_last_rests(const struct jmemory *j)
     return j->last >= j->rest.first && j->last < j->rest.end;
 }
 
+/* Stores a particle in `rest`; 0 if it has a NaN or Inf. */
+static inline int jmemory_store_at_rest(struct jmemory *j, int32_t address, int index, double mass,
+                                        const double *x)
+{
+    const bit_pair exponents = store_four(j->rest.xm[address], x, mass);
+    if ((exponents[0] | exponents[1]) >> 63) return 0;
+    j->rest.index[address] = index;
+    at_rest_wrote(&j->rest, address, address + 1);
+    j->last = address;
+    return 1;
+}
+
+/* The same, if it is the next particle of a list at rest; otherwise jmemory_set is needed. */
+static inline int jmemory_continue_at_rest(struct jmemory *j, int32_t address, int index,
+                                           double time, double mass, const double *k18,
+                                           const double *j6, const double *a2, const double *v,
+                                           const double *x)
+{
+    return address == j->last + 1 && jmemory_last_rests(j) && address < j->rest.capacity &&
+           bits_of(time) == bits_of(j->rest.time) && is_at_rest(k18, j6, a2, v) &&
+           jmemory_store_at_rest(j, address, index, mass, x);
+}
+
 /* Whether the first nj particles are all in `rest`: lists of a treecode are. */
 static inline int jmemory_all_rest(const struct jmemory *j, int64_t nj)
 {

@@ -281,7 +281,7 @@ static void settle_slots(struct jmemory *j)
 
 /* ---- many slots ---------------------------------------------------------------- */
 
-enum { MANY = 16384, WORDS_PER_PIECE = 1 };
+enum { MANY = 4096, PIECE_WORDS = 8, PIECES = 64 / PIECE_WORDS }; /* of a word of changed_words */
 
 static int first_bit(uint64_t bits) { return __builtin_ctzll(bits); }
 static int last_bit(uint64_t bits) { return 63 - __builtin_clzll(bits); }
@@ -299,16 +299,19 @@ struct rewritten {
     _Atomic int64_t settled;
 };
 
-/* Settles slots whose notes do not change. Several threads work on words first .. end - 1 of
- * changed_words, each on its own. */
-static void settle_rewritten_words(void *context, int64_t first, int64_t end)
+/* Settles slots whose notes do not change. Several threads work on pieces first .. end - 1, each on
+ * its own. */
+static void settle_rewritten_pieces(void *context, int64_t first, int64_t end)
 {
     struct rewritten *r = context;
     struct jmemory *j = r->j;
     int64_t settled = 0;
-    for (int64_t s = first; s < end; s++)
-        for (uint64_t words = j->changed_words[s]; words; words &= words - 1) {
-            const int64_t w = 64 * s + first_bit(words);
+    for (int64_t piece = first; piece < end; piece++) {
+        _Atomic uint64_t *all = (_Atomic uint64_t *)&j->changed_words[piece / PIECES];
+        const uint64_t own = (((uint64_t)1 << PIECE_WORDS) - 1) << piece % PIECES * PIECE_WORDS;
+        for (uint64_t words = atomic_load_explicit(all, memory_order_relaxed) & own; words;
+             words &= words - 1) {
+            const int64_t w = piece / PIECES * 64 + first_bit(words);
             uint64_t left = j->changed[w];
             for (uint64_t bits = left; bits; bits &= bits - 1) {
                 const int64_t a = 64 * w + first_bit(bits);
@@ -318,8 +321,9 @@ static void settle_rewritten_words(void *context, int64_t first, int64_t end)
                 settled++;
             }
             j->changed[w] = left;
-            if (!left) j->changed_words[s] &= ~((uint64_t)1 << (w % 64));
+            if (!left) atomic_fetch_and(all, ~((uint64_t)1 << (w % 64)));
         }
+    }
     atomic_fetch_add(&r->settled, settled);
 }
 
@@ -336,7 +340,7 @@ static void settle_rewritten(struct jmemory *j, int threads)
     if (2 * j->changes < end - first && j->changes <= DIRTY_SLOTS) return;
     struct rewritten r = {.j = j};
     tell_of_run(j, (int32_t)first, (int32_t)end);
-    threads_each(threads, words, WORDS_PER_PIECE, settle_rewritten_words, &r);
+    threads_each(threads, words * PIECES, 1, settle_rewritten_pieces, &r);
     j->changes -= r.settled;
 }
 

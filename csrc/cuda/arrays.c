@@ -4,7 +4,6 @@
 
 #include "cuda/arrays.h"
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 
 /* ---- outputs ---------------------------------------------------------------------------- */
 

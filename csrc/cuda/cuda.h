@@ -39,7 +39,9 @@
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
-    THREADS = 256,          /* of a CUDA block of all kernels without sums */
+    THREADS = 256, /* of a CUDA block of all kernels without sums */
+    MOST_COPIERS = 8,
+    COPIED_ROWS = 4096,     /* i particles that several threads copy */
     WIDE_ROWS = 256,        /* i particles of a CUDA block of the wide kernels */
     MIDDLE_ROWS = 64,       /* i particles of a CUDA block of kernel middle */
     MOST_ROWS = 65536,      /* i particles of a launch */
@@ -117,7 +119,8 @@ struct cuda {
     int64_t tiles_there;        /* tiles with results */
     int64_t met_zero_distances; /* zero-distance pairs in these tiles */
     unsigned long long step;
-    int64_t launched_at;                   /* nanoseconds, clock_nanoseconds() */
+    int64_t launched_at; /* nanoseconds, clock_nanoseconds() */
+    int64_t copied_at;   /* when other threads are to wake up, which copy the results; 0: never */
     struct cuda_pace pace[NMODE][NKERNEL]; /* timings of each sum kernel: wait.h */
     int sum_kernel;                        /* kernel of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
@@ -132,7 +135,10 @@ struct cuda {
     _Atomic int64_t zero_distances;
 
     /* neighbours.c */
-    struct cuda_memory list_pinned, list_targets, listed, list_count;
+    struct cuda_memory list_pinned, list_targets, listed, list_count, list_there;
+    unsigned long long list_step; /* searches launched */
+    int lists_asked;              /* the last call's lists were requested */
+    int listed_ahead;             /* i particles of the call that a search was launched for, or 0 */
     struct neighbour_memory lists;
 
     /* hermite.c, fused_step.c */

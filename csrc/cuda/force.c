@@ -6,7 +6,6 @@
 
 #include "core/by_row.h"
 #include "cpu/exact.h"
-#include "cuda/jparticles.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
@@ -19,12 +18,14 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     int code = cuda_sum_clean_up(c, err);
     if (code) return code;
     c->targets = *targets;
-    c->soft = 0;
-    c->soft_alike = 1;
-    for (int i = 0; i < (targets->on_device ? 1 : targets->ni); i++) {
-        c->soft |= targets->eps2[i] > 0.0;
-        c->soft_alike &= targets->eps2[i] == targets->eps2[0];
+    uint64_t any = 0, differ = 0; /* bits: loops that the compiler makes vectors of */
+    const int one = targets->on_device || (targets->alike && targets->ni);
+    for (int i = 0; i < (one ? 1 : targets->ni); i++) {
+        any |= bits_of(targets->eps2[i]) << 1;
+        differ |= bits_of(targets->eps2[i]) ^ bits_of(targets->eps2[0]);
     }
+    c->soft = any != 0;
+    c->soft_alike = differ == 0;
     cuda_jparticles_set_blocks(c, blocks * share / shares, blocks * (share + 1) / shares);
     c->kernel = cuda_launch_config_kernel(c, targets->ni);
     c->launched = 0;
@@ -52,6 +53,7 @@ int cuda_force_start(struct cuda *c, const struct upload *u, const struct target
     if (code) return code;
     code = cuda_jparticles_update(c, u, err);
     if (!code) code = start(c, targets, share, shares, err);
+    if (!code && shares == 1) code = cuda_neighbours_ahead(c, err);
     cuda_device_leave(c);
     return code;
 }

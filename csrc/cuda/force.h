@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/cuda.h"
+#include "cuda/jparticles.h"
 
 /* ---- force.c */
 /* A force call, or share number `share` of `shares` of one: whole blocks of j addresses. */
@@ -17,6 +18,8 @@ int cuda_force_reserve_rows(struct cuda *c, struct error *err);
 int cuda_force_settle(struct cuda *c, struct error *err);
 
 /* ---- neighbours.c: see struct backend */
+/* Launches the search for the lists of a call just launched, if the last call's were requested. */
+int cuda_neighbours_ahead(struct cuda *c, struct error *err);
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err);
 
@@ -26,12 +29,19 @@ int cuda_sum_reserve_targets(struct cuda *c, int ni, struct error *err);
 int cuda_sum_load_targets(struct cuda *c, struct error *err);
 /* Launches the call's sums; with WANT_ROWS also partial sums (partial.h). */
 int cuda_sum_all(struct cuda *c, unsigned want, struct error *err);
+/* Pairs of so many i particles. */
+static inline double cuda_sum_pairs(const struct cuda *c, int ni)
+{
+    return (double)ni * (double)(cuda_blocks(c) * CUDA_BLOCK);
+}
 /* Finishes the last call: waits for its launches, and resets the count of the host fallback. */
 int cuda_sum_clean_up(struct cuda *c, struct error *err);
 
 /* ---- launch_config.c */
 /* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
 int cuda_launch_config_kernel(const struct cuda *c, int ni);
+/* CUDA blocks of the middle or wide kernels that run at once. */
+int64_t cuda_launch_config_places(const struct cuda *c);
 /* Sets the rows of a tile, and the address blocks of a CUDA block. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 

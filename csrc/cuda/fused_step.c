@@ -2,7 +2,6 @@
 #include "cuda/arrays.h"
 
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 #include "core/hermite.h"
 
 /* The device's slots must equal the j memory. Its buffers must hold all particles, since their

@@ -138,7 +138,7 @@ static void pack(void *packing, int64_t first, int64_t end)
  * with its stream, so that one is packed while the device reads the other. */
 static int send_all(struct cuda *c, struct packing *p, int64_t total, struct error *err)
 {
-    enum { PIECE = 256, PER_THREAD = 4096 };
+    enum { PIECE = 256, PER_THREAD = 1024 };
     const int64_t size = total <= MOST_SENT ? MOST_SENT : MOST_SENT_HALF;
     const int64_t capacity = total <= size ? size : 2 * size;
     const int threads = options_threads_for(total / PER_THREAD + 1, p->upload->options->threads);

@@ -1,6 +1,5 @@
 /* launch_config.c - the kernel for a force call, and how CUDA blocks share i and j particles. */
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 
 /* Number of i particles that a CUDA block of a kernel sums at once. */
 static int abreast(const struct cuda *c, int kernel)
@@ -9,6 +8,11 @@ static int abreast(const struct cuda *c, int kernel)
     if (kernel == KERNEL_MIDDLE) return MIDDLE_ROWS;
     if (c->mode == MODE_DOUBLE) return 32;
     return kernel == KERNEL_SOME ? 16 : 8;
+}
+
+int64_t cuda_launch_config_places(const struct cuda *c)
+{
+    return (int64_t)c->device.multiprocessors * (c->mode == MODE_DOUBLE ? 3 : 4);
 }
 
 /* CUDA blocks of a kernel if each sums one block of addresses. */
@@ -57,7 +61,7 @@ void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_j
         const int64_t requested = ceil_div(32 * places, tiles);
         job->step_blocks = (int32_t)(requested >= blocks ? 1 : blocks / requested);
     } else if (c->kernel == KERNEL_MIDDLE) {
-        job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
+        job->step_blocks = (int32_t)even_step(blocks, tiles, cuda_launch_config_places(c));
     } else {
         const int64_t at_once = places / blocks; /* tiles that may also predict (sum.c) */
         const int predicts = !c->predicted && c->mode != MODE_DOUBLE && at_once &&

@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 #include "util/threads.h"
 
 enum { LISTED_CAPACITY = 1 << 20, LISTED_PER_THREAD = 1 << 15 };
-enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
+enum { ROWS_AT_ONCE = 4096 };
 
 /* i particles to pack, from number `first` on. */
 struct packing_lists {
@@ -27,43 +26,88 @@ static void pack(void *packing, int64_t first, int64_t end)
     }
 }
 
+/* Waits for the last search; *total is its number of pairs. */
+static int wait_for_pairs(struct cuda *c, int64_t *total, struct error *err)
+{
+    const volatile unsigned long long *there = cuda_pointer(&c->list_there);
+    const int code = cuda_results_wait_for(c, &there[1], c->list_step, "neighbours", err);
+    *total = (int64_t)there[0];
+    return code;
+}
+
+static int reserve(struct cuda *c, int rows, struct error *err)
+{
+    const uint64_t bytes = (uint64_t)rows * sizeof(struct cuda_list_target), line = 64;
+    int64_t pairs;
+    int code = cuda_device_reserve(c, &c->list_there, MEMORY_PINNED, line, err);
+    if (!code) code = wait_for_pairs(c, &pairs, err); /* of a search that nobody waited for */
+    if (!code)
+        code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
+                                   LISTED_CAPACITY * sizeof(struct cuda_listed), err);
+    if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, line, err);
+    if (!code) code = cuda_device_reserve(c, &c->list_pinned, MEMORY_PINNED, bytes, err);
+    return code ? code : cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, err);
+}
+
 static int send(struct cuda *c, int first, int rows, const double *h2, struct error *err)
 {
-    const uint64_t bytes = (uint64_t)rows * sizeof(struct cuda_list_target);
-    int code = cuda_device_reserve(c, &c->list_pinned, MEMORY_PINNED, bytes, err);
-    if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, err);
+    const int code = reserve(c, rows, err);
     if (code) return code;
     struct packing_lists p = {&c->targets, h2, first, cuda_pointer(&c->list_pinned)};
     const int64_t chunks = ceil_div(rows, ROWS_AT_ONCE);
     threads_each(options_threads_for(chunks < MOST_COPIERS ? chunks : MOST_COPIERS, c->threads),
                  rows, ROWS_AT_ONCE, pack, &p);
-    return cuda_device_check(
-        c, c->device.driver.copy_in(c->list_targets.address, p.to, bytes, c->device.stream[0]),
-        "copy", err);
+    return cuda_device_check(c,
+                             c->device.driver.copy_in(c->list_targets.address, p.to,
+                                                      (size_t)rows * sizeof *p.to,
+                                                      c->device.stream[0]),
+                             "copy", err);
 }
 
-/* Writes the pairs of the first `rows` i particles to c->listed; *total is their number. */
-static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err)
+/* Launches the search for the pairs of the first `rows` i particles, which go to c->listed. */
+static int launch(struct cuda *c, int rows, struct error *err)
 {
-    unsigned long long count = 0;
+    const int64_t blocks = ceil_div(c->nj, CUDA_BLOCK);
+    const int few = ceil_div(rows, CUDA_LIST_ROWS) * blocks < c->device.multiprocessors;
     struct cuda_list_job job = {
         .sources = cuda_jparticles_sources(c),
         .units = cuda_jparticles_units(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
+        .tile_rows = few ? CUDA_LIST_ROWS / 8 : CUDA_LIST_ROWS,
         .capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed)),
         .targets = cuda_pointer(&c->list_targets),
         .count = cuda_pointer(&c->list_count),
         .listed = cuda_pointer(&c->listed),
+        .there = cuda_pointer(&c->list_there),
+        .step = c->list_step + 1,
     };
-    int code = cuda_device_fill(c, c->list_count.address, sizeof count, err);
-    if (!code)
-        code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, ceil_div(c->nj, CUDA_BLOCK),
-                                  ceil_div(rows, CUDA_LIST_ROWS), &job, err);
-    if (!code)
-        code = cuda_device_copy_out(c, &count, cuda_pointer(&c->list_count), sizeof count, err);
-    *total = (int64_t)count;
+    const int code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, blocks,
+                                        ceil_div(rows, job.tile_rows), &job, err);
+    c->list_step += !code;
     return code;
+}
+
+int cuda_neighbours_ahead(struct cuda *c, struct error *err)
+{
+    const struct targets *t = &c->targets;
+    c->listed_ahead = 0;
+    if (!c->lists_asked || t->on_device || !t->h2 || !t->ni || t->ni > MOST_ROWS || !c->nj)
+        return 0;
+    c->lists_asked = 0;
+    int code = send(c, 0, t->ni, t->h2, err);
+    if (!code) code = launch(c, t->ni, err);
+    c->listed_ahead = code ? 0 : t->ni;
+    return code;
+}
+
+/* Whether a search for these lists was launched. */
+static int is_ahead(const struct cuda *c, int first, int rows, const double *h2)
+{
+    const struct cuda_list_target *sent = cuda_pointer(&c->list_pinned);
+    int same = !first && rows == c->listed_ahead;
+    for (int k = 0; same && k < rows; k++) same = bits_of(sent[k].h2) == bits_of(h2[k]);
+    return same;
 }
 
 /* ---- pairs to lists: each thread looks through all pairs for those of its rows -------------- */
@@ -122,13 +166,13 @@ static int make_lists(struct cuda *c, int first, int rows, const double *h2,
                       struct neighbour_lists *lists, struct error *err)
 {
     int64_t total = 0;
-    int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
-                                   LISTED_CAPACITY * sizeof(struct cuda_listed), err);
-    if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, err);
-    if (!code) code = send(c, first, rows, h2, err);
-    while (!code) {
+    int launched = is_ahead(c, first, rows, h2);
+    int code = launched ? 0 : send(c, first, rows, h2, err);
+    c->listed_ahead = 0;
+    for (; !code; launched = 0) {
         const int64_t capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
-        code = list_rows(c, rows, &total, err);
+        if (!launched) code = launch(c, rows, err);
+        if (!code) code = wait_for_pairs(c, &total, err);
         if (code || total <= capacity) break;
         const int64_t fit = rows * (int64_t)(NEIGHBOURS_AT_ONCE / 2) / total;
         if (rows > 1 && total > NEIGHBOURS_AT_ONCE)
@@ -153,6 +197,7 @@ int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
     }
     int code = cuda_device_enter(c, err);
     if (code) return code;
+    c->lists_asked = 1;
     code = cuda_results_wait(c, c->targets.ni, err);
     cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
     if (!code && !c->predicted) code = cuda_jparticles_predict(c, err);

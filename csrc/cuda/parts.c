@@ -3,7 +3,6 @@
 
 #include "cuda/arrays.h"
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 #include "util/memory.h"
 
 enum { ROWS_OF_MERGE = 32 };

@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 #include "shared/neighbour.h"
+#include "util/clock.h"
+#include "util/threads.h"
 
 /* After the results, pinned memory holds per tile: the flag, the number of entries left to the
  * host, and the number of zero-distance pairs. */
+enum { SOON = 150000 }; /* nanoseconds before and after the expected end of a sum */
 enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2, BYTES_PER_TILE = 8 + 4 + 4 };
 
 size_t cuda_results_bytes(const struct cuda *c) { return (size_t)c->stride * BYTES_PER_TARGET; }
@@ -148,6 +150,11 @@ static int wait_for(struct cuda *c, const volatile unsigned long long *flag,
     enum { LOOKS = 64 }; /* polls of the flag for each query of the streams */
     for (unsigned looks = 1; *flag != value; looks++) {
         cuda_wait_moment(w);
+        if (c->copied_at && clock_nanoseconds() > c->copied_at) {
+            c->copied_at = 0;
+            w->spin_end = clock_nanoseconds() + SOON; /* a nap may last as long */
+            threads_wake(options_threads_for(MOST_COPIERS, c->threads));
+        }
         if (looks % LOOKS) continue;
         int state = 0;
         for (int stream = 0; stream < c->busy && !state; stream++)
@@ -170,7 +177,7 @@ int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *fla
 int cuda_results_wait(struct cuda *c, int count, struct error *err)
 {
     struct cuda_pace *pace = &c->pace[c->mode][c->sum_kernel];
-    const double pairs = (double)count * (double)(cuda_blocks(c) * CUDA_BLOCK);
+    const double pairs = cuda_sum_pairs(c, count);
     struct cuda_wait w = cuda_wait_for_sum(pace, c->launched_at, pairs);
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
         const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", err);

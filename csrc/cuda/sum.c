@@ -4,17 +4,16 @@
 
 #include "core/by_row.h"
 #include "cuda/force.h"
-#include "cuda/jparticles.h"
 #include "util/clock.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
 enum {
+    WAKING = 60000, /* nanoseconds that threads take to wake up */
     ROWS_PER_THREAD = 1024,
-    MOST_COPIERS = 4,
     FIRST_PIECE = 1024, /* i particles of the first of several launches */
     NEXT_PIECE = 4,     /* growth of the next launches, which are copied meanwhile */
-    FEW_PIECES = 32768  /* below so many i particles the first launch has the second size */
+    FEW_PIECES = 32768  /* below so many i particles the first launch is larger */
 };
 
 int cuda_sum_reserve_targets(struct cuda *c, int ni, struct error *err)
@@ -233,7 +232,13 @@ static int sum(struct cuda *c, struct packing *p, int stream, int first, int cou
     if (stream) code = cuda_device_follow(c, stream, c->device.stream[0], err);
     c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, err);
-    if (!first) c->launched_at = clock_nanoseconds();
+    if (!first) {
+        const struct cuda_pace *pace = &c->pace[c->mode][kernel];
+        c->launched_at = clock_nanoseconds();
+        c->copied_at =
+            c->launched_at - WAKING + (int64_t)(pace->least * cuda_sum_pairs(c, c->targets.ni));
+        if (c->targets.ni < COPIED_ROWS || pace->least <= 0.0) c->copied_at = 0;
+    }
     if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
 }
@@ -249,13 +254,21 @@ int cuda_sum_clean_up(struct cuda *c, struct error *err)
     return code;
 }
 
+/* I particles of the first of several launches. Of few, it fills the device: otherwise the second
+ * one finds some places free and waits for the others, and the device is half empty twice. */
+static int first_piece(const struct cuda *c)
+{
+    const int64_t fills = cuda_launch_config_places(c) / cuda_blocks(c) * WIDE_ROWS;
+    if (c->targets.ni >= FEW_PIECES) return FIRST_PIECE;
+    return fills > NEXT_PIECE * FIRST_PIECE ? (int)fills : NEXT_PIECE * FIRST_PIECE;
+}
+
 /* Several launches, if there are many i particles; `p`: they are being packed, or NULL. */
 static int launch_all(struct cuda *c, struct packing *p, struct error *err)
 {
     /* all launches of a call need one tile size, which only the wide kernels guarantee */
-    const int ni = c->targets.ni,
-              first_piece = ni < FEW_PIECES ? NEXT_PIECE * FIRST_PIECE : FIRST_PIECE;
-    int most = c->kernel == KERNEL_WIDE ? first_piece : MOST_ROWS, stream = 0, code = 0;
+    const int ni = c->targets.ni;
+    int most = c->kernel == KERNEL_WIDE ? first_piece(c) : MOST_ROWS, stream = 0, code = 0;
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
         code = sum(c, p, stream, first, count, err);

@@ -29,6 +29,7 @@ int session_call_rows_reserve(struct session *s, int rows)
     const struct memory_array all[] = ARRAYS(c, rows);
     if (rows <= c->capacity) return 0;
     const int code = memory_reserve(all, rows, &c->capacity);
+    c->alike = 0;
     session_call_rows_window(s, 0); /* after an error, too, some arrays may have moved */
     return code;
 }
@@ -121,19 +122,24 @@ static int is_in_order(const struct session *s, const struct caller_arrays *from
     return c->ni > 0;
 }
 
-/* Appends j particles from the next address on, up to `most`, that have the call's time as their
- * own. Returns the number of rows then. */
-static int append(struct session *s, int64_t most)
+struct appending {
+    struct session *session;
+    _Atomic int end; /* the first row that cannot be appended so far */
+};
+
+static void append_some(void *appending, int64_t first, int64_t end)
 {
-    struct force_call *c = &s->call;
+    struct appending *a = appending;
+    const struct session *s = a->session;
+    const struct force_call *c = &s->call;
     const struct rows *all = &c->all;
     struct jmemory_seen j;
-    int row = c->ni;
-    if (most < 1 || !jmemory_look(&s->j, s->ahead.next, &j) || j.time != c->time ||
-        session_call_rows_reserve(s, c->ni + (int)most))
-        return row;
-    for (; row < c->ni + most; row++) {
-        if (!jmemory_look(&s->j, s->ahead.next + row - c->ni, &j) || j.time != c->time) break;
+    for (int row = c->ni + (int)first; row < c->ni + (int)end; row++) {
+        if (!jmemory_look(&s->j, s->ahead.next + row - c->ni, &j) || j.time != c->time) {
+            int last = atomic_load(&a->end);
+            while (row < last && !atomic_compare_exchange_weak(&a->end, &last, row)) continue;
+            return;
+        }
         all->index[row] = j.index;
         memcpy(all->x[row], j.x, sizeof all->x[row]);
         memcpy(all->v[row], j.v, sizeof all->v[row]);
@@ -141,7 +147,23 @@ static int append(struct session *s, int64_t most)
         all->h2[row] = -1.0;
         all->invalid[row] = 0;
     }
-    return row;
+}
+
+/* Appends j particles from the next address on, up to `most`, that have the call's time as their
+ * own. Returns the number of rows then. */
+static int append(struct session *s, int64_t most)
+{
+    enum { ROWS = 256, ROWS_PER_THREAD = 1024 };
+    struct force_call *c = &s->call;
+    struct jmemory_seen j;
+    if (most < 1 || !jmemory_look(&s->j, s->ahead.next, &j) || j.time != c->time ||
+        session_call_rows_reserve(s, c->ni + (int)most))
+        return c->ni;
+    struct appending a = {s, c->ni + (int)most};
+    threads_each(options_threads_for(most / ROWS_PER_THREAD + 1, s->options.threads), most, ROWS,
+                 append_some, &a);
+    if (c->alike >= c->ni && c->alike < a.end) c->alike = a.end;
+    return a.end;
 }
 
 /* How many rows a submission that begins with this call's rows should have; appends the others. */
@@ -197,7 +219,7 @@ static void look_at(void *search, int64_t first, int64_t end)
 /* Looks up rows in the slots of j particles; returns how many are fine. */
 static int look_up(const struct session *s, struct search *search, int rows)
 {
-    enum { ROWS = 256, ROWS_PER_THREAD = 4096 };
+    enum { ROWS = 256, ROWS_PER_THREAD = 1024 };
     int found = 0;
     jmemory_commit(search->memory);
     jmemory_map(search->memory);

@@ -8,6 +8,7 @@
 #include "session/choice.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
+#include "util/threads.h"
 
 void session_force_free(struct session *s)
 {
@@ -39,11 +40,17 @@ int session_force_check_softening(struct session *s, int i, double eps2)
 static int copy_softening(struct session *s, const double *eps2, int each)
 {
     struct force_call *c = &s->call;
-    for (int i = 0; i < c->ni; i++) {
-        const double e = eps2[each ? i : 0];
-        const int code = each || !i ? session_force_check_softening(s, i, e) : 0;
-        if (code) return code;
-        c->own.eps2[i] = e;
+    int code = 0;
+    for (int i = 0; i < (each ? c->ni : c->ni > 0) && !code; i++)
+        code = session_force_check_softening(s, i, eps2[i]);
+    if (code || !c->ni) return code;
+    double *to = c->own.eps2;
+    if (each) {
+        memcpy(to, eps2, (size_t)c->ni * sizeof *to);
+        c->alike = 1;
+    } else if (c->ni > c->alike || bits_of(*to) != bits_of(*eps2)) {
+        for (int i = 0; i < c->ni; i++) to[i] = *eps2;
+        c->alike = c->ni;
     }
     return 0;
 }
@@ -148,6 +155,8 @@ static int begin(struct session *s, int nj, struct caller_arrays *from, int each
                                     .x = CONST3(c->all.x),
                                     .v = CONST3(c->all.v),
                                     .eps2 = c->all.eps2,
+                                    .alike = c->alike >= c->rows,
+                                    .h2 = c->all.h2,
                                     .fine = c->fine ? c->is_fine : NULL};
     return session_force_start(s, nj, &targets);
 }
@@ -181,10 +190,20 @@ static void count_rows(struct session *s)
     s->rows_fine += fine;
 }
 
+/* Threads that settle, send and copy what a device needs take longer to wake up than to do it. */
+static void wake_threads(const struct session *s, int ni)
+{
+    enum { MANY = 4096, ROWS_PER_THREAD = 1024 };
+    const int64_t rows = ni > s->j.changes ? ni : s->j.changes;
+    if (rows >= MANY && s->backend && s->backend->capabilities & CAN_OVERLAP)
+        threads_wake(options_threads_for(rows / ROWS_PER_THREAD, s->options.threads));
+}
+
 static int first_half(struct session *s, int nj, int ni, struct caller_arrays *from,
                       const double *eps2, int each, int lacks)
 {
     struct force_call *c = &s->call;
+    wake_threads(s, ni);
     int code = session_force_check(s, nj, ni, lacks);
     if (s->given_rows) from->fine = s->given;
     if (!code && from->fine && s->given_rows != ni + 1)

@@ -20,6 +20,11 @@ int session_force_last(struct session *s, unsigned want, int nj, int ni, double 
 /* Call it before writing a j particle: it computes results not yet fetched, so that the write
  * cannot change them. */
 void session_force_before_write(struct session *s);
+/* Whether that has anything to do. */
+static inline int session_force_minds_writes(const struct session *s)
+{
+    return s->call.part || (s->call.made && !s->call.outdated);
+}
 
 int session_force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 /* See g6x_get_neighbour_lists. */

@@ -67,6 +67,17 @@ static void checked_rows(struct outputs *o, int first, int end)
     }
 }
 
+/* Loads rows that a device has just written into the cache, all at once. */
+static void prefetch_rows(const struct force_call *c, int first, int count)
+{
+    enum { LINE = 64 / sizeof(double) };
+    for (int i = first; i < first + count; i += LINE) {
+        for (int k = 0; k < NSUM; k++) __builtin_prefetch(&c->results.sum[k][i]);
+        __builtin_prefetch(&c->results.nearest[i]);
+        __builtin_prefetch(&c->results.index[i]);
+    }
+}
+
 static int is_plain(const struct outputs *o, int first, int count)
 {
     const struct force_call *c = o->call;
@@ -82,6 +93,7 @@ static void plain_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     const double *const *sum = c->results.sum;
+    prefetch_rows(c, first, end - first);
     if (is_plain(o, first, end - first))
         for (int i = first; i < end; i++) {
             o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
@@ -202,7 +214,7 @@ int session_output_verify(struct session *s, unsigned want)
 
 /* ---- to the caller --------------------------------------------------------------------------- */
 
-enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
+enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 8, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
 
 static void task(void *outputs)
 {

@@ -15,7 +15,7 @@
 #include "session/grape5.h"
 #include "util/memory.h"
 #include "core/options.h"
-#include "session/quick_write.h"
+#include "session/biased_lock.h"
 #include "util/threads.h"
 #include "session/walks.h"
 #include "steps/groups.h"
@@ -84,11 +84,16 @@ static void lock(struct session *s)
             (void)nanosleep(&moment, NULL);
         }
     }
-    if (atomic_load_explicit(&s->quick.thread, memory_order_relaxed)) session_quick_write_stop(s);
+    if (atomic_load_explicit(&s->bias.thread, memory_order_relaxed)) session_biased_lock_stop(s);
 }
 
 void session_registry_release(struct session *s)
 {
+    if (biased_lock_is_taken(s)) {
+        biased_lock_leave(s);
+        return;
+    }
+    if (s->open) session_biased_lock_allow(s);
     atomic_store_explicit(&s->lock, 0, memory_order_release);
 }
 
@@ -101,11 +106,9 @@ int session_registry_leave(struct session *s, int code)
 /* In a forked child no other thread exists that could release a lock, or end what it was doing. */
 static void free_after_fork(struct session *s)
 {
-    const int locked = atomic_exchange(&s->lock, 0),
-              writing = atomic_exchange(&s->quick.writing, 0);
-    if (!locked && !writing) return;
-    s->torn = 1;
-    atomic_store(&s->quick.thread, NULL);
+    const int locked = atomic_exchange(&s->lock, 0), taken = atomic_exchange(&s->bias.taken, 0);
+    atomic_store(&s->bias.thread, NULL);
+    if (locked || taken) s->torn = 1;
 }
 
 /* A fork waits for the thread that has the lists, unless this opens a backend: for a GPU it may
@@ -128,7 +131,7 @@ static void in_child(void)
 {
     (void)pthread_mutex_init(&registry, NULL);
     atomic_store(&opening, 0);
-    session_quick_write_prepare();
+    session_biased_lock_prepare();
     python_bridge_after_fork();
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
@@ -137,7 +140,7 @@ static void in_child(void)
 
 static void prepare(void)
 {
-    session_quick_write_prepare();
+    session_biased_lock_prepare();
     (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
@@ -194,7 +197,7 @@ static int open_new(int64_t id, int how, int backend, int device, struct session
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->error, 0, sizeof s->error);
-    s->quick.disturbed = 0;
+    s->bias.disturbed = 0;
     s->options = *options_initial_values();
     options_count_cores();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
@@ -347,7 +350,9 @@ static int enter(struct session *s, int64_t id)
 
 struct session *session_registry_take(int64_t id, int *code)
 {
-    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
+    struct session *s = biased_lock_take(id);
+    if (s) return s;
+    s = atomic_load_explicit(&session_used_last, memory_order_acquire);
     if (!s || s->id != id || !enter(s, id)) {
         (void)pthread_once(&once, prepare);
         do { /* enters without the registry's lock: another thread may be computing there */

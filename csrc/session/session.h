@@ -65,6 +65,7 @@ struct force_call {
     int first;              /* the call's first row in the backend's submission */
     int rows;               /* all rows of the submission */
     struct rows all, own;   /* all, and the call's own among them */
+    int alike;              /* first rows of `all` whose softenings are equal */
     unsigned char *is_fine; /* [capacity] summed in double, in mode auto */
     double *distance;       /* [capacity] of the nearest neighbours, once requested */
     int distances;          /* number of i particles with a distance to the nearest neighbour */
@@ -103,15 +104,11 @@ struct grape5 {
     double (*acc)[3], *pot;
 };
 
-/* Which thread may write the next particles at rest without the lock, and where (quick_write.h). */
-struct quick {
+/* Which thread may take the session without the lock (biased_lock.h). */
+struct bias {
     _Atomic(void *) thread; /* the thread, or NULL */
-    _Atomic int writing;
-    int disturbed;            /* how often another thread locked the session */
-    int32_t first, next, end; /* written: first .. next - 1; allowed: next .. end - 1 */
-    uint64_t time;            /* bits of their common time */
-    double (*xm)[4];          /* of the j memory, as is index */
-    int32_t *index;
+    _Atomic int taken;
+    int disturbed; /* how often another thread locked the session */
 };
 
 /* `auto` has not chosen yet; or it has taken the CPU for short lists of a treecode. */
@@ -129,7 +126,7 @@ struct session {
     _Atomic int lock;
     _Atomic int closing;  /* a thread waits for the lock to close it; nobody may use it any more */
     struct session *next; /* in the hash chain, or the list of unused ones */
-    struct quick quick;
+    struct bias bias;
 
     struct options options;
     const struct backend *backend;

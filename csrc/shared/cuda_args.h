@@ -188,17 +188,21 @@ struct cuda_small_job {
 struct cuda_list_target {
     double x[3], eps2, h2;
 };
-/* Rows of a CUDA block of kernel neighbours; it also takes CUDA_BLOCK addresses. */
+/* Most rows of a CUDA block of kernel neighbours; it also takes CUDA_BLOCK addresses. */
 enum { CUDA_LIST_ROWS = 64 };
 /* Kernel neighbours: finds pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {
     struct cuda_sources sources;
     struct cuda_units units;
     int32_t nj, rows;
+    int32_t tile_rows; /* of a CUDA block */
     int64_t capacity;
     const struct cuda_list_target *targets; /* [rows] */
-    unsigned long long *count;              /* number of pairs; may exceed the capacity */
-    struct cuda_listed *listed;             /* pinned, [capacity] */
+    unsigned long long
+        *count; /* number of pairs, and of CUDA blocks that have ended; zero before */
+    struct cuda_listed *listed; /* pinned, [capacity] */
+    unsigned long long *there;  /* pinned: number of pairs, perhaps above the capacity; the step */
+    unsigned long long step;
 };
 struct cuda_listed {
     int32_t row, index;

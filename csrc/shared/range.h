@@ -46,7 +46,8 @@ HOST_DEVICE int range_larger(int a, int b) { return a > b ? a : b; }
  *
  * The bounds are on exponents. r: |separation| < 2^r, including softening. v: relative velocity;
  * moving: the same of particles with mass. If s^2 is not close, a term of acc is at most m / s^2
- * and one of jerk at most 4 m v / s^3. Of the smallest term, 24 bits must be normal numbers. */
+ * and one of jerk at most 4 m v / s^3. Of the smallest term of acc, 24 bits must be normal numbers;
+ * of jerk, all that is not below the rounding of the largest velocity. */
 HOST_DEVICE int in_range(int mode, const struct body_range *i, const struct block_range *block)
 {
     const int tiny = mode == MODE_DOUBLE ? -1000 : -126, huge = mode == MODE_DOUBLE ? 1000 : 120;
@@ -58,7 +59,7 @@ HOST_DEVICE int in_range(int mode, const struct body_range *i, const struct bloc
     const int nearest = mode == MODE_DOUBLE ? CLOSE_EXPONENT_DOUBLE / 2 : 0;
     if (block->m_high + range_larger(v, 0) - 3 * nearest + 12 > huge) return 0;
     if (block->m_low - 3 * range_larger(r, 0) - 24 < tiny) return 0;
-    return moving <= -990 || block->m_low - 3 * range_larger(r, 0) + moving - 48 >= tiny;
+    return moving <= -990 || block->m_low - 3 * range_larger(r, 0) + moving - 28 >= tiny;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* threads.c - see threads.h. A worker spins for 50 microseconds before it sleeps, since the next
  * force call of a block-step integrator comes within tens of microseconds. Short work does not wait
- * for workers that sleep, nor again for those that another program has kept from running. */
+ * for workers that sleep, nor again for those that another program has kept from running. To wake a
+ * worker takes microseconds, so those that were woken wake others. */
 #include "util/threads.h"
 
 #include <sched.h>
@@ -25,7 +26,7 @@ void threads_linger(int64_t nanoseconds)
 enum { IDLE, ASKED, WORKING };
 
 struct worker {
-    _Atomic int state, asleep;
+    _Atomic int state, asleep, called; /* called: to wait awake for a while, though not asked */
     int number;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
@@ -66,6 +67,32 @@ static int is_asked(struct worker *w)
     return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
 }
 
+/* Workers before `to_wake` were woken if they slept; the others up to `wake_end` are to be. */
+enum { EACH_WAKES = 3 };
+static _Atomic int to_wake, wake_end;
+
+static void wake_some(void)
+{
+    for (int woken = 0; woken < EACH_WAKES && atomic_load(&to_wake) < atomic_load(&wake_end);) {
+        const int k = atomic_fetch_add(&to_wake, 1);
+        if (k >= atomic_load(&wake_end)) return;
+        struct worker *w = workers[k];
+        if (!atomic_load(&w->asleep) || (!is_asked(w) && !atomic_load(&w->called))) continue;
+        (void)pthread_mutex_lock(&w->mutex);
+        (void)pthread_cond_signal(&w->wake);
+        (void)pthread_mutex_unlock(&w->mutex);
+        woken++;
+    }
+}
+
+static void begin_to_wake(int n)
+{
+    atomic_store(&wake_end, 0);
+    atomic_store(&to_wake, 0);
+    atomic_store(&wake_end, n);
+    wake_some();
+}
+
 /* Waits until the state is ASKED, and makes it WORKING. wait_for may cancel the request first. */
 static void wait_to_be_asked(struct worker *w)
 {
@@ -78,9 +105,12 @@ static void wait_to_be_asked(struct worker *w)
             continue;
         (void)pthread_mutex_lock(&w->mutex);
         atomic_store(&w->asleep, 1);
-        while (atomic_load(&w->state) != ASKED) (void)pthread_cond_wait(&w->wake, &w->mutex);
+        while (atomic_load(&w->state) != ASKED && !atomic_load(&w->called))
+            (void)pthread_cond_wait(&w->wake, &w->mutex);
         atomic_store(&w->asleep, 0);
+        atomic_store(&w->called, 0);
         (void)pthread_mutex_unlock(&w->mutex);
+        wake_some();
         start = clock_nanoseconds();
     }
 }
@@ -97,19 +127,6 @@ static void *worker_main(void *argument)
         atomic_store_explicit(&w->state, IDLE, memory_order_release);
     }
     return NULL;
-}
-
-/* Returns 0 if the worker is asleep and is not to be woken. */
-static int ask(struct worker *w, int wake)
-{
-    if (!wake && atomic_load(&w->asleep)) return 0;
-    atomic_store(&w->state, ASKED);
-    if (atomic_load(&w->asleep)) {
-        (void)pthread_mutex_lock(&w->mutex);
-        (void)pthread_cond_signal(&w->wake);
-        (void)pthread_mutex_unlock(&w->mutex);
-    }
-    return 1;
 }
 
 /* Waits for a worker that has begun; cancels the request of one that has not, and returns 0. */
@@ -187,7 +204,8 @@ static void run(int n, void (*work)(void *argument), void *argument, void (*kind
         work(argument);
         return;
     }
-    if (rest > 0) {
+    struct kind *kind = kind_of(kind_of_work);
+    if (rest > 0 && kind->worked < SHORT) {
         rest--;
         (void)pthread_mutex_unlock(&in_use);
         work(argument);
@@ -195,19 +213,32 @@ static void run(int n, void (*work)(void *argument), void *argument, void (*kind
     }
     while (nworkers < n - 1 && nworkers < MOST_WORKERS && add_worker());
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
-    struct kind *kind = kind_of(kind_of_work);
     const int64_t start = clock_nanoseconds();
     const int wake = start - last_end < SPIN_NANOSECONDS || kind->worked > WORTH_WAKING;
     current_work = work;
     current_argument = argument;
     current_flush = fpenv_flushes();
     int asked = 0, begun = 0;
-    for (int k = 0; k < helpers; k++) asked += ask(workers[k], wake);
+    for (int k = 0; k < helpers; k++)
+        if (wake || !atomic_load(&workers[k]->asleep)) {
+            atomic_store(&workers[k]->state, ASKED);
+            asked++;
+        }
+    begin_to_wake(asked ? helpers : 0);
     work(argument);
     const int64_t done = clock_nanoseconds();
     for (int k = 0; k < helpers; k++) begun += wait_for(workers[k]);
     last_end = clock_nanoseconds();
     note(kind, asked, begun, done - start, last_end - done);
+    (void)pthread_mutex_unlock(&in_use);
+}
+
+void threads_wake(int n)
+{
+    if (forked || pthread_mutex_trylock(&in_use) != 0) return;
+    const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
+    for (int k = 0; k < helpers; k++) atomic_store(&workers[k]->called, 1);
+    begin_to_wake(helpers);
     (void)pthread_mutex_unlock(&in_use);
 }
 

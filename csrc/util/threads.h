@@ -10,6 +10,9 @@
  * the pool is busy, cannot grow, or after a fork. */
 void threads_run(int n, void (*work)(void *argument), void *argument);
 
+/* Work for n threads comes within some tens of microseconds: their workers wake up, and wait. */
+void threads_wake(int n);
+
 /* From now on the first workers wait for work awake for so long, at least as long as usual: short
  * work then finds so many threads, with the caller. More take longer to begin than they save. */
 enum { THREADS_AT_HAND = 8 };

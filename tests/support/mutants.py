@@ -24,12 +24,10 @@ PATCHES = {
         ("FORTRAN(g6_open, int *clusterid) {",
          "if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);"),
         ("    s->time = ti;\n", "if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);"),
-        ("        if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);\n",
+        ("        if (code) (void)explain(s, code, address, index);\n",
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);"),
         ("        if (code && !first) first = explain(s, code, a, label);\n",
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);")],
-    "session/quick_write.c": [  # that mistake observes each write
-        ("possible = barrier(REGISTER);", "if (MUTANT(predict_in_set_ti)) possible = 0;")],
     "session/force_list.c": [
         ("        l.highs = index + n - l.high;\n    }\n",
          "if (MUTANT(lists_empty)) l.lows = l.highs = 0;"

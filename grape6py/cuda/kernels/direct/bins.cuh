@@ -187,23 +187,31 @@ DEVICE_FN double limbs_value(int64_t limb0, int64_t limb1, int64_t limb2, int to
     return rounded(high >> 23, (uint64_t)high << 41 | lower, BIN_BITS * (top - 1) - 1);
 }
 
-/* The highest bins of a row; returns the number of its top bin + CUDA_TOP_ZERO, 0 if it is empty.
- * All bins are loaded before the top is known: a second memory access would take longer. */
-DEVICE_FN int row_limbs(const struct cuda_sum_job &job, int k, int row, int64_t limb[3])
+/* A row's bins of a sum, all loaded before the top is known: a second access would take longer. */
+struct row_bins {
+    int top; /* number of its top bin + CUDA_TOP_ZERO, 0 if it is empty */
+    int64_t bin[BINS];
+};
+
+DEVICE_FN struct row_bins load_bins(const struct cuda_sum_job &job, int k, int row)
 {
-    const int w = window_of(k);
     const long long *bins = &job.bin[(size_t)k * BINS * job.stride + row];
-    const int top = __ldcg(&job.top[w * job.stride + row]);
-    int64_t all[BINS];
+    struct row_bins r = {__ldcg(&job.top[window_of(k) * job.stride + row])};
+#pragma unroll
+    for (int b = 0; b < BINS; b++) r.bin[b] = __ldcg(bins + (int64_t)b * job.stride);
+    return r;
+}
+
+/* The highest bins of a row. */
+DEVICE_FN void highest_bins(const struct cuda_sum_job &job, int k, const struct row_bins &row,
+                            int64_t limb[3])
+{
+    const int at = row.top - CUDA_TOP_ZERO - job.base[window_of(k)];
     limb[0] = limb[1] = limb[2] = 0;
 #pragma unroll
-    for (int b = 0; b < BINS; b++) all[b] = __ldcg(bins + (int64_t)b * job.stride);
-    const int at = top - CUDA_TOP_ZERO - job.base[w];
-#pragma unroll
     for (int b = 0; b < BINS; b++) {
-        limb[0] |= all[b] & -(int64_t)(b == at);
-        limb[1] |= all[b] & -(int64_t)(b == at - 1);
-        if (LIMBS == 3) limb[2] |= all[b] & -(int64_t)(b == at - 2);
+        limb[0] |= row.bin[b] & -(int64_t)(b == at);
+        limb[1] |= row.bin[b] & -(int64_t)(b == at - 1);
+        if (LIMBS == 3) limb[2] |= row.bin[b] & -(int64_t)(b == at - 2);
     }
-    return top;
 }

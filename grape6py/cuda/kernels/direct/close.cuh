@@ -96,6 +96,7 @@ DEVICE_FN void gather(struct close_found *f)
 
 /* Nearest neighbours: not requested, by place as in kernels wide, or by address. */
 enum near_by { NEAR_NOT, NEAR_BY_PLACE, NEAR_BY_ADDRESS };
+
 /* Sums the closed runs of one row and block. Called by all lanes of a warp. */
 DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_target &i,
                          const struct arriving &arriving, bool jerk, near_by near, int row,
@@ -126,6 +127,18 @@ DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_targe
     if (near && found.address != 0x7fffffff)
         offer_nearest(job, row, (real)found.r2,
                       near == NEAR_BY_PLACE ? of_address(found.address) : found.address);
+}
+
+/* The runs to close where a row's sums of a block leave the range of single precision: all. If they
+ * may leave that of double precision as well, none, and the block is left to the host. */
+DEVICE_FN unsigned runs_beyond(const struct cuda_sum_job &job, const struct body_range *i,
+                               const struct block_range *range, int row, int block)
+{
+    enum { UNDERFLOWN = -125 }; /* a mass that single precision does not hold (predict_particle) */
+    if (!DOUBLE_MODE && in_range(MODE_DOUBLE, i, range) && range->m_low != UNDERFLOWN)
+        return CUDA_WHOLE_BLOCK;
+    leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+    return 0;
 }
 
 /* Sums the closed runs of the rows first + lane and one block. Called by all lanes of a warp. */

@@ -199,7 +199,7 @@ DEVICE_FN void add_parts(struct shared_small *s, struct pair_sum sum, int chunks
     }
 }
 
-/* Deposits the rows' sums, or leaves them to the host; finds the nearest neighbours. */
+/* Deposits the rows' sums, or closes their runs; finds the nearest neighbours. */
 template <bool FEW, bool JERK>
 DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, int row0, int last,
                         int block, struct nearest_place nearest, unsigned closed,
@@ -243,8 +243,7 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     if (good) {
         offer_nearest(job, row, r2_min, s->near_address[lane]);
     } else {
-        leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
-        s->closed[lane] = 0;
+        s->closed[lane] = runs_beyond(job, &t->range, &s->range, row, block);
     }
 }
 
@@ -275,11 +274,11 @@ DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int 
     const real *pairs = s->held + own / RUN * PADDED_RUN;
     const struct labels_in_memory labels = {&s->index[a % CUDA_BLOCK]};
     if (FEW)
-        add_run<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, labels, 0, a / PLACE, sum,
-                                                   &nearest->r2, &nearest->place, closed);
+        add_run<JERK, true, true, SAME, true, 1, UNROLL>(&t, pairs, labels, 0, a / PLACE, sum,
+                                                         &nearest->r2, &nearest->place, closed);
     else
-        add_group<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, PADDED_RUN, labels, a / PLACE, sum,
-                                                     &nearest->r2, &nearest->place, closed);
+        add_group<JERK, true, true, SAME, true, 1, UNROLL>(
+            &t, pairs, PADDED_RUN, labels, a / PLACE, sum, &nearest->r2, &nearest->place, closed);
 }
 
 /* Sums of one block of addresses on the rows of a tile. */

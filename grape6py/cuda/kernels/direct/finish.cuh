@@ -95,17 +95,27 @@ DEVICE_FN bool last_of_tile(const struct cuda_sum_job &job)
 /* Writes the sums of a tile. Called by its last CUDA block. */
 DEVICE_FN void store_sums(const struct cuda_sum_job &job, int first, int rows)
 {
+    enum { AT_ONCE = DOUBLE_MODE ? 2 : 4 }; /* rows, whose bins are on their way together */
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
-    for (int n = t % lanes; k < NSUM && n < rows; n += lanes) {
-        const size_t to = (size_t)(job.first + first + n), stride = (size_t)job.out_stride;
-        int64_t limb[3];
-        const int top = row_limbs(job, k, first + n, limb);
-        job.sum[k * stride + to] =
-            top ? limbs_value(limb[0], limb[1], limb[2], top - CUDA_TOP_ZERO) : 0.0;
-        if (!job.limbs) continue;
+    for (int n = t % lanes; k < NSUM && n < rows; n += AT_ONCE * lanes) {
+        struct row_bins row[AT_ONCE];
 #pragma unroll
-        for (int d = 0; d < LIMBS; d++) job.limbs[(k * LIMBS + d) * stride + to] = limb[d];
-        if (k % 3 == 0) job.tops[window_of(k) * stride + to] = top;
+        for (int u = 0; u < AT_ONCE; u++)
+            row[u] = load_bins(job, k, first + min(n + u * lanes, rows - 1));
+#pragma unroll
+        for (int u = 0; u < AT_ONCE && n + u * lanes < rows; u++) {
+            const size_t to = (size_t)(job.first + first + n + u * lanes);
+            const size_t stride = (size_t)job.out_stride;
+            const int top = row[u].top;
+            int64_t limb[3];
+            highest_bins(job, k, row[u], limb);
+            job.sum[k * stride + to] =
+                top ? limbs_value(limb[0], limb[1], limb[2], top - CUDA_TOP_ZERO) : 0.0;
+            if (!job.limbs) continue;
+#pragma unroll
+            for (int d = 0; d < LIMBS; d++) job.limbs[(k * LIMBS + d) * stride + to] = limb[d];
+            if (k % 3 == 0) job.tops[window_of(k) * stride + to] = top;
+        }
     }
 }
 

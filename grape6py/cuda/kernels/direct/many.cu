@@ -8,7 +8,7 @@ typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
 typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
 
 /* Adds a group to the sums of a chunk. If SAME, compares indices. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME>
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, bool CHECK>
 DEVICE_FN void add_group_to(const struct target t[PER_THREAD], const real *pairs,
                             const int32_t *index, int place, struct pair_sum chunk[PER_THREAD],
                             chunk_sums waiting, real r2_min[PER_THREAD], int near_place[PER_THREAD],
@@ -19,8 +19,8 @@ DEVICE_FN void add_group_to(const struct target t[PER_THREAD], const real *pairs
     const int lane = (int)threadIdx.x % 32;
     const struct labels_in_warp labels = {SAME ? index[lane] : 0, SAME ? index[32 + lane] : 0};
     struct pair_sum group[PER_THREAD];
-    add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(t, pairs, RUN_REALS, labels, place, group,
-                                                          r2_min, near_place, closed);
+    add_group<JERK, NEAR, SOFT, SAME, CHECK, PER_THREAD, UNROLL>(t, pairs, RUN_REALS, labels, place,
+                                                                 group, r2_min, near_place, closed);
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
 #if DOUBLE_MODE
@@ -37,7 +37,7 @@ DEVICE_FN void add_group_to(const struct target t[PER_THREAD], const real *pairs
 
 /* Adds up to 32 groups, one after another. Indices are compared only in groups that may hold one of
  * the warp's i particles. */
-template <bool JERK, bool NEAR, bool SOFT>
+template <bool JERK, bool NEAR, bool SOFT, bool CHECK>
 DEVICE_FN void
 add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD], const real *pairs,
               int group, int groups, struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
@@ -54,9 +54,9 @@ add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
     if (SPLIT && !same) { /* most chunks: without the choice, 1 % faster in mode grape alone */
 #pragma unroll 1
         for (int g = 0; g < groups; g++)
-            add_group_to<JERK, NEAR, SOFT, false>(t, pairs + g * GROUP_REALS, NULL,
-                                                  (group + g) * PLACES, chunk, waiting, r2_min,
-                                                  near_place, closed);
+            add_group_to<JERK, NEAR, SOFT, false, CHECK>(t, pairs + g * GROUP_REALS, NULL,
+                                                         (group + g) * PLACES, chunk, waiting,
+                                                         r2_min, near_place, closed);
         return;
     }
 #pragma unroll 1
@@ -65,11 +65,11 @@ add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
         const real *from = pairs + g * GROUP_REALS;
         const int place = (group + g) * PLACES;
         if (same >> g & 1)
-            add_group_to<JERK, NEAR, SOFT, true>(t, from, index, place, chunk, waiting, r2_min,
-                                                 near_place, closed);
+            add_group_to<JERK, NEAR, SOFT, true, CHECK>(t, from, index, place, chunk, waiting,
+                                                        r2_min, near_place, closed);
         else
-            add_group_to<JERK, NEAR, SOFT, false>(t, from, index, place, chunk, waiting, r2_min,
-                                                  near_place, closed);
+            add_group_to<JERK, NEAR, SOFT, false, CHECK>(t, from, index, place, chunk, waiting,
+                                                         r2_min, near_place, closed);
     }
 }
 
@@ -83,21 +83,73 @@ DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting
     }
 }
 
-/* Deposits a row's sums of a block, or leaves them to the host; zeroes them. */
+/* What a thread keeps of a row beside the loop over pairs: in memory, since a function that is not
+ * inlined writes to it. */
+struct wide_row {
+    int32_t label;
+    struct body_range range;
+    real close, r2_min; /* the least of the block's, without closed runs */
+    int place;
+    unsigned closed;
+};
+
+/* Adds the sums of a chunk to those of the block. */
 template <bool JERK>
-DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target *t, int row,
+DEVICE_FN void end_chunk(const struct pair_sum sum[PER_THREAD], chunk_sums waiting, wide_sums sums)
+{
+    const int thread = (int)threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++)
+#pragma unroll
+        for (int q = 0; q < NSUM; q++)
+            if (is_wanted(JERK, q))
+                add_chunk(&sums[q][k][thread],
+                          DOUBLE_MODE ? waiting[q][k][thread] : *sum_number(&sum[k], q));
+}
+
+/* A chunk with a close pair, without the runs that have one. */
+template <bool JERK, bool NEAR, bool SOFT>
+DEVICE_CALL void open_chunk(const struct cuda_sum_job &job, const real *staged, int chunk,
+                            chunk_sums waiting, wide_sums sums, struct wide_row own[PER_THREAD])
+{
+    struct target t[PER_THREAD];
+    struct pair_sum sum[PER_THREAD];
+    real r2_min[PER_THREAD];
+    int place[PER_THREAD];
+    unsigned closed[PER_THREAD];
+    begin_chunk(sum, waiting);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int row = (int)(blockIdx.y * WIDE_ROWS + k * WIDE_THREADS + threadIdx.x);
+        t[k] = load_target(job, NULL, min(row, job.rows - 1));
+        r2_min[k] = own[k].r2_min, place[k] = own[k].place, closed[k] = own[k].closed;
+    }
+#pragma unroll 1
+    for (int g = 0; g < 4; g++)
+        add_group_to<JERK, NEAR, SOFT, true, true>(
+            t, staged + g * GROUP_REALS, &job.sources.index[(4 * chunk + g) * CUDA_GROUP],
+            (4 * chunk + g) * PLACES, sum, waiting, r2_min, place, closed);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++)
+        own[k].r2_min = r2_min[k], own[k].place = place[k], own[k].closed = closed[k];
+    end_chunk<JERK>(sum, waiting, sums);
+}
+
+/* Deposits a row's sums of a block, or closes its runs; zeroes them. */
+template <bool JERK>
+DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, struct wide_row *own, int row,
                              int block, wide_sums sums, int k)
 {
     const int thread = (int)threadIdx.x;
     const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
-    bool good = in_range(MODE, &t->range, &range);
+    bool good = in_range(MODE, &own->range, &range);
 #pragma unroll 1
     for (int q = 0; q < NSUM; q++) {
         const struct block_sum s = settled(sums[q][k][thread], window_of(q));
         sums[q][k][thread] = s;
         good = good && fits_bins(s.hi, job.unit[window_of(q)]);
     }
-    if (!good) leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+    if (!good) own->closed = runs_beyond(job, &own->range, &range, row, block);
 #pragma unroll 1
     for (int q = 0; q < NSUM; q++) {
         if (good) deposit(job, row, q, sums[q][k][thread]);
@@ -138,10 +190,12 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
     const int begin = job.first_block + (int)blockIdx.x * job.step_blocks;
     const int end = min(job.end_block, begin + job.step_blocks);
     struct target t[PER_THREAD];
+    struct wide_row own[PER_THREAD];
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int row = first + k * WIDE_THREADS + thread;
         t[k] = load_target(job, NULL, min(row, job.rows - 1));
+        own[k].label = t[k].label, own[k].range = t[k].range, own[k].close = t[k].close;
         near_r2[k][thread] = v_set1(FAR_S2);
         near_place[k][thread] = 0;
         for (int q = 0; q < NSUM; q++) sums[q][k][thread] = no_sum();
@@ -149,11 +203,9 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #pragma unroll 1
     for (int block = begin; block < end; block++) {
         const int chunks = chunks_of(job.nj, block);
-        real r2_min[PER_THREAD];
-        int place[PER_THREAD] = {};
-        unsigned closed[PER_THREAD] = {};
 #pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) r2_min[k] = v_set1(FAR_S2);
+        for (int k = 0; k < PER_THREAD; k++)
+            own[k].r2_min = v_set1(FAR_S2), own[k].place = 0, own[k].closed = 0;
 #pragma unroll 1
         for (int c = 0; c < chunks; c++) {
             const int chunk = block * CUDA_CHUNKS + c;
@@ -165,29 +217,38 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
                 ((quad *)staged)[q] = from[q];
             __syncthreads();
             struct pair_sum sum[PER_THREAD];
-            begin_chunk(sum, waiting);
-            add_groups_of<JERK, NEAR, SOFT>(job, t, staged, 4 * chunk, 4, sum, waiting, r2_min,
-                                            place, closed);
+            real least[PER_THREAD];
+            int place[PER_THREAD] = {};
+            bool any_close = false;
 #pragma unroll
             for (int k = 0; k < PER_THREAD; k++)
+                least[k] = v_set1(FAR_S2), t[k].label = own[k].label;
+            begin_chunk(sum, waiting);
+            add_groups_of<JERK, NEAR, SOFT, false>(job, t, staged, 4 * chunk, 4, sum, waiting,
+                                                   least, place, NULL);
 #pragma unroll
-                for (int q = 0; q < NSUM; q++)
-                    if (is_wanted(JERK, q))
-                        add_chunk(&sums[q][k][thread], DOUBLE_MODE ? waiting[q][k][threadIdx.x]
-                                                                   : *sum_number(&sum[k], q));
+            for (int k = 0; k < PER_THREAD; k++) any_close = any_close || least[k] < own[k].close;
+            if (__any_sync(0xffffffffu, any_close)) { /* seldom */
+                open_chunk<JERK, NEAR, SOFT>(job, staged, chunk, waiting, sums, own);
+                continue;
+            }
+            end_chunk<JERK>(sum, waiting, sums);
+#pragma unroll
+            for (int k = 0; NEAR && k < PER_THREAD; k++)
+                if (least[k] < own[k].r2_min) own[k].r2_min = least[k], own[k].place = place[k];
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {
             const int row = first + k * WIDE_THREADS + thread;
-            const bool good =
-                row < job.rows && deposit_block<JERK>(job, &t[k], row, block, sums, k);
-            if (good && NEAR && r2_min[k] < near_r2[k][thread]) {
-                near_r2[k][thread] = r2_min[k];
-                near_place[k][thread] = place[k];
+            const bool active = row < job.rows;
+            const bool good = active && deposit_block<JERK>(job, &own[k], row, block, sums, k);
+            if (good && NEAR && own[k].r2_min < near_r2[k][thread]) {
+                near_r2[k][thread] = own[k].r2_min;
+                near_place[k][thread] = own[k].place;
             }
-            if (__any_sync(0xffffffffu, good && closed[k]))
+            if (__any_sync(0xffffffffu, active && own[k].closed))
                 close_rows(job, NULL, {NULL, NULL}, JERK, NEAR ? NEAR_BY_PLACE : NEAR_NOT,
-                           row - thread % 32, block, good ? closed[k] : 0);
+                           row - thread % 32, block, active ? own[k].closed : 0);
         }
     }
 #pragma unroll

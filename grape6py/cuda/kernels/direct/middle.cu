@@ -9,7 +9,7 @@ struct shared_middle {
     real r2_min[PER_THREAD][WIDE_THREADS];
     int place[PER_THREAD][WIDE_THREADS];
     unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk; then [0][row] of a block */
-    bool bad[MIDDLE_ROWS]; /* the row's sums of the block are left to the host */
+    bool bad[MIDDLE_ROWS];                     /* the row's sums of the block are not deposited */
 };
 
 #ifndef GRAPE6_ON_CPU
@@ -39,8 +39,8 @@ DEVICE_FN void middle_chunk(const struct cuda_sum_job &job, struct shared_middle
 #pragma unroll 10
         for (int q = lane; q < (int)(sizeof s->held[0] / 16); q += 32) ((quad *)held)[q] = from[q];
         __syncwarp();
-        add_groups_of<JERK, true, true>(job, t, held, group, MIDDLE_HELD, sum, s->sums, r2_min,
-                                        place, closed);
+        add_groups_of<JERK, true, true, true>(job, t, held, group, MIDDLE_HELD, sum, s->sums,
+                                              r2_min, place, closed);
     }
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
@@ -77,7 +77,7 @@ DEVICE_FN unsigned middle_nearest(const struct shared_middle *s, int k, int lane
 
 enum { HALF_SUMS = 4 }; /* sums of a row in the first half of the threads */
 
-/* Deposits a row's sums of a block, or leaves them to the host. Two threads take a row: the first
+/* Deposits a row's sums of a block, or closes its runs. Two threads take a row: the first
  * one the sums below HALF_SUMS, the second one the others, the nearest neighbour and the closed
  * runs, which it returns. Called by all threads. */
 template <bool JERK>
@@ -104,10 +104,7 @@ DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, struct shared_midd
     if (!good) s->bad[n] = true;
     __syncthreads();
     if (n >= rows) return 0;
-    if (s->bad[n]) {
-        if (second) leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
-        return 0;
-    }
+    if (s->bad[n]) return second ? runs_beyond(job, &t->range, &range, row, block) : 0;
 #pragma unroll
     for (int p = 0; p < HALF_SUMS; p++) {
         const int q = second ? HALF_SUMS + p : p;

@@ -106,8 +106,8 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     __shared__ struct cuda_listed buffer[LIST_BUFFER];
     __shared__ int found;
     __shared__ unsigned long long place;
-    const int thread = (int)threadIdx.x, first_row = (int)blockIdx.y * CUDA_LIST_ROWS;
-    const int rows = min((int)CUDA_LIST_ROWS, job.rows - first_row);
+    const int thread = (int)threadIdx.x, first_row = (int)blockIdx.y * job.tile_rows;
+    const int rows = min(job.tile_rows, job.rows - first_row);
     const int address = (int)blockIdx.x * CUDA_BLOCK + 2 * thread; /* this, + 1, + 512, + 513 */
     real x[LIST_EACH], y[LIST_EACH], z[LIST_EACH], low = 0;
 #pragma unroll
@@ -156,4 +156,11 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     __syncthreads();
     for (int k = thread; k < buffered; k += LIST_THREADS)
         write_listed(job, place + (unsigned)k, buffer[k]);
+    __threadfence_system();
+    __syncthreads();
+    if (thread || atomicAdd(&job.count[1], 1ull) != gridDim.x * gridDim.y - 1) return;
+    job.there[0] = __ldcg(&job.count[0]);
+    job.count[0] = job.count[1] = 0;
+    __threadfence_system();
+    *(volatile unsigned long long *)&job.there[1] = job.step;
 }

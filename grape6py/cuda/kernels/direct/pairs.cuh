@@ -72,9 +72,10 @@ DEVICE_FN int32_t label_of(const struct labels_in_warp &labels, int a)
     return __shfl_sync(0xffffffffu, a < 32 ? labels.low : labels.high, a % 32);
 }
 
-/* Sums of a run on PER targets; its first index is label number `first`. If NEAR, notes places that
- * hold a nearer neighbour. A run with a close pair is left out: its bit is set in `closed`. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL, class labels>
+/* Sums of a run on PER targets; its first index is label number `first`. Keeps the least r^2 and,
+ * if NEAR, its place. If CHECK, a run with a close pair is left out, and its bit set in `closed`.
+ */
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, bool CHECK, int PER, int UNROLL, class labels>
 DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labels &label,
                        int first, int place, struct pair_sum sum[PER], real r2_min[PER],
                        int near_place[PER], unsigned closed[PER])
@@ -84,8 +85,8 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
 #pragma unroll
     for (int k = 0; k < PER; k++) {
         sum[k] = no_pairs();
-        run_min[k] = v_set1(FAR_S2);
-        run_place[k] = place;
+        run_min[k] = CHECK ? v_set1(FAR_S2) : r2_min[k];
+        run_place[k] = CHECK ? place : near_place[k];
     }
 #pragma unroll 1
     for (int h = 0; h < RUN / PLACE; h++) {
@@ -121,7 +122,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
     }
     bool any_close = false;
 #pragma unroll
-    for (int k = 0; k < PER; k++) any_close = any_close || run_min[k] < t[k].close;
+    for (int k = 0; k < PER; k++) any_close = any_close || (CHECK && run_min[k] < t[k].close);
     if (any_close) { /* seldom: a branch is faster than to select each sum */
 #pragma unroll
         for (int k = 0; k < PER; k++) {
@@ -133,7 +134,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
     }
 #pragma unroll
     for (int k = 0; k < PER; k++) {
-        if (NEAR && run_min[k] < r2_min[k]) {
+        if (!CHECK || (NEAR && run_min[k] < r2_min[k])) {
             r2_min[k] = run_min[k];
             near_place[k] = run_place[k];
         }
@@ -141,16 +142,16 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
 }
 
 /* Sums of a group, whose runs are run_reals apart. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL, class labels>
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, bool CHECK, int PER, int UNROLL, class labels>
 DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_reals,
                          const labels &label, int place, struct pair_sum sum[PER], real r2_min[PER],
                          int near_place[PER], unsigned closed[PER])
 {
-    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, label, 0, place, sum, r2_min, near_place,
-                                                 closed);
+    add_run<JERK, NEAR, SOFT, SAME, CHECK, PER, UNROLL>(t, pairs, label, 0, place, sum, r2_min,
+                                                        near_place, closed);
 #if !DOUBLE_MODE
     struct pair_sum other[PER];
-    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(
+    add_run<JERK, NEAR, SOFT, SAME, CHECK, PER, UNROLL>(
         t, pairs + run_reals, label, RUN, place + PLACES / 2, other, r2_min, near_place, closed);
 #pragma unroll
     for (int k = 0; k < PER; k++) add_sums<JERK>(&sum[k], other[k]);
