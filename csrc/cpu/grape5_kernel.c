@@ -1,9 +1,8 @@
 /* grape5_kernel.c - see grape5_kernel.h. Compiled once per instruction set.
  *
- * A pair takes 20 operations, most of which depend on the one before, and a core reorders only
- * about 64 operations. So the loop is a software pipeline: separations are computed one group
- * ahead and stored in the cache; the estimate of 1/s of each vector is computed one vector ahead;
- * its sums are added one vector later.
+ * A pair takes 20 operations, most of which depend on the one before, and a core reorders only so
+ * many. So the loop adds the vectors of one group of pairs while it computes the separations of the
+ * next: in registers, as far as there are enough.
  */
 #include "cpu/grape5_kernel.h"
 #include "simd/dispatch.h"
@@ -16,8 +15,11 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 
-enum { GROUP = 32, DEPTH = GROUP / VL, STEP = GROUP / CHUNK }; /* pairs, vectors, chunks */
-_Static_assert(ACC_GROUP == 2 * STEP, "groups are summed two by two");
+/* AVX2 has too few registers for a group. */
+enum { IN_CACHE = VL == 8 };
+/* Vectors, pairs and chunks of a group; groups until a lane has 32 terms. */
+enum { DEPTH = IN_CACHE ? 8 : 4, GROUP = DEPTH * VL, STEP = GROUP / CHUNK, GROUPS = 32 / DEPTH };
+_Static_assert(ACC_GROUP % STEP == 0, "a sum has whole groups");
 
 /* m / s^3 is 3/2 times y^3 m (5/3 - s^2 y^2), where y is the estimate of 1/s: one refinement step.
  * The error is of second order in that of y; correction() removes its mean. */
@@ -25,191 +27,200 @@ INLINE vec bracket(vec s2, vec y2) { return v_fnma(s2, y2, v_set1(5.0 / 3.0)); }
 
 /* ---- sums of a block ------------------------------------------------------------ */
 
-struct separations {
-    alignas(sizeof(vec)) real r[3][VL], s2[VL];
+/* A vector of pairs: positions of the target relative to the points, and the squared distance with
+ * softening. */
+struct pairs_of {
+    vec r[3], s2;
 };
-
-typedef struct separations group_of_pairs[DEPTH];
-
-/* Without this, the compiler keeps stored values in registers, of which there are too few. */
-#define KEEP_IN_MEMORY __asm__ volatile("" ::: "memory")
 
 struct target {
     vint place[3];
-    vec low[3], eps2;
+    vec eps2, near; /* s^2 of pairs at ACC_NEAR */
 };
+
+INLINE struct target take(const struct acc_target *t)
+{
+    const int32_t *at = t->place;
+    return (struct target){{v_set1_int(at[0]), v_set1_int(at[1]), v_set1_int(at[2])},
+                           v_set1(t->eps2),
+                           v_set1(t->eps2 + ACC_NEAR * ACC_NEAR)};
+}
 
 struct sums {
-    vec x, y, z, pot;
+    vec of[NACC];
 };
 
-struct totals {
-    alignas(sizeof(vec)) real sum[NACC][VL];
-};
-
-INLINE void add_to(real *total, vec part) { v_store(total, v_add(v_load(total), part)); }
-
-/* Totals are in memory (cache), so that the loop can use the registers. */
-INLINE void push(struct totals *total, struct sums *part)
-{
-    add_to(total->sum[ACC_AX], part->x), add_to(total->sum[ACC_AY], part->y);
-    add_to(total->sum[ACC_AZ], part->z), add_to(total->sum[ACC_POT], part->pot);
-    part->x = part->y = part->z = part->pot = v_set1(0);
-}
+/* Keeps the compiler from moving the operations of a vector past those of the next. */
+#define STEP_DONE(now, l)                                                                          \
+    if (IN_CACHE)                                                                                  \
+        __asm__ volatile("" ::"r"(now) : "memory");                                                \
+    else                                                                                           \
+        __asm__ volatile("" : VEC_REGISTER((now)[l].s2))
 
 INLINE vec square_of(const vec r[3], vec eps2)
 {
     return v_fma(r[2], r[2], v_fma(r[1], r[1], v_fma(r[0], r[0], eps2)));
 }
 
-/* Adds the remainders of the positions to the separations of a group. */
-INLINE void refine(const struct target *t, const struct acc_low *low, struct separations *p)
-{
-    for (int k = 0; k < DEPTH; k++, p++) {
-        const struct acc_low *l = low + k * VL / CHUNK;
-        vec r[3];
-        for (int c = 0; c < 3; c++) {
-            const vec beside = v_sub(v_load(l->x[c] + k * VL % CHUNK), t->low[c]);
-            v_store(p->r[c], r[c] = v_add(v_load(p->r[c]), beside));
-        }
-        v_store(p->s2, square_of(r, t->eps2));
-    }
-}
-
-/* Bits of the pairs of a vector to compute in double: close ones and, if `rules`, those nearer than
- * ACC_RULES. */
-INLINE unsigned left_to_double(const struct separations *p, int rules)
-{
-    const vec r[3] = {v_load(p->r[0]), v_load(p->r[1]), v_load(p->r[2])};
-    const unsigned close = vmask_bits(v_lt(square_of(r, v_set1(0)), v_set1(ACC_CLOSE * ACC_CLOSE)));
-    return close | (rules ? vmask_bits(v_lt(v_load(p->s2), v_set1(ACC_RULES * ACC_RULES))) : 0);
-}
-
-/* Handles a group with near pairs: adds the remainders of the positions, records pairs to compute
- * in double (offsets below `end` of the block), and returns chunks in which these have no mass. */
-static __attribute__((noinline)) const struct acc_chunk *
-look_closely(const struct target *t, struct separations *p, const struct acc_chunk *group,
-             const struct acc_low *low, struct acc_chunk *massless, int place, int end,
-             struct acc_close *close)
-{
-    unsigned any = 0;
-    int few = 0;
-    refine(t, low, p);
-    for (int k = 0; k < DEPTH; k++)
-        few += __builtin_popcount(vmask_bits(v_lt(v_load(p[k].s2), v_set1(ACC_RULES * ACC_RULES))));
-    few = few <= ACC_FEW;
-    for (int k = 0; k < DEPTH; k++) any |= left_to_double(&p[k], few);
-    if (!any) return group;
-    for (int c = 0; c < STEP; c++) memcpy(massless[c].m, group[c].m, sizeof group[c].m);
-    for (int k = 0; k < DEPTH; k++) {
-        unsigned bits = left_to_double(&p[k], few);
-        for (; bits; bits &= bits - 1) {
-            const int at = k * VL + __builtin_ctz(bits);
-            massless[at / CHUNK].m[at % CHUNK] = 0.0f;
-            p[k].s2[at % VL] = 1.0f;
-            if (place < end) close->place[close->count++] = (int16_t)(place + at);
-        }
-    }
-    return massless;
-}
-
-/* First stage of vector k of a group: separations and s^2. */
-INLINE vec separate(const struct target *t, const struct acc_chunk *group, int k,
-                    struct separations *p)
+/* Vector k of a group. */
+INLINE void separate(const struct target *t, const struct acc_chunk *group, int k,
+                     struct pairs_of *p)
 {
     const struct acc_chunk *c = group + k * VL / CHUNK;
-    const int at = k * VL % CHUNK;
-    const vec r[3] = {v_int_difference(c->x[0] + at, t->place[0]),
-                      v_int_difference(c->x[1] + at, t->place[1]),
-                      v_int_difference(c->x[2] + at, t->place[2])};
-    const vec s2 = square_of(r, t->eps2);
-    v_store(p->r[0], r[0]), v_store(p->r[1], r[1]), v_store(p->r[2], r[2]);
-    v_store(p->s2, s2);
-    return s2;
+    for (int q = 0; q < 3; q++) p->r[q] = v_int_difference(t->place[q], c->x[q] + k * VL % CHUNK);
+    p->s2 = square_of(p->r, t->eps2);
 }
 
-INLINE void add_pairs(vec f, const struct separations *p, vec s2, struct sums *sum)
+INLINE vec mass_of(const struct acc_chunk *group, int k)
 {
-    sum->pot = v_fma(f, s2, sum->pot);
-    sum->x = v_fma(f, v_load(p->r[0]), sum->x);
-    sum->y = v_fma(f, v_load(p->r[1]), sum->y);
-    sum->z = v_fma(f, v_load(p->r[2]), sum->z);
+    return v_load(group[k * VL / CHUNK].m + k * VL % CHUNK);
 }
 
-/* State between the stages of the pipeline. */
-struct flow {
-    vec y;     /* estimate of 1/s of the next vector */
-    vec f, s2; /* m / s^3 and s^2 of the last vector, not added yet */
-    struct sums sum;
-};
-
-/* Adds the last vector of `other`, then the vectors of `now` except its last. Writes the
- * separations of group `ahead` to `other`; returns their least s^2. */
-INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pairs other,
-                   const struct acc_chunk *mass, const struct acc_chunk *ahead, struct flow *flow)
+INLINE void add_pairs(const struct pairs_of *p, vec m, struct sums *sum)
 {
-    vec least = v_set1(0);
+    const vec y = v_rsqrt_seed(p->s2), y2 = v_mul(y, y), my = v_mul(y, m);
+    const vec f = v_mul(v_mul(my, y2), bracket(p->s2, y2));
+    sum->of[ACC_POT] = v_fma(f, p->s2, sum->of[ACC_POT]);
+    for (int q = 0; q < 3; q++) sum->of[q] = v_fma(f, p->r[q], sum->of[q]);
+}
+
+/* Records points to leave to double: bits of a place. */
+INLINE void note(uint64_t bits, int place, struct acc_close *close)
+{
+    for (; bits; bits &= bits - 1)
+        close->place[close->count++] = (int16_t)(place + __builtin_ctzll(bits));
+}
+
+/* Adds a group with many near pairs, with the remainders of the positions. Those hardly apart, and
+ * if those nearer than ACC_RULES are few all these, are only recorded. */
+static __attribute__((noinline)) void add_closely(const struct acc_target *target,
+                                                  const struct acc_chunk *group,
+                                                  const struct acc_low *low, int place,
+                                                  struct sums *sum, struct acc_close *close)
+{
+    const vec rules = v_set1(ACC_RULES * ACC_RULES), touch = v_set1(ACC_CLOSE * ACC_CLOSE);
+    const struct target t = take(target);
+    struct pairs_of p[DEPTH];
+    vec r2[DEPTH];
+    int few = 0;
+    for (int k = 0; k < DEPTH; k++) {
+        const struct acc_low *l = low + k * VL / CHUNK;
+        separate(&t, group, k, &p[k]);
+        for (int c = 0; c < 3; c++) {
+            const vec beside = v_sub(v_set1(target->low[c]), v_load(l->x[c] + k * VL % CHUNK));
+            p[k].r[c] = v_add(p[k].r[c], beside);
+        }
+        p[k].s2 = square_of(p[k].r, t.eps2);
+        r2[k] = square_of(p[k].r, v_set1(0));
+        few += __builtin_popcount(vmask_bits(v_lt(r2[k], rules)));
+    }
+    for (int k = 0; k < DEPTH; k++) {
+        const vmask out = v_lt(r2[k], few > ACC_FEW ? touch : rules);
+        note(vmask_bits(out), place + k * VL, close);
+        p[k].s2 = v_select(out, v_set1(1), p[k].s2);
+        add_pairs(&p[k], v_select(out, v_set1(0), mass_of(group, k)), sum);
+    }
+}
+
+/* Adds points that are in single precision. */
+INLINE void add_distant(const struct target *t, const struct acc_target *target,
+                        const struct acc_unpacked *u, struct sums *sum)
+{
+    for (int k = 0; k < u->distant; k += VL) {
+        struct pairs_of p;
+        for (int c = 0; c < 3; c++) {
+            const vec at = v_set1(target->place[c] + (double)target->low[c]);
+            p.r[c] = v_sub(at, v_load(u->x[c] + k));
+        }
+        p.s2 = square_of(p.r, t->eps2);
+        add_pairs(&p, v_load(u->m + k), sum);
+    }
+}
+
+/* Adds the sums of at most 32 terms to the totals. */
+INLINE void push(struct sums *total, struct sums *part)
+{
+    for (int k = 0; k < NACC; k++) {
+        total->of[k] = v_add(total->of[k], part->of[k]);
+        part->of[k] = v_set1(0);
+    }
+}
+
+/* Takes the near pairs out of group `at` before it is added: records them if they are few,
+ * otherwise adds the group. `massless` becomes the group without what is recorded or added. */
+INLINE void take_near_out(const struct acc_target *target, vec near, const struct acc_chunk *at,
+                          const struct acc_low *low, int place, struct pairs_of now[DEPTH],
+                          struct acc_chunk massless[STEP], struct sums *part,
+                          struct acc_close *close)
+{
+    uint64_t bits = 0;
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) bits |= (uint64_t)vmask_bits(v_lt(now[k].s2, near)) << (k * VL);
+    const int many = __builtin_popcountll(bits) > ACC_FEW;
+    if (many) {
+        struct sums sum;
+        for (int q = 0; q < NACC; q++) sum.of[q] = part->of[q];
+        add_closely(target, at, low, place, &sum, close);
+        for (int q = 0; q < NACC; q++) part->of[q] = sum.of[q];
+    } else {
+        note(bits, place, close);
+    }
+    const vec never = v_set1(many ? INFINITY : 0);
     UNROLL
     for (int k = 0; k < DEPTH; k++) {
-        const struct separations *last = k ? now + k - 1 : other + DEPTH - 1;
-        const struct separations *next = k + 1 < DEPTH ? now + k + 1 : other;
-        const vec y = flow->y, y2 = v_mul(y, y), s2 = v_load(now[k].s2);
-        const vec my = v_mul(y, v_load(mass[k * VL / CHUNK].m + k * VL % CHUNK));
-        if (k == DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
-        const vec found = separate(t, ahead, k, &other[k]);
-        least = k ? v_min(least, found) : found;
-        if (k != DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
-        flow->y = v_rsqrt_seed(v_load(next->s2));
-        flow->f = v_mul(v_mul(my, y2), bracket(s2, y2));
-        flow->s2 = s2;
+        const vmask out = v_lt(now[k].s2, v_max(near, never));
+        v_store(massless[k * VL / CHUNK].m + k * VL % CHUNK,
+                v_select(out, v_set1(0), mass_of(at, k)));
+        now[k].s2 = v_select(out, v_set1(1), now[k].s2);
     }
-    return least;
 }
 
-static void block(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,
-                  const struct acc_target *target, double sum[NACC], struct acc_close *close)
+static int block(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,
+                 const struct acc_unpacked *unpacked, const struct acc_target *target, int count,
+                 double (*sum)[NACC], struct acc_close *close)
 {
-    const int32_t *at = target->place;
-    const float *beside = target->low;
-    const struct target t = {{v_set1_int(at[0]), v_set1_int(at[1]), v_set1_int(at[2])},
-                             {v_set1(beside[0]), v_set1(beside[1]), v_set1(beside[2])},
-                             v_set1(target->eps2)};
-    const vec near = v_set1(target->eps2 + ACC_NEAR * ACC_NEAR), zero = v_set1(0);
-    const int end = chunks * CHUNK;
-    group_of_pairs ring[2];
-    struct acc_chunk massless[2][STEP];
-    const struct acc_chunk *mass[2] = {chunk, chunk};
-    struct totals total;
-    vec least = near;
-    close->count = 0;
-    for (int k = 0; k < DEPTH; k++) least = v_min(least, separate(&t, chunk, k, &ring[0][k]));
-    ring[1][DEPTH - 1] = ring[0][0]; /* any finite values: its factor is zero */
-    for (int k = 0; k < NACC; k++) v_store(total.sum[k], zero);
-    if (vmask_bits(v_lt(least, near)))
-        mass[0] = look_closely(&t, ring[0], chunk, low, massless[0], 0, end, close);
-    struct flow flow = {v_rsqrt_seed(v_load(ring[0][0].s2)), zero, zero, {zero, zero, zero, zero}};
-    for (int place = 0, left = VL / 2; place < end; place += 2 * GROUP) {
-        UNROLL
-        for (int h = 0; h < 2; h++) {
-            chunk += STEP, low += STEP;
-            KEEP_IN_MEMORY;
-            least = advance(&t, ring[h], ring[!h], mass[h], chunk, &flow);
-            mass[!h] = chunk;
-            if (__builtin_expect(vmask_bits(v_lt(least, near)), 0)) {
-                mass[!h] = look_closely(&t, ring[!h], chunk, low, massless[!h],
-                                        place + (h + 1) * GROUP, end, close);
-                flow.y = v_rsqrt_seed(v_load(ring[!h][0].s2));
-            }
-        }
-        if (--left) continue; /* 32 terms per lane */
-        left = VL / 2;
-        push(&total, &flow.sum);
+    const vec zero = v_set1(0);
+    struct target t = take(target);
+    struct pairs_of now[DEPTH];
+    struct acc_chunk massless[STEP];
+    vec least = t.near;
+    int i = 0;
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) {
+        separate(&t, chunk, k, &now[k]);
+        least = v_min(least, now[k].s2);
     }
-    KEEP_IN_MEMORY;
-    add_pairs(flow.f, &ring[1][DEPTH - 1], flow.s2, &flow.sum);
-    push(&total, &flow.sum);
-    v_sum_lanes(v_load(total.sum[0]), v_load(total.sum[1]), v_load(total.sum[2]),
-                v_load(total.sum[3]), sum);
+    for (close->count = 0; i < count && close->count <= BLOCK; i++) {
+        struct sums part = {{zero, zero, zero, zero}}, total = part;
+        if (target[i].central) add_distant(&t, &target[i], unpacked, &total);
+        for (int k = 0, left = GROUPS; k < chunks; k += STEP) {
+            const struct acc_chunk *mass = chunk + k, *ahead = chunk + k + STEP;
+            if (__builtin_expect(vmask_bits(v_lt(least, t.near)) != 0, 0)) {
+                take_near_out(&target[i], t.near, mass, low + k, k * CHUNK, now, massless, &part,
+                              close);
+                mass = massless;
+            }
+            if (k + STEP >= chunks) { /* on to the next target */
+                t = take(&target[i + (i + 1 < count)]);
+                ahead = chunk;
+            }
+            least = t.near;
+            UNROLL
+            for (int l = 0; l < DEPTH; l++) {
+                add_pairs(&now[l], mass_of(mass, l), &part);
+                separate(&t, ahead, l, &now[l]);
+                least = v_min(least, now[l].s2);
+                STEP_DONE(now, l);
+            }
+            if (--left) continue;
+            left = GROUPS;
+            push(&total, &part);
+        }
+        push(&total, &part);
+        v_sum_lanes(total.of[0], total.of[1], total.of[2], total.of[3], sum[i]);
+        close->end[i] = close->count;
+    }
+    return i;
 }
 
 /* Factor of the sums: 3/2, corrected for the processor's mean error of 1/s over an octave of s. */
@@ -236,15 +247,14 @@ struct batch {
     double r[3][BATCH], m[BATCH], s2[BATCH];
 };
 
-/* Points first + place[k], or first + k, relative to the target. Missing points have no mass. */
-INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, int64_t first,
-                       const int16_t *place, int n, const struct acc_target *t, struct batch *b)
+/* Points from first on, relative to the target. Missing points have no mass. */
+INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, int64_t first, int n,
+                       const struct acc_target *t, struct batch *b)
 {
     for (int l = 0; l < n; l++) {
-        const int64_t a = first + (place ? place[l] : l);
-        const double there = is_finite(p->m[a]) ? f->x_unit : 0.0;
-        for (int c = 0; c < 3; c++) b->r[c][l] = (p->x[a][c] - t->x[c]) * there;
-        b->m[l] = is_finite(p->m[a]) ? p->m[a] * f->m_unit : 0.0;
+        const double there = is_finite(p->m[first + l]) ? f->x_unit : 0.0;
+        for (int c = 0; c < 3; c++) b->r[c][l] = (p->x[first + l][c] - t->x[c]) * there;
+        b->m[l] = is_finite(p->m[first + l]) ? p->m[first + l] * f->m_unit : 0.0;
     }
 }
 
@@ -256,41 +266,35 @@ INLINE int pair_fits(double s2, double m)
 }
 
 /* Removes pairs that do not fit from a batch, and records those with a mass. */
-static __attribute__((noinline)) void take_out(struct batch *b, const double *given,
-                                               const int16_t *place, int from, int n,
-                                               struct acc_close *left)
+static __attribute__((noinline)) void take_out(struct batch *b, const double *given, int from,
+                                               int n, struct acc_close *left)
 {
     for (int l = 0; l < n; l++) {
-        const int at = place ? place[l] : from + l;
+        const double m = given[from + l];
         if (pair_fits(b->s2[l], b->m[l])) continue;
-        if (is_finite(given[at]) && given[at] != 0.0) left->place[left->count++] = (int16_t)at;
+        if (is_finite(m) && m != 0.0) left->place[left->count++] = (int16_t)(from + l);
         b->m[l] = 0.0, b->s2[l] = 1.0;
         for (int c = 0; c < 3; c++) b->r[c][l] = 0.0;
     }
 }
 
-static void pairs(const struct acc_points *p, const struct acc_units *f, int64_t first,
-                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
-                  struct acc_close *left)
+static void all_pairs(const struct acc_points *p, const struct acc_units *f, int64_t first, int n,
+                      const struct acc_target *t, double sum[NACC], struct acc_close *left)
 {
     double total[NACC][LANES] = {{0}};
     struct batch b;
     left->count = 0;
     for (int k = 0; k < n; k += BATCH) {
         const int here = n - k < BATCH ? n - k : BATCH, end = (here + LANES - 1) / LANES * LANES;
-        const int16_t *at = place ? place + k : NULL;
         int fit = 1;
-        if (at)
-            take_batch(p, f, first, at, here, t, &b);
-        else
-            take_batch(p, f, first + k, NULL, here, t, &b);
+        take_batch(p, f, first + k, here, t, &b);
         for (int l = here; l < end; l++) b.r[0][l] = b.r[1][l] = b.r[2][l] = b.m[l] = 1.0;
         for (int l = 0; l < end; l++) {
             b.s2[l] = b.r[0][l] * b.r[0][l] + b.r[1][l] * b.r[1][l] + b.r[2][l] * b.r[2][l];
             b.s2[l] += t->eps2;
             fit &= pair_fits(b.s2[l], b.m[l]);
         }
-        if (!fit) take_out(&b, p->m + first, at, k, here, left);
+        if (!fit) take_out(&b, p->m + first, k, here, left);
         for (int l = here; l < end; l++) b.m[l] = 0.0;
         for (int q = 0; q < end; q += LANES)
             for (int l = 0; l < LANES; l++) {
@@ -299,8 +303,31 @@ static void pairs(const struct acc_points *p, const struct acc_units *f, int64_t
                 for (int c = 0; c < 3; c++) total[c][l] += my3 * b.r[c][q + l];
             }
     }
-    for (int k = 0; k < NACC; k++)
+    for (int k = 0; k < NACC; k++) {
+        sum[k] = 0.0;
         for (int l = 0; l < LANES; l++) sum[k] += total[k][l];
+    }
+}
+
+/* The same of a list, one by one, as most are short. */
+static void pairs(const struct acc_points *p, const struct acc_units *f, int64_t first,
+                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
+                  struct acc_close *left)
+{
+    left->count = 0;
+    for (int k = 0; k < n; k++) {
+        const double *x = p->x[first + place[k]], m = p->m[first + place[k]] * f->m_unit;
+        double r[3];
+        for (int c = 0; c < 3; c++) r[c] = (x[c] - t->x[c]) * f->x_unit;
+        const double s2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + t->eps2;
+        if (!pair_fits(s2, m)) {
+            left->place[left->count++] = place[k];
+            continue;
+        }
+        const double y = 1.0 / sqrt(s2), my = m * y, my3 = my * y * y;
+        sum[ACC_POT] += my;
+        for (int c = 0; c < 3; c++) sum[c] += my3 * r[c];
+    }
 }
 
 /* ---- packing ---------------------------------------------------------------------- */
@@ -360,7 +387,7 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
         const vec size = v_abs(v_load(chunk->m + k));
         heavy = v_max(heavy, size), light = v_min(light, size);
         for (int c = 0; c < 3; c++)
-            most = v_max(most, v_abs(v_int_difference(chunk->x[c] + k, v_set1_int(0))));
+            most = v_max(most, v_abs(v_int_difference(v_set1_int(0), chunk->x[c] + k)));
     }
     const unsigned all = (1u << VL) - 1, bad_mass = vmask_bits(v_lt(light, v_set1(LIGHTEST))) |
                                                     vmask_bits(v_lt(v_set1(HEAVIEST), heavy));
@@ -368,18 +395,28 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
 }
 
 static __attribute__((noinline)) void note_unpacked(struct acc_chunk *chunk, struct acc_low *low,
-                                                    const double *m, int place,
-                                                    struct acc_unpacked *unpacked)
+                                                    const double (*x)[3], const double *m,
+                                                    const struct acc_units *f, int place,
+                                                    struct acc_unpacked *u)
 {
     for (int k = 0; k < CHUNK; k++) {
-        const float size = fabsf(chunk->m[k]);
-        int fits = size >= LIGHTEST && size <= HEAVIEST;
-        for (int c = 0; c < 3; c++)
-            fits &= chunk->x[c][k] < (int)ACC_REACH && chunk->x[c][k] > -(int)ACC_REACH;
-        if (fits) continue;
+        const float mass = chunk->m[k], size = fabsf(mass);
+        const int heavy = size >= LIGHTEST && size <= HEAVIEST;
+        int packed = heavy, distant = heavy && u->distant < ACC_DISTANT;
+        for (int c = 0; c < 3; c++) {
+            const double a = (x[k][c] - f->origin[c]) * f->x_unit;
+            packed &= chunk->x[c][k] < (int)ACC_REACH && chunk->x[c][k] > -(int)ACC_REACH;
+            if (distant) u->x[c][u->distant] = (float)a;
+            distant &= fabs(a) < ACC_FARTHEST;
+        }
+        if (packed) continue;
         send_away(chunk, low, k);
-        if (m[k] == 0.0) continue;
-        unpacked->place[unpacked->count++] = (int16_t)(place + k);
+        if (distant) {
+            u->m[u->distant] = mass;
+            u->distant_place[u->distant++] = (int16_t)(place + k);
+        } else if (m[k] != 0.0) {
+            u->place[u->count++] = (int16_t)(place + k);
+        }
     }
 }
 
@@ -387,25 +424,29 @@ static void pack(const struct acc_points *p, const struct acc_units *f, int64_t 
                  int whole, struct acc_chunk *chunk, struct acc_low *low,
                  struct acc_unpacked *unpacked)
 {
-    unpacked->count = 0;
+    unpacked->count = unpacked->distant = 0;
     for (int64_t a = first; a < end; a += CHUNK, chunk++, low++) {
         double x[CHUNK][3], m[CHUNK];
         const int here = end - a < CHUNK ? (int)(end - a) : CHUNK;
         if (whole && here == CHUNK) {
             if (pack_chunk(p->x + a, p->m + a, f, chunk, low))
-                note_unpacked(chunk, low, p->m + a, (int)(a - first), unpacked);
+                note_unpacked(chunk, low, p->x + a, p->m + a, f, (int)(a - first), unpacked);
             continue;
         }
         const unsigned missing = take_there(p, a, here, f->origin, x, m);
         if (pack_chunk(CONST3(x), m, f, chunk, low))
-            note_unpacked(chunk, low, m, (int)(a - first), unpacked);
+            note_unpacked(chunk, low, CONST3(x), m, f, (int)(a - first), unpacked);
         for (int k = 0; k < CHUNK; k++)
             if (missing >> k & 1) send_away(chunk, low, k);
     }
     for (int64_t n = (end - first + CHUNK - 1) / CHUNK; n % ACC_GROUP; n++, chunk++, low++)
         for (int k = 0; k < CHUNK; k++) send_away(chunk, low, k);
+    for (int k = unpacked->distant; k % CHUNK; k++) {
+        for (int c = 0; c < 3; c++) unpacked->x[c][k] = 0x1p31f;
+        unpacked->m[k] = 0.0f;
+    }
 }
 
 extern const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel);
-const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel) = {copy, pack, block, pairs,
-                                                                  correction};
+const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel) = {copy,      pack,  block,
+                                                                  all_pairs, pairs, correction};

@@ -22,7 +22,7 @@ const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
 }
 
 /* Targets that use a block while it is in the cache; least pairs of a thread. */
-enum { TILE = 64, PAIRS_PER_THREAD = 16384 };
+enum { TILE = ACC_TILE, PAIRS_PER_THREAD = 16384 };
 
 struct work {
     const struct grape5_points *p;
@@ -39,7 +39,8 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
     const struct acc_units *f = &w->p->units;
     const struct grape5_sum *s = w->sum;
     const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
-    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2};
+    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2, .central = 1};
+    t.self = eps2 > 0x1p-200 ? 1.0 / sqrt(eps2) : 0.0;
     *bad = 0;
     for (int k = 0; k < 3; k++) {
         const double round = 6755399441055744.0, a = (s->x[i][k] - f->origin[k]) * f->x_unit;
@@ -48,6 +49,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
         t.place[k] = fits ? (int32_t)(a + round - round) : 0;
         t.low[k] = fits ? (float)(a - t.place[k]) : 0.0f;
         t.fits &= fits;
+        t.central &= fabs(a) < ACC_REACH / 2;
         *bad |= !is_finite(s->x[i][k]);
     }
     return t;
@@ -73,34 +75,46 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     sum[ACC_POT] += my;
 }
 
-/* Sums the force of a block on a target, in the caller's units. */
-static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
-                      double sum[NACC])
+/* Adds what a kernel left out of the sum of a block on a target, `n` offsets in the block; gives
+ * the sum in the caller's units. */
+static void complete(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
+                     const int16_t *place, int n, double sum[NACC])
 {
     const struct grape5_points *p = w->p;
     const struct acc_points points = {CONST3(p->x), p->m};
-    const struct acc_unpacked *unpacked = &p->unpacked[b];
+    const struct acc_unpacked *u = &p->unpacked[b];
     const int64_t first = b * BLOCK, left = w->n - first;
-    const int n = left < BLOCK ? (int)left : BLOCK;
+    const int here = left < BLOCK ? (int)left : BLOCK;
+    const int hard = w->sum->eps2[w->sum->each ? i : 0] == 0.0;
     struct acc_close close, extreme;
-    long double exact[NACC] = {0};
-    extreme.count = 0;
-    memset(sum, 0, NACC * sizeof *sum);
-    if (t->fits) {
-        const int chunks = (n + CHUNK - 1) / CHUNK, group = ACC_GROUP - 1;
-        p->kernel->block(p->chunk + first / CHUNK, p->low + first / CHUNK,
-                         (chunks + group) & ~group, t, sum, &close);
-        for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
-        for (int k = 0; k < unpacked->count; k++) close.place[close.count++] = unpacked->place[k];
+    double self = 0.0;
+    close.count = extreme.count = 0;
+    if (!t->fits) p->kernel->all_pairs(&points, &p->units, first, here, t, sum, &extreme);
+    for (int k = 0; k < n && t->fits; k++) {
+        const double *x = p->x[first + place[k]];
+        const int same = (x[0] == t->x[0]) & (x[1] == t->x[1]) & (x[2] == t->x[2]);
+        if (same && t->self != 0.0)
+            self += p->m[first + place[k]];
+        else if (same && hard)
+            atomic_fetch_add_explicit(&w->zero_distances, 1, memory_order_relaxed);
+        else
+            close.place[close.count++] = place[k];
     }
-    if (!t->fits || close.count)
-        p->kernel->pairs(&points, &p->units, first, t->fits ? close.place : NULL,
-                         t->fits ? close.count : n, t, sum, &extreme);
+    for (int k = 0; k < u->count && t->fits; k++) close.place[close.count++] = u->place[k];
+    for (int k = 0; k < u->distant && t->fits && !t->central; k++)
+        close.place[close.count++] = u->distant_place[k];
+    if (t->fits) {
+        for (int k = 0; k < 3; k++) sum[k] *= -p->correction;
+        sum[ACC_POT] = sum[ACC_POT] * p->correction + self * p->units.m_unit * t->self;
+        if (close.count)
+            p->kernel->pairs(&points, &p->units, first, close.place, close.count, t, sum, &extreme);
+    }
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
         sum[k] = sum[k] * unit[0] * unit[1];
     }
     if (!extreme.count) return;
+    long double exact[NACC] = {0};
     for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
     for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
@@ -114,22 +128,28 @@ static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int b
 /* Sums the forces of blocks first .. last - 1 on targets i .. i + count - 1. */
 static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_t last)
 {
+    const struct grape5_points *p = w->p;
     struct acc_target t[TILE];
-    double total[TILE][NACC];
+    struct acc_close close;
+    double total[TILE][NACC], sum[TILE][NACC];
     int bad[TILE];
     memset(total, 0, (size_t)count * sizeof *total);
     for (int k = 0; k < count; k++) t[k] = take_target(w, i + k, &bad[k]);
-    for (int64_t b = first; b < last; b++)
-        for (int k = 0; k < count; k++) {
-            double sum[NACC];
-            if (bad[k]) continue;
-            if (w->block_sum) {
-                sum_block(w, &t[k], i + k, b, w->block_sum[b * w->sum->ni + i + k]);
-                continue;
+    for (int64_t b = first; b < last; b++) {
+        const int64_t chunk = b * BLOCK / CHUNK, left = ceil_div(w->n - b * BLOCK, CHUNK);
+        const int64_t most = BLOCK / CHUNK, chunks = left < most ? left : most;
+        for (int k = 0, done, end = 0; k < count; k += done, end = 0) {
+            done = p->kernel->block(p->chunk + chunk, p->low + chunk,
+                                    (int)ceil_div(chunks, ACC_GROUP) * ACC_GROUP, &p->unpacked[b],
+                                    t + k, count - k, sum, &close);
+            for (int q = 0; q < done; end = close.end[q++]) {
+                double *of = w->block_sum ? w->block_sum[b * w->sum->ni + i + k + q] : total[k + q];
+                if (bad[k + q]) continue;
+                complete(w, &t[k + q], i + k + q, b, close.place + end, close.end[q] - end, sum[q]);
+                for (int c = 0; c < NACC; c++) of[c] += sum[q][c];
             }
-            sum_block(w, &t[k], i + k, b, sum);
-            for (int q = 0; q < NACC; q++) total[k][q] += sum[q];
         }
+    }
     for (int k = 0; k < count && !w->block_sum; k++) store(w->sum, i + k, total[k], bad[k]);
 }
 
