@@ -91,34 +91,64 @@ INLINE void note(uint64_t bits, int place, struct acc_close *close)
         close->place[close->count++] = (int16_t)(place + __builtin_ctzll(bits));
 }
 
-/* Adds a group with many near pairs, with the remainders of the positions. Those hardly apart, and
- * if those nearer than ACC_RULES are few all these, are only recorded. */
-static __attribute__((noinline)) void add_closely(const struct acc_target *target,
-                                                  const struct acc_chunk *group,
-                                                  const struct acc_low *low, int place,
-                                                  struct sums *sum, struct acc_close *close)
+/* What a block is. */
+struct source {
+    const struct acc_chunk *chunk;
+    const double (*x)[3];
+    const struct acc_units *units;
+};
+
+struct remainders {
+    float x[3][CHUNK];
+};
+
+/* Positions of a chunk: integers, and what remains of them after rounding. */
+INLINE void round_positions(const double (*x)[3], const struct acc_units *f,
+                            int32_t (*place)[CHUNK], struct remainders *low)
+{
+    const double *o = f->origin;
+    const quad origin[3] = {q_set(o[0], o[1], o[2], o[0]), q_set(o[1], o[2], o[0], o[1]),
+                            q_set(o[2], o[0], o[1], o[2])};
+    UNROLL
+    for (int g = 0; g < CHUNK; g += 4)
+        q_pack_points(x[g], origin, q_set1(f->x_unit), place[0] + g, low->x[0] + g);
+}
+
+/* Adds a group with many near pairs, these with the remainders of the positions. Pairs hardly
+ * apart, and if those nearer than ACC_RULES are few all these, are only recorded. */
+static __attribute__((noinline)) void add_closely(const struct source *from, int group,
+                                                  const struct acc_target *target, struct sums *sum,
+                                                  struct acc_close *close)
 {
     const vec rules = v_set1(ACC_RULES * ACC_RULES), touch = v_set1(ACC_CLOSE * ACC_CLOSE);
+    const vec zero = v_set1(0);
     const struct target t = take(target);
+    const struct acc_chunk *at = from->chunk + group;
+    struct remainders low[STEP];
     struct pairs_of p[DEPTH];
     vec r2[DEPTH];
     int few = 0;
+    for (int c = 0; c < STEP; c++) {
+        int32_t place[3][CHUNK];
+        round_positions(from->x + (group + c) * CHUNK, from->units, place, &low[c]);
+    }
     for (int k = 0; k < DEPTH; k++) {
-        const struct acc_low *l = low + k * VL / CHUNK;
-        separate(&t, group, k, &p[k]);
+        const struct remainders *l = low + k * VL / CHUNK;
+        separate(&t, at, k, &p[k]);
+        const vmask near = v_lt(p[k].s2, t.near); /* others may have no position */
         for (int c = 0; c < 3; c++) {
             const vec beside = v_sub(v_set1(target->low[c]), v_load(l->x[c] + k * VL % CHUNK));
-            p[k].r[c] = v_add(p[k].r[c], beside);
+            p[k].r[c] = v_add(p[k].r[c], v_select(near, beside, zero));
         }
         p[k].s2 = square_of(p[k].r, t.eps2);
-        r2[k] = square_of(p[k].r, v_set1(0));
+        r2[k] = square_of(p[k].r, zero);
         few += __builtin_popcount(vmask_bits(v_lt(r2[k], rules)));
     }
     for (int k = 0; k < DEPTH; k++) {
         const vmask out = v_lt(r2[k], few > ACC_FEW ? touch : rules);
-        note(vmask_bits(out), place + k * VL, close);
+        note(vmask_bits(out), group * CHUNK + k * VL, close);
         p[k].s2 = v_select(out, v_set1(1), p[k].s2);
-        add_pairs(&p[k], v_select(out, v_set1(0), mass_of(group, k)), sum);
+        add_pairs(&p[k], v_select(out, zero, mass_of(at, k)), sum);
     }
 }
 
@@ -146,12 +176,11 @@ INLINE void push(struct sums *total, struct sums *part)
     }
 }
 
-/* Takes the near pairs out of group `at` before it is added: records them if they are few,
- * otherwise adds the group. `massless` becomes the group without what is recorded or added. */
-INLINE void take_near_out(const struct acc_target *target, vec near, const struct acc_chunk *at,
-                          const struct acc_low *low, int place, struct pairs_of now[DEPTH],
-                          struct acc_chunk massless[STEP], struct sums *part,
-                          struct acc_close *close)
+/* Takes the near pairs out of a group before it is added: records them if they are few, otherwise
+ * adds the group. `massless` becomes the group without what is recorded or added. */
+INLINE void take_near_out(const struct source *from, int group, const struct acc_target *target,
+                          vec near, struct pairs_of now[DEPTH], struct acc_chunk massless[STEP],
+                          struct sums *part, struct acc_close *close)
 {
     uint64_t bits = 0;
     UNROLL
@@ -160,25 +189,27 @@ INLINE void take_near_out(const struct acc_target *target, vec near, const struc
     if (many) {
         struct sums sum;
         for (int q = 0; q < NACC; q++) sum.of[q] = part->of[q];
-        add_closely(target, at, low, place, &sum, close);
+        add_closely(from, group, target, &sum, close);
         for (int q = 0; q < NACC; q++) part->of[q] = sum.of[q];
     } else {
-        note(bits, place, close);
+        note(bits, group * CHUNK, close);
     }
     const vec never = v_set1(many ? INFINITY : 0);
     UNROLL
     for (int k = 0; k < DEPTH; k++) {
         const vmask out = v_lt(now[k].s2, v_max(near, never));
         v_store(massless[k * VL / CHUNK].m + k * VL % CHUNK,
-                v_select(out, v_set1(0), mass_of(at, k)));
+                v_select(out, v_set1(0), mass_of(from->chunk + group, k)));
         now[k].s2 = v_select(out, v_set1(1), now[k].s2);
     }
 }
 
-static int block(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,
-                 const struct acc_unpacked *unpacked, const struct acc_target *target, int count,
-                 double (*sum)[NACC], struct acc_close *close)
+static int block(const struct acc_chunk *chunk, int chunks, const double (*x)[3],
+                 const struct acc_units *units, const struct acc_unpacked *unpacked,
+                 const struct acc_target *target, int count, double (*sum)[NACC],
+                 struct acc_close *close)
 {
+    const struct source from = {chunk, x, units};
     const vec zero = v_set1(0);
     struct target t = take(target);
     struct pairs_of now[DEPTH];
@@ -196,8 +227,7 @@ static int block(const struct acc_chunk *chunk, const struct acc_low *low, int c
         for (int k = 0, left = GROUPS; k < chunks; k += STEP) {
             const struct acc_chunk *mass = chunk + k, *ahead = chunk + k + STEP;
             if (__builtin_expect(vmask_bits(v_lt(least, t.near)) != 0, 0)) {
-                take_near_out(&target[i], t.near, mass, low + k, k * CHUNK, now, massless, &part,
-                              close);
+                take_near_out(&from, k, &target[i], t.near, now, massless, &part, close);
                 mass = massless;
             }
             if (k + STEP >= chunks) { /* on to the next target */
@@ -238,151 +268,36 @@ static double correction(void)
     return SAMPLES / sum;
 }
 
-/* ---- pairs in double ------------------------------------------------------------ */
-
-/* Pairs in double are computed in batches; lane l adds every LANES-th pair. */
-enum { LANES = 8, BATCH = 8 * LANES };
-
-struct batch {
-    double r[3][BATCH], m[BATCH], s2[BATCH];
-};
-
-/* Points from first on, relative to the target. Missing points have no mass. */
-INLINE void take_batch(const struct acc_points *p, const struct acc_units *f, int64_t first, int n,
-                       const struct acc_target *t, struct batch *b)
-{
-    for (int l = 0; l < n; l++) {
-        const double there = is_finite(p->m[first + l]) ? f->x_unit : 0.0;
-        for (int c = 0; c < 3; c++) b->r[c][l] = (p->x[first + l][c] - t->x[c]) * there;
-        b->m[l] = is_finite(p->m[first + l]) ? p->m[first + l] * f->m_unit : 0.0;
-    }
-}
-
-/* Whether the terms of a pair are within the range of double. */
-INLINE int pair_fits(double s2, double m)
-{
-    const double size = fabs(m);
-    return (s2 > 0x1p-200) & (s2 < 0x1p400) & (size < 0x1p400) & (size > 0x1p-300);
-}
-
-/* Removes pairs that do not fit from a batch, and records those with a mass. */
-static __attribute__((noinline)) void take_out(struct batch *b, const double *given, int from,
-                                               int n, struct acc_close *left)
-{
-    for (int l = 0; l < n; l++) {
-        const double m = given[from + l];
-        if (pair_fits(b->s2[l], b->m[l])) continue;
-        if (is_finite(m) && m != 0.0) left->place[left->count++] = (int16_t)(from + l);
-        b->m[l] = 0.0, b->s2[l] = 1.0;
-        for (int c = 0; c < 3; c++) b->r[c][l] = 0.0;
-    }
-}
-
-static void all_pairs(const struct acc_points *p, const struct acc_units *f, int64_t first, int n,
-                      const struct acc_target *t, double sum[NACC], struct acc_close *left)
-{
-    double total[NACC][LANES] = {{0}};
-    struct batch b;
-    left->count = 0;
-    for (int k = 0; k < n; k += BATCH) {
-        const int here = n - k < BATCH ? n - k : BATCH, end = (here + LANES - 1) / LANES * LANES;
-        int fit = 1;
-        take_batch(p, f, first + k, here, t, &b);
-        for (int l = here; l < end; l++) b.r[0][l] = b.r[1][l] = b.r[2][l] = b.m[l] = 1.0;
-        for (int l = 0; l < end; l++) {
-            b.s2[l] = b.r[0][l] * b.r[0][l] + b.r[1][l] * b.r[1][l] + b.r[2][l] * b.r[2][l];
-            b.s2[l] += t->eps2;
-            fit &= pair_fits(b.s2[l], b.m[l]);
-        }
-        if (!fit) take_out(&b, p->m + first, k, here, left);
-        for (int l = here; l < end; l++) b.m[l] = 0.0;
-        for (int q = 0; q < end; q += LANES)
-            for (int l = 0; l < LANES; l++) {
-                const double y = 1.0 / sqrt(b.s2[q + l]), my = b.m[q + l] * y, my3 = my * y * y;
-                total[ACC_POT][l] += my;
-                for (int c = 0; c < 3; c++) total[c][l] += my3 * b.r[c][q + l];
-            }
-    }
-    for (int k = 0; k < NACC; k++) {
-        sum[k] = 0.0;
-        for (int l = 0; l < LANES; l++) sum[k] += total[k][l];
-    }
-}
-
-/* The same of a list, one by one, as most are short. */
-static void pairs(const struct acc_points *p, const struct acc_units *f, int64_t first,
-                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
-                  struct acc_close *left)
-{
-    left->count = 0;
-    for (int k = 0; k < n; k++) {
-        const double *x = p->x[first + place[k]], m = p->m[first + place[k]] * f->m_unit;
-        double r[3];
-        for (int c = 0; c < 3; c++) r[c] = (x[c] - t->x[c]) * f->x_unit;
-        const double s2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + t->eps2;
-        if (!pair_fits(s2, m)) {
-            left->place[left->count++] = place[k];
-            continue;
-        }
-        const double y = 1.0 / sqrt(s2), my = m * y, my3 = my * y * y;
-        sum[ACC_POT] += my;
-        for (int c = 0; c < 3; c++) sum[c] += my3 * r[c];
-    }
-}
-
 /* ---- packing ---------------------------------------------------------------------- */
 
-/* Works in pieces that stay in the cache between the test and the copy. */
-static int copy(double *to, const double *from, int64_t n)
+static int copy(double *restrict to, const double *restrict from, int64_t n)
 {
-    enum { PIECE = 512 };
-    for (int64_t k = 0; k < n; k += PIECE) {
-        const int64_t piece = n - k < PIECE ? n - k : PIECE;
-        if (!all_finite(from + k, (size_t)piece)) return 0;
-        memcpy(to + k, from + k, (size_t)piece * sizeof *to);
+    uint64_t any = 0; /* as in all_finite */
+    for (int64_t k = 0; k < n; k++) {
+        any |= (bits_of(from[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
+        to[k] = from[k];
     }
-    return 1;
-}
-
-/* Loads `n` points. Missing points are replaced by points without mass at the origin, which
- * send_away moves later; returns their bits. */
-static unsigned take_there(const struct acc_points *p, int64_t first, int n, const double origin[3],
-                           double (*x)[3], double *m)
-{
-    unsigned missing = 0;
-    for (int k = 0; k < CHUNK; k++) {
-        const int is_there = k < n && is_finite(p->m[first + k]);
-        memcpy(x[k], is_there ? p->x[first + k] : origin, sizeof x[k]);
-        m[k] = is_there ? p->m[first + k] : 0.0;
-        missing |= (unsigned)!is_there << k;
-    }
-    return missing;
-}
-
-INLINE void send_away(struct acc_chunk *chunk, struct acc_low *low, int k)
-{
-    for (int c = 0; c < 3; c++) chunk->x[c][k] = INT32_MAX, low->x[c][k] = 0.0f;
-    chunk->m[k] = 0.0f;
+    return !(any >> 63);
 }
 
 /* Range of scaled masses for which all terms are within the range of single precision. */
 #define LIGHTEST 0x1p-4f
 #define HEAVIEST 0x1p99f
 
-/* Packs a chunk of points. Returns whether any point might not fit, or has no mass. */
-INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_units *f,
-                           struct acc_chunk *chunk, struct acc_low *low)
+INLINE void pack_chunk(const double (*x)[3], const double *m, const struct acc_units *f,
+                       struct acc_chunk *chunk)
 {
-    const double *o = f->origin;
-    const quad origin[3] = {q_set(o[0], o[1], o[2], o[0]), q_set(o[1], o[2], o[0], o[1]),
-                            q_set(o[2], o[0], o[1], o[2])};
-    const quad x_unit = q_set1(f->x_unit), m_unit = q_set1(f->m_unit);
-    vec most = v_set1(0), heavy = most, light = v_set1(HEAVIEST);
+    struct remainders unused;
+    round_positions(x, f, chunk->x, &unused);
     UNROLL
     for (int g = 0; g < CHUNK; g += 4)
-        q_pack_points(x[g], origin, x_unit, chunk->x[0] + g, low->x[0] + g);
-    UNROLL
-    for (int g = 0; g < CHUNK; g += 4) q_store_single(chunk->m + g, q_mul(q_load(m + g), m_unit));
+        q_store_single(chunk->m + g, q_mul(q_load(m + g), q_set1(f->m_unit)));
+}
+
+/* Whether all points of a chunk fit and have a mass. */
+INLINE int is_packed(const struct acc_chunk *chunk)
+{
+    vec most = v_set1(0), heavy = most, light = v_set1(HEAVIEST);
     for (int k = 0; k < CHUNK; k += VL) {
         const vec size = v_abs(v_load(chunk->m + k));
         heavy = v_max(heavy, size), light = v_min(light, size);
@@ -391,11 +306,13 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
     }
     const unsigned all = (1u << VL) - 1, bad_mass = vmask_bits(v_lt(light, v_set1(LIGHTEST))) |
                                                     vmask_bits(v_lt(v_set1(HEAVIEST), heavy));
-    return bad_mass | (vmask_bits(v_lt(most, v_set1(ACC_REACH))) ^ all);
+    return !bad_mass && vmask_bits(v_lt(most, v_set1(ACC_REACH))) == all;
 }
 
-static __attribute__((noinline)) void note_unpacked(struct acc_chunk *chunk, struct acc_low *low,
-                                                    const double (*x)[3], const double *m,
+/* Removes from a chunk, and records, the points that do not fit or have no mass. m, x: of the
+ * `here` points of the chunk that exist. */
+static __attribute__((noinline)) void note_unpacked(struct acc_chunk *chunk, const double (*x)[3],
+                                                    const double *m, int here,
                                                     const struct acc_units *f, int place,
                                                     struct acc_unpacked *u)
 {
@@ -403,44 +320,47 @@ static __attribute__((noinline)) void note_unpacked(struct acc_chunk *chunk, str
         const float mass = chunk->m[k], size = fabsf(mass);
         const int heavy = size >= LIGHTEST && size <= HEAVIEST;
         int packed = heavy, distant = heavy && u->distant < ACC_DISTANT;
-        for (int c = 0; c < 3; c++) {
+        for (int c = 0; c < 3 && heavy; c++) {
             const double a = (x[k][c] - f->origin[c]) * f->x_unit;
             packed &= chunk->x[c][k] < (int)ACC_REACH && chunk->x[c][k] > -(int)ACC_REACH;
             if (distant) u->x[c][u->distant] = (float)a;
             distant &= fabs(a) < ACC_FARTHEST;
         }
         if (packed) continue;
-        send_away(chunk, low, k);
+        for (int c = 0; c < 3; c++) chunk->x[c][k] = INT32_MAX;
+        chunk->m[k] = 0.0f;
         if (distant) {
             u->m[u->distant] = mass;
             u->distant_place[u->distant++] = (int16_t)(place + k);
-        } else if (m[k] != 0.0) {
+        } else if (k < here && is_finite(m[k]) && m[k] != 0.0) {
             u->place[u->count++] = (int16_t)(place + k);
         }
     }
 }
 
 static void pack(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
-                 int whole, struct acc_chunk *chunk, struct acc_low *low,
-                 struct acc_unpacked *unpacked)
+                 int whole, struct acc_chunk *chunk, struct acc_unpacked *unpacked)
 {
-    unpacked->count = unpacked->distant = 0;
-    for (int64_t a = first; a < end; a += CHUNK, chunk++, low++) {
+    const int n = (int)(end - first), group = ACC_GROUP * CHUNK,
+              padded = (n + group - 1) / group * group;
+    const double (*const from)[3] = p->x + first, *const mass = p->m + first;
+    for (int k = 0; k < padded; k += CHUNK) {
         double x[CHUNK][3], m[CHUNK];
-        const int here = end - a < CHUNK ? (int)(end - a) : CHUNK;
-        if (whole && here == CHUNK) {
-            if (pack_chunk(p->x + a, p->m + a, f, chunk, low))
-                note_unpacked(chunk, low, p->x + a, p->m + a, f, (int)(a - first), unpacked);
+        if (whole && k + CHUNK <= n) {
+            pack_chunk(from + k, mass + k, f, &chunk[k / CHUNK]);
             continue;
         }
-        const unsigned missing = take_there(p, a, here, f->origin, x, m);
-        if (pack_chunk(CONST3(x), m, f, chunk, low))
-            note_unpacked(chunk, low, CONST3(x), m, f, (int)(a - first), unpacked);
-        for (int k = 0; k < CHUNK; k++)
-            if (missing >> k & 1) send_away(chunk, low, k);
+        for (int l = 0; l < CHUNK; l++) { /* no mass, if there is no point */
+            const int there = k + l < n && is_finite(mass[k + l]);
+            memcpy(x[l], there ? from[k + l] : f->origin, sizeof x[l]);
+            m[l] = there ? mass[k + l] : 0.0;
+        }
+        pack_chunk(CONST3(x), m, f, &chunk[k / CHUNK]);
     }
-    for (int64_t n = (end - first + CHUNK - 1) / CHUNK; n % ACC_GROUP; n++, chunk++, low++)
-        for (int k = 0; k < CHUNK; k++) send_away(chunk, low, k);
+    unpacked->count = unpacked->distant = 0;
+    for (int k = 0; k < padded; k += CHUNK) /* stored long ago, as far as the processor goes */
+        if (!is_packed(&chunk[k / CHUNK]))
+            note_unpacked(&chunk[k / CHUNK], from + k, mass + k, n - k, f, k, unpacked);
     for (int k = unpacked->distant; k % CHUNK; k++) {
         for (int c = 0; c < 3; c++) unpacked->x[c][k] = 0x1p31f;
         unpacked->m[k] = 0.0f;
@@ -448,5 +368,4 @@ static void pack(const struct acc_points *p, const struct acc_units *f, int64_t 
 }
 
 extern const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel);
-const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel) = {copy,      pack,  block,
-                                                                  all_pairs, pairs, correction};
+const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel) = {copy, pack, block, correction};

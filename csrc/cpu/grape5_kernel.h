@@ -51,11 +51,6 @@ struct acc_chunk {
     float m[CHUNK];
 };
 
-/* Remainders of the positions of a chunk after rounding to integers. */
-struct acc_low {
-    float x[3][CHUNK];
-};
-
 /* Points of a block that do not fit integers or single precision masses, by their offsets. The
  * first ACC_DISTANT of which only the position does not are in single precision, too, if they are
  * nearer than ACC_FARTHEST; the last vector is filled up. */
@@ -66,7 +61,6 @@ struct acc_unpacked {
 
 struct acc_target {
     double x[3], eps2; /* x in the caller's units; eps2 in steps squared */
-    double self;       /* 1 / eps, or 0 if that might not fit */
     int32_t place[3];  /* position in steps */
     float low[3];      /* remainder of the position */
     int fits;          /* position and eps2 are within ACC_REACH and ACC_EPS2 */
@@ -83,29 +77,21 @@ struct acc_close {
 };
 
 struct grape5_kernel {
-    /* Copies n numbers until one is NaN or Inf; returns whether all were copied. */
+    /* Copies n numbers; returns whether none is NaN or Inf. */
     int (*copy)(double *to, const double *from, int64_t n);
     /* Packs points first .. end - 1 of a block into chunks; `chunk` is that of the first. Points
      * with a NaN mass (none if `whole`), and the rest of the last group, become empty. */
     void (*pack)(const struct acc_points *p, const struct acc_units *f, int64_t first, int64_t end,
-                 int whole, struct acc_chunk *chunk, struct acc_low *low,
-                 struct acc_unpacked *unpacked);
-    /* Sums `chunks` chunks, a multiple of ACC_GROUP, on up to ACC_TILE targets, in scaled units.
-     * The caller multiplies the sums by correction(), those of acc by its negative. To central
-     * targets, the points of `unpacked` in single precision are added. Sums of targets that do not
-     * fit are of no use. Returns the number of targets done, fewer than `count` but not 0 if
-     * `close` is full. */
-    int (*block)(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,
-                 const struct acc_unpacked *unpacked, const struct acc_target *t, int count,
-                 double (*sum)[NACC], struct acc_close *close);
-    /* Sums the pairs of n points in double, in scaled units. Those whose terms might not fit are
-     * left out and recorded in `left`. */
-    void (*all_pairs)(const struct acc_points *p, const struct acc_units *f, int64_t first, int n,
-                      const struct acc_target *t, double sum[NACC], struct acc_close *left);
-    /* The same of points first + place[k], which are added to `sum`. */
-    void (*pairs)(const struct acc_points *p, const struct acc_units *f, int64_t first,
-                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
-                  struct acc_close *left);
+                 int whole, struct acc_chunk *chunk, struct acc_unpacked *unpacked);
+    /* Sums `chunks` chunks of points x, a multiple of ACC_GROUP, on up to ACC_TILE targets, in
+     * scaled units. The caller multiplies the sums by correction(), those of acc by its negative.
+     * To central targets, the points of `unpacked` in single precision are added. Sums of targets
+     * that do not fit are of no use. Returns the number of targets done, fewer than `count` but not
+     * 0 if `close` is full. */
+    int (*block)(const struct acc_chunk *chunk, int chunks, const double (*x)[3],
+                 const struct acc_units *f, const struct acc_unpacked *unpacked,
+                 const struct acc_target *t, int count, double (*sum)[NACC],
+                 struct acc_close *close);
     /* Factor that corrects the processor's estimates of 1/s. Compute it once. */
     double (*correction)(void);
 };

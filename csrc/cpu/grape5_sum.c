@@ -40,7 +40,6 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
     const struct grape5_sum *s = w->sum;
     const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
     struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2, .central = 1};
-    t.self = eps2 > 0x1p-200 ? 1.0 / sqrt(eps2) : 0.0;
     *bad = 0;
     for (int k = 0; k < 3; k++) {
         const double round = 6755399441055744.0, a = (s->x[i][k] - f->origin[k]) * f->x_unit;
@@ -75,48 +74,45 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     sum[ACC_POT] += my;
 }
 
-/* Adds what a kernel left out of the sum of a block on a target, `n` offsets in the block; gives
- * the sum in the caller's units. */
+/* Adds the same in double, in scaled units, unless its terms might not be within the range of
+ * double. Returns whether it did. */
+static inline int add_pair(const struct work *w, const struct acc_target *t, int64_t address,
+                           double sum[NACC])
+{
+    const struct acc_units *f = &w->p->units;
+    const double *x = w->p->x[address], m = w->p->m[address] * f->m_unit, size = fabs(m);
+    double r[3], s2 = t->eps2;
+    for (int k = 0; k < 3; k++) r[k] = (x[k] - t->x[k]) * f->x_unit, s2 += r[k] * r[k];
+    if (!((s2 > 0x1p-200) & (s2 < 0x1p400) & (size < 0x1p400) & (size > 0x1p-300))) return 0;
+    const double y = 1.0 / sqrt(s2), my = m * y, my3 = my * y * y;
+    for (int k = 0; k < 3; k++) sum[k] += my3 * r[k];
+    sum[ACC_POT] += my;
+    return 1;
+}
+
+/* Completes the sum of a block on a target, which then is in the caller's units. place: offsets in
+ * the block of the n points that the kernel left out. */
 static void complete(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
                      const int16_t *place, int n, double sum[NACC])
 {
     const struct grape5_points *p = w->p;
-    const struct acc_points points = {CONST3(p->x), p->m};
     const struct acc_unpacked *u = &p->unpacked[b];
-    const int64_t first = b * BLOCK, left = w->n - first;
-    const int here = left < BLOCK ? (int)left : BLOCK;
-    const int hard = w->sum->eps2[w->sum->each ? i : 0] == 0.0;
-    struct acc_close close, extreme;
-    double self = 0.0;
-    close.count = extreme.count = 0;
-    if (!t->fits) p->kernel->all_pairs(&points, &p->units, first, here, t, sum, &extreme);
-    for (int k = 0; k < n && t->fits; k++) {
-        const double *x = p->x[first + place[k]];
-        const int same = (x[0] == t->x[0]) & (x[1] == t->x[1]) & (x[2] == t->x[2]);
-        if (same && t->self != 0.0)
-            self += p->m[first + place[k]];
-        else if (same && hard)
-            atomic_fetch_add_explicit(&w->zero_distances, 1, memory_order_relaxed);
-        else
-            close.place[close.count++] = place[k];
-    }
-    for (int k = 0; k < u->count && t->fits; k++) close.place[close.count++] = u->place[k];
-    for (int k = 0; k < u->distant && t->fits && !t->central; k++)
-        close.place[close.count++] = u->distant_place[k];
-    if (t->fits) {
-        for (int k = 0; k < 3; k++) sum[k] *= -p->correction;
-        sum[ACC_POT] = sum[ACC_POT] * p->correction + self * p->units.m_unit * t->self;
-        if (close.count)
-            p->kernel->pairs(&points, &p->units, first, close.place, close.count, t, sum, &extreme);
-    }
+    const int64_t first = b * BLOCK, end = first + BLOCK < w->n ? first + BLOCK : w->n;
+    long double exact[NACC] = {0};
+    int extreme = 0;
+#define ADD(address)                                                                               \
+    if (!add_pair(w, t, address, sum)) add_exactly(w, i, address, exact), extreme = 1
+    for (int k = 0; k < NACC; k++)
+        sum[k] = !t->fits ? 0.0 : sum[k] * (k == ACC_POT ? p->correction : -p->correction);
+    for (int k = 0; k < n && t->fits; k++) ADD(first + place[k]);
+    for (int k = 0; k < u->count && t->fits; k++) ADD(first + u->place[k]);
+    for (int k = 0; k < u->distant && t->fits && !t->central; k++) ADD(first + u->distant_place[k]);
+    for (int64_t a = first; a < end && !t->fits; a++) ADD(a);
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
         sum[k] = sum[k] * unit[0] * unit[1];
+        if (extreme) sum[k] += (double)exact[k];
     }
-    if (!extreme.count) return;
-    long double exact[NACC] = {0};
-    for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
-    for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
 
 static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
@@ -139,9 +135,9 @@ static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_
         const int64_t chunk = b * BLOCK / CHUNK, left = ceil_div(w->n - b * BLOCK, CHUNK);
         const int64_t most = BLOCK / CHUNK, chunks = left < most ? left : most;
         for (int k = 0, done, end = 0; k < count; k += done, end = 0) {
-            done = p->kernel->block(p->chunk + chunk, p->low + chunk,
-                                    (int)ceil_div(chunks, ACC_GROUP) * ACC_GROUP, &p->unpacked[b],
-                                    t + k, count - k, sum, &close);
+            done = p->kernel->block(p->chunk + chunk, (int)ceil_div(chunks, ACC_GROUP) * ACC_GROUP,
+                                    CONST3(p->x + b * BLOCK), &p->units, &p->unpacked[b], t + k,
+                                    count - k, sum, &close);
             for (int q = 0; q < done; end = close.end[q++]) {
                 double *of = w->block_sum ? w->block_sum[b * w->sum->ni + i + k + q] : total[k + q];
                 if (bad[k + q]) continue;
