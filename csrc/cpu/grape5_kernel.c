@@ -71,6 +71,19 @@ INLINE void separate(const struct target *t, const struct acc_chunk *group, int 
     p->s2 = square_of(p->r, t->eps2);
 }
 
+/* A group; returns the least s^2 of each lane. */
+INLINE vec separate_all(const struct target *t, const struct acc_chunk *group,
+                        struct pairs_of p[DEPTH])
+{
+    vec least = v_set1(INFINITY);
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) {
+        separate(t, group, k, &p[k]);
+        least = v_min(least, p[k].s2);
+    }
+    return least;
+}
+
 INLINE vec mass_of(const struct acc_chunk *group, int k)
 {
     return v_load(group[k * VL / CHUNK].m + k * VL % CHUNK);
@@ -91,18 +104,20 @@ INLINE void note(uint64_t bits, int place, struct acc_close *close)
         close->place[close->count++] = (int16_t)(place + __builtin_ctzll(bits));
 }
 
-/* What a block is. */
-struct source {
-    const struct acc_chunk *chunk;
-    const double (*x)[3];
-    const struct acc_units *units;
-};
-
+/* Positions after rounding to integers: what remains. */
 struct remainders {
     float x[3][CHUNK];
 };
 
-/* Positions of a chunk: integers, and what remains of them after rounding. */
+/* A block. The remainders of a chunk are computed when first needed, which few lists do. */
+struct source {
+    const struct acc_chunk *chunk;
+    const double (*x)[3];
+    const struct acc_units *units;
+    uint64_t known; /* bit of each chunk with remainders */
+    struct remainders low[BLOCK_CHUNKS];
+};
+
 INLINE void round_positions(const double (*x)[3], const struct acc_units *f,
                             int32_t (*place)[CHUNK], struct remainders *low)
 {
@@ -114,42 +129,62 @@ INLINE void round_positions(const double (*x)[3], const struct acc_units *f,
         q_pack_points(x[g], origin, q_set1(f->x_unit), place[0] + g, low->x[0] + g);
 }
 
-/* Adds a group with many near pairs, these with the remainders of the positions. Pairs hardly
- * apart, and if those nearer than ACC_RULES are few all these, are only recorded. */
-static __attribute__((noinline)) void add_closely(const struct source *from, int group,
-                                                  const struct acc_target *target, struct sums *sum,
-                                                  struct acc_close *close)
+/* Records pairs of a group hardly apart, and if those nearer than ACC_RULES are few all these; adds
+ * the others. */
+static __attribute__((noinline)) void add_others(const struct acc_chunk *at, int place,
+                                                 struct pairs_of p[DEPTH], struct sums *sum,
+                                                 struct acc_close *close)
 {
     const vec rules = v_set1(ACC_RULES * ACC_RULES), touch = v_set1(ACC_CLOSE * ACC_CLOSE);
     const vec zero = v_set1(0);
+    int few = 0;
+    for (int k = 0; k < DEPTH; k++)
+        few += __builtin_popcount(vmask_bits(v_lt(square_of(p[k].r, zero), rules)));
+    for (int k = 0; k < DEPTH; k++) {
+        const vmask out = v_lt(square_of(p[k].r, zero), few > ACC_FEW ? touch : rules);
+        note(vmask_bits(out), place + k * VL, close);
+        p[k].s2 = v_select(out, v_set1(1), p[k].s2);
+        add_pairs(&p[k], v_select(out, zero, mass_of(at, k)), sum);
+    }
+}
+
+/* Adds a group with many near pairs, these with the remainders of the positions. */
+static __attribute__((noinline)) void add_closely(struct source *from, int group,
+                                                  const struct acc_target *target, struct sums *sum,
+                                                  struct acc_close *close)
+{
     const struct target t = take(target);
     const struct acc_chunk *at = from->chunk + group;
-    struct remainders low[STEP];
+    /* All pairs nearer than ACC_RULES are below this, whatever the rounding. */
+    const vec rules = v_set1((target->eps2 + ACC_RULES * ACC_RULES) * (1 + 0x1p-20));
     struct pairs_of p[DEPTH];
-    vec r2[DEPTH];
-    int few = 0;
-    for (int c = 0; c < STEP; c++) {
-        int32_t place[3][CHUNK];
-        round_positions(from->x + (group + c) * CHUNK, from->units, place, &low[c]);
+    vec least = rules;
+    for (int c = group; c < group + STEP; c++) {
+        int32_t unused[3][CHUNK];
+        if (from->known >> c & 1) continue;
+        round_positions(from->x + c * CHUNK, from->units, unused, &from->low[c]);
+        from->known |= (uint64_t)1 << c;
     }
+    UNROLL
     for (int k = 0; k < DEPTH; k++) {
-        const struct remainders *l = low + k * VL / CHUNK;
+        const struct remainders *l = from->low + group + k * VL / CHUNK;
         separate(&t, at, k, &p[k]);
         const vmask near = v_lt(p[k].s2, t.near); /* others may have no position */
         for (int c = 0; c < 3; c++) {
             const vec beside = v_sub(v_set1(target->low[c]), v_load(l->x[c] + k * VL % CHUNK));
-            p[k].r[c] = v_add(p[k].r[c], v_select(near, beside, zero));
+            p[k].r[c] = v_add(p[k].r[c], v_select(near, beside, v_set1(0)));
         }
         p[k].s2 = square_of(p[k].r, t.eps2);
-        r2[k] = square_of(p[k].r, zero);
-        few += __builtin_popcount(vmask_bits(v_lt(r2[k], rules)));
+        least = v_min(least, p[k].s2);
     }
-    for (int k = 0; k < DEPTH; k++) {
-        const vmask out = v_lt(r2[k], few > ACC_FEW ? touch : rules);
-        note(vmask_bits(out), group * CHUNK + k * VL, close);
-        p[k].s2 = v_select(out, v_set1(1), p[k].s2);
-        add_pairs(&p[k], v_select(out, zero, mass_of(at, k)), sum);
+    if (vmask_bits(v_lt(least, rules))) {
+        add_others(at, group * CHUNK, p, sum, close);
+        return;
     }
+    struct sums part = *sum;
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) add_pairs(&p[k], mass_of(at, k), &part);
+    *sum = part;
 }
 
 /* Adds points that are in single precision. */
@@ -176,32 +211,33 @@ INLINE void push(struct sums *total, struct sums *part)
     }
 }
 
-/* Takes the near pairs out of a group before it is added: records them if they are few, otherwise
- * adds the group. `massless` becomes the group without what is recorded or added. */
-INLINE void take_near_out(const struct source *from, int group, const struct acc_target *target,
-                          vec near, struct pairs_of now[DEPTH], struct acc_chunk massless[STEP],
-                          struct sums *part, struct acc_close *close)
+/* Takes the near pairs out of a group before it is added: returns the chunks without them, and
+ * records them. If they are many it adds the group, and returns NULL. */
+INLINE const struct acc_chunk *take_near_out(struct source *from, int group,
+                                             const struct acc_target *target, vec near,
+                                             struct pairs_of now[DEPTH],
+                                             struct acc_chunk massless[STEP], struct sums *part,
+                                             struct acc_close *close)
 {
     uint64_t bits = 0;
     UNROLL
     for (int k = 0; k < DEPTH; k++) bits |= (uint64_t)vmask_bits(v_lt(now[k].s2, near)) << (k * VL);
-    const int many = __builtin_popcountll(bits) > ACC_FEW;
-    if (many) {
+    if (__builtin_popcountll(bits) > ACC_FEW) {
         struct sums sum;
         for (int q = 0; q < NACC; q++) sum.of[q] = part->of[q];
         add_closely(from, group, target, &sum, close);
         for (int q = 0; q < NACC; q++) part->of[q] = sum.of[q];
-    } else {
-        note(bits, group * CHUNK, close);
+        return NULL;
     }
-    const vec never = v_set1(many ? INFINITY : 0);
+    note(bits, group * CHUNK, close);
     UNROLL
     for (int k = 0; k < DEPTH; k++) {
-        const vmask out = v_lt(now[k].s2, v_max(near, never));
+        const vmask out = v_lt(now[k].s2, near);
         v_store(massless[k * VL / CHUNK].m + k * VL % CHUNK,
                 v_select(out, v_set1(0), mass_of(from->chunk + group, k)));
         now[k].s2 = v_select(out, v_set1(1), now[k].s2);
     }
+    return massless;
 }
 
 static int block(const struct acc_chunk *chunk, int chunks, const double (*x)[3],
@@ -209,38 +245,36 @@ static int block(const struct acc_chunk *chunk, int chunks, const double (*x)[3]
                  const struct acc_target *target, int count, double (*sum)[NACC],
                  struct acc_close *close)
 {
-    const struct source from = {chunk, x, units};
+    struct source from;
     const vec zero = v_set1(0);
     struct target t = take(target);
     struct pairs_of now[DEPTH];
     struct acc_chunk massless[STEP];
-    vec least = t.near;
+    vec least = separate_all(&t, chunk, now);
     int i = 0;
-    UNROLL
-    for (int k = 0; k < DEPTH; k++) {
-        separate(&t, chunk, k, &now[k]);
-        least = v_min(least, now[k].s2);
-    }
+    from.chunk = chunk, from.x = x, from.units = units, from.known = 0;
     for (close->count = 0; i < count && close->count <= BLOCK; i++) {
         struct sums part = {{zero, zero, zero, zero}}, total = part;
         if (target[i].central) add_distant(&t, &target[i], unpacked, &total);
         for (int k = 0, left = GROUPS; k < chunks; k += STEP) {
             const struct acc_chunk *mass = chunk + k, *ahead = chunk + k + STEP;
-            if (__builtin_expect(vmask_bits(v_lt(least, t.near)) != 0, 0)) {
-                take_near_out(&from, k, &target[i], t.near, now, massless, &part, close);
-                mass = massless;
-            }
+            if (__builtin_expect(vmask_bits(v_lt(least, t.near)) != 0, 0))
+                mass = take_near_out(&from, k, &target[i], t.near, now, massless, &part, close);
             if (k + STEP >= chunks) { /* on to the next target */
                 t = take(&target[i + (i + 1 < count)]);
                 ahead = chunk;
             }
             least = t.near;
-            UNROLL
-            for (int l = 0; l < DEPTH; l++) {
-                add_pairs(&now[l], mass_of(mass, l), &part);
-                separate(&t, ahead, l, &now[l]);
-                least = v_min(least, now[l].s2);
-                STEP_DONE(now, l);
+            if (mass) {
+                UNROLL
+                for (int l = 0; l < DEPTH; l++) {
+                    add_pairs(&now[l], mass_of(mass, l), &part);
+                    separate(&t, ahead, l, &now[l]);
+                    least = v_min(least, now[l].s2);
+                    STEP_DONE(now, l);
+                }
+            } else {
+                least = separate_all(&t, ahead, now);
             }
             if (--left) continue;
             left = GROUPS;

@@ -98,10 +98,14 @@ static void complete(struct work *w, const struct acc_target *t, int64_t i, int6
     const struct grape5_points *p = w->p;
     const struct acc_unpacked *u = &p->unpacked[b];
     const int64_t first = b * BLOCK, end = first + BLOCK < w->n ? first + BLOCK : w->n;
-    long double exact[NACC] = {0};
+    long double exact[NACC];
     int extreme = 0;
 #define ADD(address)                                                                               \
-    if (!add_pair(w, t, address, sum)) add_exactly(w, i, address, exact), extreme = 1
+    if (!add_pair(w, t, address, sum)) {                                                           \
+        if (!extreme) memset(exact, 0, sizeof exact); /* storing a long double takes long */       \
+        extreme = 1;                                                                               \
+        add_exactly(w, i, address, exact);                                                         \
+    }
     for (int k = 0; k < NACC; k++)
         sum[k] = !t->fits ? 0.0 : sum[k] * (k == ACC_POT ? p->correction : -p->correction);
     for (int k = 0; k < n && t->fits; k++) ADD(first + place[k]);
