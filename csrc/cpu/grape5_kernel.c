@@ -137,11 +137,17 @@ static __attribute__((noinline)) void add_others(const struct acc_chunk *at, int
 {
     const vec rules = v_set1(ACC_RULES * ACC_RULES), touch = v_set1(ACC_CLOSE * ACC_CLOSE);
     const vec zero = v_set1(0);
+    vec r2[DEPTH];
     int few = 0;
-    for (int k = 0; k < DEPTH; k++)
-        few += __builtin_popcount(vmask_bits(v_lt(square_of(p[k].r, zero), rules)));
+    UNROLL
     for (int k = 0; k < DEPTH; k++) {
-        const vmask out = v_lt(square_of(p[k].r, zero), few > ACC_FEW ? touch : rules);
+        r2[k] = square_of(p[k].r, zero);
+        few += __builtin_popcount(vmask_bits(v_lt(r2[k], rules)));
+    }
+    const vec limit = few > ACC_FEW ? touch : rules;
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) {
+        const vmask out = v_lt(r2[k], limit);
         note(vmask_bits(out), place + k * VL, close);
         p[k].s2 = v_select(out, v_set1(1), p[k].s2);
         add_pairs(&p[k], v_select(out, zero, mass_of(at, k)), sum);
