@@ -8,7 +8,7 @@
 #include "util/memory.h"
 #include "core/origin.h"
 
-enum { MOST_POINTS = 0x7ffffc00, PADDING = ACC_GROUP };
+enum { MOST_POINTS = 0x7ffffc00 };
 
 /* NaNs that mark invalid data. */
 #define EMPTY 0x7ff80000000e3973u
@@ -18,7 +18,7 @@ enum { MOST_POINTS = 0x7ffffc00, PADDING = ACC_GROUP };
 #define ARRAYS(p, n)                                                                               \
     {MEMORY_ARRAY((p)->x, n),                                                                      \
      MEMORY_ARRAY((p)->m, n),                                                                      \
-     MEMORY_ARRAY((p)->chunk, (n) / CHUNK + PADDING),                                              \
+     MEMORY_ARRAY((p)->chunk, (n) / CHUNK),                                                        \
      MEMORY_ARRAY((p)->unpacked, (n) / BLOCK),                                                     \
      MEMORY_ARRAY((p)->stale, (n) / BLOCK),                                                        \
      {0}}
