@@ -359,7 +359,8 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
     code = here           ? session_grape5_output(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
                           : session_force_last(s, 0, s->call.nj, ni, a, NULL, p, NULL, NULL);
-    for (int i = 0; options_process()->g5_pot_positive && i < ni; i++) p[i] = 0.0 - p[i];
+    const int positive = options_process()->g5_pot_positive;
+    for (int i = 0; positive && i < ni; i++) p[i] = 0.0 - p[i];
     return code;
 }
 

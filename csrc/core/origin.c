@@ -9,7 +9,7 @@
 /* Beyond this there is no origin, since differences might overflow. */
 #define FARTHEST 0x1p900
 
-/* Columns are read in pairs; an odd one ends with an infinity. */
+/* Columns are read in pairs, to their ends, which are filled with infinities. */
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t pair_count __attribute__((vector_size(16)));
 
@@ -21,11 +21,11 @@ static pair pair_of(const double *a)
 }
 
 /* Replaces distances by those along one more axis, where these are larger. */
-static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_COLUMN], int n,
+static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_COLUMN],
                     double middle)
 {
     const pair_count sign = {INT64_MIN, INT64_MIN};
-    for (int i = 0; i < n; i += 2) {
+    for (int i = 0; i < ORIGIN_COLUMN; i += 2) {
         const pair_count old = (pair_count)pair_of(distance + i);
         const pair_count now = (pair_count)(pair_of(column + i) - (pair){middle, middle}) & ~sign;
         const pair_count more = (pair)now > (pair)old;
@@ -34,24 +34,30 @@ static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_C
     }
 }
 
-/* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */
+/* How many numbers are below another, without a branch. */
+static inline int64_t count_below(const double column[ORIGIN_COLUMN], double a)
+{
+    pair_count below = {0, 0};
+    for (int i = 0; i < ORIGIN_COLUMN; i += 2) below -= pair_of(column + i) < (pair){a, a};
+    return below[0] + below[1];
+}
+
+/* The median of n > 0 numbers, the largest that at most half are below; *place, a guess at its
+ * place, becomes its place. */
 static double median(const double column[ORIGIN_COLUMN], int n, int *place)
 {
     const double guess = column[*place < n ? *place : 0];
-    pair_count below = {0, 0}, not_above = {0, 0};
-    for (int i = 0; i < n; i += 2) {
-        below -= pair_of(column + i) < (pair){guess, guess};
+    pair_count not_above = {0, 0};
+    for (int i = 0; i < ORIGIN_COLUMN; i += 2)
         not_above -= pair_of(column + i) <= (pair){guess, guess};
+    if (not_above[0] + not_above[1] > n / 2 && count_below(column, guess) <= n / 2) return guess;
+    double most = -INFINITY;
+    for (int k = 0; k < n; k++) {
+        const int larger = (count_below(column, column[k]) <= n / 2) & (column[k] > most);
+        most = larger ? column[k] : most;
+        *place = larger ? k : *place;
     }
-    if (below[0] + below[1] <= n / 2 && n / 2 < not_above[0] + not_above[1]) return guess;
-    double a[ORIGIN_COLUMN];
-    for (int k = 0; k < n; k++) { /* by insertion: the numbers are few */
-        int at = k;
-        for (; at > 0 && a[at - 1] > column[k]; at--) a[at] = a[at - 1];
-        a[at] = column[k];
-    }
-    for (*place = 0; column[*place] != a[n / 2];) ++*place;
-    return a[n / 2];
+    return most;
 }
 
 int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
@@ -61,10 +67,10 @@ int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
     memset(origin, 0, 3 * sizeof *origin);
     if (!n) return EXPONENT_NONE;
     for (int k = 0; k < 3; k++) {
-        if (n % 2) sample[k][n] = INFINITY;
+        for (int i = n; i < ORIGIN_COLUMN; i++) sample[k][i] = INFINITY;
         middle[k] = median(sample[k], n, &hint->median[k]);
         if (!(fabs(middle[k]) < FARTHEST)) middle[k] = 0.0;
-        farther(distance, sample[k], n, middle[k]);
+        farther(distance, sample[k], middle[k]);
     }
     const double size = median(distance, n, &hint->median[3]); /* of the inner half */
     if (!(size > 0x1p-900 && size < FARTHEST)) return EXPONENT_NONE;

@@ -8,7 +8,7 @@
 #include "util/memory.h"
 #include "core/origin.h"
 
-enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
+enum { MOST_POINTS = 0x7ffffc00 };
 
 /* NaNs that mark invalid data. */
 #define EMPTY 0x7ff80000000e3973u
@@ -18,8 +18,7 @@ enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
 #define ARRAYS(p, n)                                                                               \
     {MEMORY_ARRAY((p)->x, n),                                                                      \
      MEMORY_ARRAY((p)->m, n),                                                                      \
-     MEMORY_ARRAY((p)->chunk, (n) / CHUNK + PADDING),                                              \
-     MEMORY_ARRAY((p)->low, (n) / CHUNK + PADDING),                                                \
+     MEMORY_ARRAY((p)->chunk, (n) / CHUNK),                                                        \
      MEMORY_ARRAY((p)->unpacked, (n) / BLOCK),                                                     \
      MEMORY_ARRAY((p)->stale, (n) / BLOCK),                                                        \
      {0}}
@@ -77,10 +76,12 @@ void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Writes a point; it or the old one may have invalid numbers. Returns whether the new are valid. */
-static int set_one(struct grape5_points *p, int halves, int64_t a, const double *x, const double *m)
+/* Writes a point; it, or the old one unless that `was_finite`, may have invalid numbers. Returns
+ * whether the new are valid. */
+static int set_one(struct grape5_points *p, int halves, int64_t a, int was_finite, const double *x,
+                   const double *m)
 {
-    const uint64_t was = bits_of(p->m[a]);
+    const uint64_t was = was_finite ? 0 : bits_of(p->m[a]);
     if (was == EMPTY || was == LOST) p->m[a] = p->x[a][0] = from_bits(MISSING);
     if (halves & GRAPE5_POSITIONS) {
         memcpy(p->x[a], x, sizeof p->x[a]);
@@ -105,7 +106,8 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
     const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
     for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
-    /* If a copy stops early, p->finite is not yet changed: the loop below writes all again. */
+    const int64_t finite = p->finite;
+    /* If a copy finds NaN or Inf, p->finite is not yet changed: the loop below writes all again. */
     if ((halves == GRAPE5_BOTH ? address <= p->finite : address + n <= p->finite) &&
         (!mass || p->kernel->copy(p->m + address, mass, n)) &&
         (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {
@@ -114,7 +116,8 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     }
     if (p->finite > address) p->finite = address;
     for (int64_t k = 0; k < n; k++)
-        if (!set_one(p, halves, address + k, from ? from[k] : NULL, mass ? mass + k : NULL) &&
+        if (!set_one(p, halves, address + k, address + k < finite, from ? from[k] : NULL,
+                     mass ? mass + k : NULL) &&
             code != G6X_E_J_NAN) {
             code = G6X_E_J_NAN; /* report only the first */
             *which = address + k;
@@ -148,16 +151,15 @@ int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was
 /* Smallest exponent e such that 7/8 of the non-zero magnitudes are below 2^e. */
 static int exponent_of_most(const double *a, int n)
 {
-    int exponent[ORIGIN_SAMPLE], count = 0, above = 0;
-    for (int k = 0; k < n; k++)
-        if (a[k] != 0.0) exponent[count++] = exponent_of(a[k]);
-    for (;; above++) { /* removes the largest one */
-        int top = EXPONENT_NONE, at = 0;
-        for (int k = above; k < count; k++)
-            if (exponent[k] > top) top = exponent[k], at = k;
-        if (above >= count / 8) return count ? scale_exponent(top) : 0;
-        exponent[at] = exponent[above];
+    _Static_assert(ORIGIN_SAMPLE < 16, "an eighth is one or none");
+    int count = 0, most = EXPONENT_NONE, second = EXPONENT_NONE;
+    for (int k = 0; k < n; k++) {
+        const int e = exponent_of(a[k]), lesser = e < most ? e : most;
+        second = lesser > second ? lesser : second;
+        most = e > most ? e : most;
+        count += a[k] != 0.0;
     }
+    return count ? scale_exponent(count < 8 ? most : second) : 0;
 }
 
 /* Finds scale and origin from a sample of points; its addresses depend only on n. They must only
@@ -179,7 +181,10 @@ static void find_units(const struct grape5_points *p, int64_t n, const int given
     (void)origin_choose(x, count, f->origin, &(struct origin_hint){{0}});
     for (int k = 0; k < count; k++) {
         far[k] = 0.0;
-        for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[c][k] - f->origin[c]));
+        for (int c = 0; c < 3; c++) {
+            const double far_off = fabs(x[c][k] - f->origin[c]);
+            far[k] = far_off > far[k] ? far_off : far[k];
+        }
     }
     *scale =
         (struct scale){.length = exponent_of_most(far, count), .mass = exponent_of_most(m, count)};
@@ -195,7 +200,7 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
     const struct acc_points points = {CONST3(p->x), p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
     p->kernel->pack(&points, &p->units, first, end, end <= p->finite, p->chunk + first / CHUNK,
-                    p->low + first / CHUNK, &p->unpacked[b]);
+                    &p->unpacked[b]);
     p->stale[b] = 0;
 }
 

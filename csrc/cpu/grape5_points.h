@@ -19,7 +19,6 @@ struct grape5_points {
     int nlost;
 
     struct acc_chunk *chunk;
-    struct acc_low *low;
     struct acc_unpacked *unpacked; /* per block */
     unsigned char *stale;          /* per block: must be packed again */
     int64_t packed;                /* number of points packed last */

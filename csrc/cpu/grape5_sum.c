@@ -22,7 +22,7 @@ const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
 }
 
 /* Targets that use a block while it is in the cache; least pairs of a thread. */
-enum { TILE = 64, PAIRS_PER_THREAD = 16384 };
+enum { TILE = ACC_TILE, PAIRS_PER_THREAD = 16384 };
 
 struct work {
     const struct grape5_points *p;
@@ -39,7 +39,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
     const struct acc_units *f = &w->p->units;
     const struct grape5_sum *s = w->sum;
     const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
-    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2};
+    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2, .central = 1};
     *bad = 0;
     for (int k = 0; k < 3; k++) {
         const double round = 6755399441055744.0, a = (s->x[i][k] - f->origin[k]) * f->x_unit;
@@ -48,6 +48,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
         t.place[k] = fits ? (int32_t)(a + round - round) : 0;
         t.low[k] = fits ? (float)(a - t.place[k]) : 0.0f;
         t.fits &= fits;
+        t.central &= fabs(a) < ACC_REACH / 2;
         *bad |= !is_finite(s->x[i][k]);
     }
     return t;
@@ -73,36 +74,49 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     sum[ACC_POT] += my;
 }
 
-/* Sums the force of a block on a target, in the caller's units. */
-static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
-                      double sum[NACC])
+/* Adds the same in double, in scaled units, unless its terms might not be within the range of
+ * double. Returns whether it did. */
+static inline int add_pair(const struct work *w, const struct acc_target *t, int64_t address,
+                           double sum[NACC])
+{
+    const struct acc_units *f = &w->p->units;
+    const double *x = w->p->x[address], m = w->p->m[address] * f->m_unit, size = fabs(m);
+    double r[3], s2 = t->eps2;
+    for (int k = 0; k < 3; k++) r[k] = (x[k] - t->x[k]) * f->x_unit, s2 += r[k] * r[k];
+    if (!((s2 > 0x1p-200) & (s2 < 0x1p400) & (size < 0x1p400) & (size > 0x1p-300))) return 0;
+    const double y = 1.0 / sqrt(s2), my = m * y, my3 = my * y * y;
+    for (int k = 0; k < 3; k++) sum[k] += my3 * r[k];
+    sum[ACC_POT] += my;
+    return 1;
+}
+
+/* Completes the sum of a block on a target, which then is in the caller's units. place: offsets in
+ * the block of the n points that the kernel left out. */
+static void complete(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
+                     const int16_t *place, int n, double sum[NACC])
 {
     const struct grape5_points *p = w->p;
-    const struct acc_points points = {CONST3(p->x), p->m};
-    const struct acc_unpacked *unpacked = &p->unpacked[b];
-    const int64_t first = b * BLOCK, left = w->n - first;
-    const int n = left < BLOCK ? (int)left : BLOCK;
-    struct acc_close close, extreme;
-    long double exact[NACC] = {0};
-    extreme.count = 0;
-    memset(sum, 0, NACC * sizeof *sum);
-    if (t->fits) {
-        const int chunks = (n + CHUNK - 1) / CHUNK, group = ACC_GROUP - 1;
-        p->kernel->block(p->chunk + first / CHUNK, p->low + first / CHUNK,
-                         (chunks + group) & ~group, t, sum, &close);
-        for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
-        for (int k = 0; k < unpacked->count; k++) close.place[close.count++] = unpacked->place[k];
+    const struct acc_unpacked *u = &p->unpacked[b];
+    const int64_t first = b * BLOCK, end = first + BLOCK < w->n ? first + BLOCK : w->n;
+    long double exact[NACC];
+    int extreme = 0;
+#define ADD(address)                                                                               \
+    if (!add_pair(w, t, address, sum)) {                                                           \
+        if (!extreme) memset(exact, 0, sizeof exact); /* storing a long double takes long */       \
+        extreme = 1;                                                                               \
+        add_exactly(w, i, address, exact);                                                         \
     }
-    if (!t->fits || close.count)
-        p->kernel->pairs(&points, &p->units, first, t->fits ? close.place : NULL,
-                         t->fits ? close.count : n, t, sum, &extreme);
+    for (int k = 0; k < NACC; k++)
+        sum[k] = !t->fits ? 0.0 : sum[k] * (k == ACC_POT ? p->correction : -p->correction);
+    for (int k = 0; k < n && t->fits; k++) ADD(first + place[k]);
+    for (int k = 0; k < u->count && t->fits; k++) ADD(first + u->place[k]);
+    for (int k = 0; k < u->distant && t->fits && !t->central; k++) ADD(first + u->distant_place[k]);
+    for (int64_t a = first; a < end && !t->fits; a++) ADD(a);
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
         sum[k] = sum[k] * unit[0] * unit[1];
+        if (extreme) sum[k] += (double)exact[k];
     }
-    if (!extreme.count) return;
-    for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
-    for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
 
 static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
@@ -114,22 +128,28 @@ static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int b
 /* Sums the forces of blocks first .. last - 1 on targets i .. i + count - 1. */
 static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_t last)
 {
+    const struct grape5_points *p = w->p;
     struct acc_target t[TILE];
-    double total[TILE][NACC];
+    struct acc_close close;
+    double total[TILE][NACC], sum[TILE][NACC];
     int bad[TILE];
     memset(total, 0, (size_t)count * sizeof *total);
     for (int k = 0; k < count; k++) t[k] = take_target(w, i + k, &bad[k]);
-    for (int64_t b = first; b < last; b++)
-        for (int k = 0; k < count; k++) {
-            double sum[NACC];
-            if (bad[k]) continue;
-            if (w->block_sum) {
-                sum_block(w, &t[k], i + k, b, w->block_sum[b * w->sum->ni + i + k]);
-                continue;
+    for (int64_t b = first; b < last; b++) {
+        const int64_t chunk = b * BLOCK / CHUNK, left = ceil_div(w->n - b * BLOCK, CHUNK);
+        const int64_t most = BLOCK / CHUNK, chunks = left < most ? left : most;
+        for (int k = 0, done, end = 0; k < count; k += done, end = 0) {
+            done = p->kernel->block(p->chunk + chunk, (int)ceil_div(chunks, ACC_GROUP) * ACC_GROUP,
+                                    CONST3(p->x + b * BLOCK), &p->units, &p->unpacked[b], t + k,
+                                    count - k, sum, &close);
+            for (int q = 0; q < done; end = close.end[q++]) {
+                double *of = w->block_sum ? w->block_sum[b * w->sum->ni + i + k + q] : total[k + q];
+                if (bad[k + q]) continue;
+                complete(w, &t[k + q], i + k + q, b, close.place + end, close.end[q] - end, sum[q]);
+                for (int c = 0; c < NACC; c++) of[c] += sum[q][c];
             }
-            sum_block(w, &t[k], i + k, b, sum);
-            for (int q = 0; q < NACC; q++) total[k][q] += sum[q];
         }
+    }
     for (int k = 0; k < count && !w->block_sum; k++) store(w->sum, i + k, total[k], bad[k]);
 }
 

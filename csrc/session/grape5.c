@@ -64,6 +64,11 @@ int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
     const struct grape5 *g = &s->grape5;
     const struct pipes *pipes = &s->pipes;
     int out_of_range = -1;
+    if (all_finite(g->acc[0], 3 * (size_t)ni) && all_finite(g->pot, (size_t)ni)) {
+        memcpy(a, g->acc, (size_t)ni * sizeof *a);
+        for (int i = 0; i < ni; i++) p[i] = 0.0 - g->pot[i];
+        return g->invalid ? G6X_E_I_NAN : 0;
+    }
     for (int i = ni - 1; i >= 0; i--) {
         double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
         sum[SUM_POT] = g->pot[i];

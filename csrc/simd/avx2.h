@@ -23,9 +23,9 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 /* Integers; and their differences (modulo 2^32) converted to real. */
 typedef __m256i vint;
 #define v_set1_int _mm256_set1_epi32
-HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(vint a, const int32_t *b)
 {
-    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_loadu_si256((const void *)a), b));
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(a, _mm256_loadu_si256((const void *)b)));
 }
 /* Sums of the lanes in four groups, in double. */
 HOST_DEVICE __m256d v_quarters(vec a)

@@ -24,9 +24,9 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 /* Integers; and their differences (modulo 2^32) converted to real. */
 typedef __m512i vint;
 #define v_set1_int _mm512_set1_epi32
-HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(vint a, const int32_t *b)
 {
-    return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(a), b));
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(a, _mm512_loadu_si512(b)));
 }
 /* Sums of the lanes in four groups, in double. */
 HOST_DEVICE __m256d v_quarters(vec a)

@@ -119,11 +119,11 @@ HOST_DEVICE vint v_set1_int(int32_t a)
     const uint32_t b = (uint32_t)a;
     return (vint){b, b, b, b};
 }
-HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(vint a, const int32_t *b)
 {
     vint c;
-    memcpy(&c, a, sizeof c);
-    return __builtin_convertvector((vmask)(c - b), vec);
+    memcpy(&c, b, sizeof c);
+    return __builtin_convertvector((vmask)(a - c), vec);
 }
 /* The sum of the lanes of each vector, in double. */
 HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])

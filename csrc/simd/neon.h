@@ -24,9 +24,9 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 /* Integers; and their differences (modulo 2^32) converted to real. */
 typedef int32x4_t vint;
 #define v_set1_int vdupq_n_s32
-HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(vint a, const int32_t *b)
 {
-    return vcvtq_f32_s32(vsubq_s32(vld1q_s32(a), b));
+    return vcvtq_f32_s32(vsubq_s32(a, vld1q_s32(b)));
 }
 #else
 #define VL 2
