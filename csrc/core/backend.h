@@ -28,8 +28,8 @@ struct upload {
     struct jmemory *memory; /* settled; the backend clears the stale bits it has used */
     int64_t nj;
     double time;
-    struct scale scale;
-    struct scale fine_scale; /* that of mode double, if the mode is auto */
+    const struct scale *scale;
+    const struct scale *fine_scale; /* that of mode double, if the mode is auto */
     const struct options *options;
 };
 

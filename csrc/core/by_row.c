@@ -60,19 +60,19 @@ static struct options options_of(const struct by_row *b, int kind)
 
 int by_row_have(struct by_row *b, int kind, struct error *err)
 {
+    if (b->state[kind]) return 0;
     const struct options options = options_of(b, kind);
-    return b->state[kind] ? 0 : b->inner->open(&options, b->choice, &b->state[kind], err);
+    return b->inner->open(&options, b->choice, &b->state[kind], err);
 }
 
 int by_row_ready(struct by_row *b, int kind, struct error *err)
 {
+    if (b->sent[kind]) return 0;
     const struct options options = options_of(b, kind);
     struct upload upload = b->upload;
-    int code = 0;
-    if (b->sent[kind]) return 0;
     if (options.fine_of) upload.scale = upload.fine_scale;
     upload.options = &options;
-    code = by_row_have(b, kind, err);
+    int code = by_row_have(b, kind, err);
     if (!code) code = b->inner->set_j(b->state[kind], &upload, err);
     b->sent[kind] = !code;
     return code;

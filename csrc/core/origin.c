@@ -9,62 +9,68 @@
 /* Beyond this there is no origin, since differences might overflow. */
 #define FARTHEST 0x1p900
 
-/* Columns are read in pairs; an odd one ends with an infinity. */
-typedef double pair __attribute__((vector_size(16)));
-typedef int64_t pair_count __attribute__((vector_size(16)));
-
-static pair pair_of(const double *a)
-{
-    pair p;
-    memcpy(&p, a, sizeof p);
-    return p;
-}
+/* Columns are read in fours, in what vectors there are. */
+typedef double quad __attribute__((vector_size(32)));
+typedef quad quad_at __attribute__((aligned(8), may_alias));
+typedef int64_t counts __attribute__((vector_size(32)));
+#define INLINE static inline __attribute__((always_inline))
 
 /* Replaces distances by those along one more axis, where these are larger. */
-static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_COLUMN], int n,
+INLINE void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_COLUMN],
                     double middle)
 {
-    const pair_count sign = {INT64_MIN, INT64_MIN};
-    for (int i = 0; i < n; i += 2) {
-        const pair_count old = (pair_count)pair_of(distance + i);
-        const pair_count now = (pair_count)(pair_of(column + i) - (pair){middle, middle}) & ~sign;
-        const pair_count more = (pair)now > (pair)old;
-        const pair_count larger = (now & more) | (old & ~more);
+    for (int i = 0; i < ORIGIN_COLUMN; i += 4) {
+        const counts old = (counts) * (quad_at *)(distance + i);
+        const counts now = (counts)(*(const quad_at *)(column + i) - middle) & INT64_MAX;
+        const counts more = (quad)now > (quad)old, larger = (now & more) | (old & ~more);
         memcpy(distance + i, &larger, sizeof larger);
     }
 }
 
-/* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */
-static double median(const double column[ORIGIN_COLUMN], int n, int *place)
+/* The largest number below a limit; or, for sign = -1, the smallest one above it. */
+INLINE double next_to(const double column[ORIGIN_COLUMN], double limit, double sign)
 {
-    const double guess = column[*place < n ? *place : 0];
-    pair_count below = {0, 0}, not_above = {0, 0};
-    for (int i = 0; i < n; i += 2) {
-        below -= pair_of(column + i) < (pair){guess, guess};
-        not_above -= pair_of(column + i) <= (pair){guess, guess};
+    quad best = (quad){0.0} - INFINITY;
+    for (int i = 0; i < ORIGIN_COLUMN; i += 4) {
+        const quad a = *(const quad_at *)(column + i) * sign;
+        const counts take = (a < sign * limit) & (a > best);
+        best = (quad)((take & (counts)a) | (~take & (counts)best));
     }
-    if (below[0] + below[1] <= n / 2 && n / 2 < not_above[0] + not_above[1]) return guess;
-    double a[ORIGIN_COLUMN];
-    for (int k = 0; k < n; k++) { /* by insertion: the numbers are few */
-        int at = k;
-        for (; at > 0 && a[at - 1] > column[k]; at--) a[at] = a[at - 1];
-        a[at] = column[k];
-    }
-    for (*place = 0; column[*place] != a[n / 2];) ++*place;
-    return a[n / 2];
+    const double two[2] = {best[0] > best[1] ? best[0] : best[1],
+                           best[2] > best[3] ? best[2] : best[3]};
+    return sign * (two[0] > two[1] ? two[0] : two[1]);
 }
 
-int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
+/* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */
+INLINE double median(const double column[ORIGIN_COLUMN], int n, int *place)
+{
+    for (double guess = column[*place];;) {
+        counts below = {0}, not_above = {0};
+        for (int i = 0; i < ORIGIN_COLUMN; i += 4) {
+            below -= *(const quad_at *)(column + i) < guess;
+            not_above -= *(const quad_at *)(column + i) <= guess;
+        }
+        const int64_t least = below[0] + below[1] + below[2] + below[3];
+        const int64_t most = not_above[0] + not_above[1] + not_above[2] + not_above[3];
+        if (least <= n / 2 && n / 2 < most) {
+            while (column[*place] != guess) *place = (*place + 1) % ORIGIN_COLUMN;
+            return guess;
+        }
+        guess = next_to(column, guess, least > n / 2 ? 1.0 : -1.0);
+    }
+}
+
+INLINE int choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
                   struct origin_hint *hint)
 {
-    double distance[ORIGIN_COLUMN] = {0}, middle[3];
+    double distance[ORIGIN_COLUMN], middle[3];
+    for (int i = 0; i < ORIGIN_COLUMN; i += 4) *(quad_at *)(distance + i) = (quad){0.0};
     memset(origin, 0, 3 * sizeof *origin);
     if (!n) return EXPONENT_NONE;
     for (int k = 0; k < 3; k++) {
-        if (n % 2) sample[k][n] = INFINITY;
         middle[k] = median(sample[k], n, &hint->median[k]);
         if (!(fabs(middle[k]) < FARTHEST)) middle[k] = 0.0;
-        farther(distance, sample[k], n, middle[k]);
+        farther(distance, sample[k], middle[k]);
     }
     const double size = median(distance, n, &hint->median[3]); /* of the inner half */
     if (!(size > 0x1p-900 && size < FARTHEST)) return EXPONENT_NONE;
@@ -73,4 +79,22 @@ int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
     for (int k = 0; k < 3; k++)
         if (fabs(middle[k]) < 0x1p52 * step) origin[k] = rint(middle[k] * inverse) * step + 0.0;
     return e;
+}
+
+#ifdef __x86_64__
+/* The same with vectors of four numbers. */
+__attribute__((target("avx2"))) static int
+choose_by_avx2(double sample[3][ORIGIN_COLUMN], int n, double origin[3], struct origin_hint *hint)
+{
+    return choose(sample, n, origin, hint);
+}
+#endif
+
+int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
+                  struct origin_hint *hint)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) return choose_by_avx2(sample, n, origin, hint);
+#endif
+    return choose(sample, n, origin, hint);
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
@@ -101,6 +102,7 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
         sum[k] = sum[k] * unit[0] * unit[1];
     }
     if (!extreme.count) return;
+    FPENV_X87_HERE;
     for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
     for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }

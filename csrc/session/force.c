@@ -114,12 +114,13 @@ int session_force_upload(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
     struct options options = s->options;
-    c->fine_scale = c->fine ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
+    if (c->fine) c->fine_scale = session_force_scale_in(s, MODE_DOUBLE);
     options.precision = c->precision;
     options.jerk = c->jerk;
     options.snap = c->snap;
     options.isa = c->isa;
-    const struct upload upload = {&s->j, nj, c->time, c->scale, c->fine_scale, &options};
+    const struct upload upload = {
+        &s->j, nj, c->time, &c->scale, c->fine ? &c->fine_scale : &c->scale, &options};
     return s->backend->set_j(s->state, &upload, &s->error);
 }
 
@@ -177,8 +178,8 @@ static void count_rows(struct session *s)
     const struct force_call *c = &s->call;
     int64_t fine = 0;
     for (int i = 0; i < c->ni && c->fine; i++) fine += c->is_fine[c->first + i];
-    s->rows_asked += c->ni;
-    s->rows_fine += fine;
+    session_count(&s->rows_asked, c->ni);
+    session_count(&s->rows_fine, fine);
 }
 
 static int first_half(struct session *s, int nj, int ni, struct caller_arrays *from,
@@ -192,8 +193,8 @@ static int first_half(struct session *s, int nj, int ni, struct caller_arrays *f
                          "force call with ni = %d after g6x_set_fine_rows with %d", ni,
                          s->given_rows - 1);
     s->given_rows = 0;
-    s->calls++;
-    s->full_calls += ni == options_process()->npipes;
+    session_count(&s->calls, 1);
+    session_count(&s->full_calls, ni == options_process()->npipes);
     s->rows += ni > 0 ? ni : 0;
     if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
     if (!code && session_call_rows_take(s, nj, ni, from, eps2, each)) {
@@ -271,7 +272,8 @@ void session_force_warn(struct session *s, int64_t zero_distances)
                (long long)zero_distances);
 }
 
-int session_force_complete(struct session *s, unsigned want)
+/* In the library's floating-point environment. */
+static int complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     int verified = 0;
@@ -281,7 +283,6 @@ int session_force_complete(struct session *s, unsigned want)
         return error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
-    FPENV_HERE;
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     if (code) code = repeat(s, code, want & ~(unsigned)WANT_DISTANCE);
     const int64_t zero_distances = s->backend->zero_distances(s->state);
@@ -291,6 +292,12 @@ int session_force_complete(struct session *s, unsigned want)
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;
+}
+
+int session_force_complete(struct session *s, unsigned want)
+{
+    FPENV_HERE;
+    return complete(s, want);
 }
 
 void session_force_before_write(struct session *s)
@@ -326,7 +333,7 @@ int session_force_last(struct session *s, unsigned want, int nj, int ni, double 
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const struct backend *backend = s->backend;
         int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
-        code = session_force_complete(s, want);
+        code = complete(s, want);
         if (s->backend != backend) written = 0;
         if (!code) {
             session_output_rows(s, &o, written, c->ni);

@@ -8,6 +8,7 @@
 #include "cpu/exact.h"
 #include "session/call_rows.h"
 #include "session/force_scale.h"
+#include "util/fpenv.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -67,32 +68,26 @@ static void checked_rows(struct outputs *o, int first, int end)
     }
 }
 
-static int is_plain(const struct outputs *o, int first, int count)
-{
-    const struct force_call *c = o->call;
-    int invalid = !c->jerk && o->jerk; /* then the jerk is NaN */
-    for (int i = first; i < first + count; i++) invalid |= c->own.invalid[i];
-    for (int k = 0; k < NSUM && !invalid; k++)
-        if (c->jerk || window_of(k) != WINDOW_JERK)
-            invalid = !all_finite(c->results.sum[k] + first, (size_t)count);
-    return !invalid;
-}
-
 static void plain_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     const double *const *sum = c->results.sum;
-    if (is_plain(o, first, end - first))
-        for (int i = first; i < end; i++) {
-            o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
-            o->acc[i][2] = sum[SUM_AZ][i];
-            o->pot[i] = 0.0 - sum[SUM_POT][i];
-            if (!o->jerk) continue;
-            o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
-            o->jerk[i][2] = sum[SUM_JZ][i];
+    const int jerks = c->jerk && o->jerk;
+    for (int i = first; i < end; i++) {
+        double *acc = o->acc[i];
+        const double ax = sum[SUM_AX][i], ay = sum[SUM_AY][i], az = sum[SUM_AZ][i];
+        const double pot = sum[SUM_POT][i];
+        uint64_t bad = not_finite(ax) | not_finite(ay) | not_finite(az) | not_finite(pot);
+        for (int k = SUM_JX; c->jerk && k <= SUM_JZ; k++) bad |= not_finite(sum[k][i]);
+        if (bad >> 63 || c->own.invalid[i] || (o->jerk && !c->jerk)) {
+            checked_rows(o, i, i + 1);
+            continue;
         }
-    else
-        checked_rows(o, first, end);
+        if (jerks)
+            for (int k = 0; k < 3; k++) o->jerk[i][k] = sum[SUM_JX + k][i];
+        acc[0] = ax, acc[1] = ay, acc[2] = az;
+        o->pot[i] = 0.0 - pot;
+    }
     for (int i = first; i < end && o->nearest; i++) {
         const int alone = c->results.nearest[i] < 0 || c->own.invalid[i];
         o->nearest[i] = alone ? c->own.index[i] : c->results.index[i];
@@ -140,6 +135,7 @@ static void find_some(void *distances, int64_t first, int64_t count)
     const struct force_call *c = d->call;
     const int32_t *nearest = c->results.nearest;
     const int end = c->distances + (int)count;
+    FPENV_X87_HERE;
     for (int i = c->distances + (int)first; i < end; i++) {
         if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
             const char *next = (const char *)&d->job->memory->body[nearest[i + AHEAD]];
@@ -216,6 +212,10 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     const int useful = (end - first) / ROWS_PER_THREAD;
     const int most = useful < MOST_COPIERS ? useful : MOST_COPIERS;
     if (first >= end) return;
+    if (most < 2) {
+        plain_rows(o, first, end);
+        return;
+    }
     o->end = end;
     atomic_store(&o->next, first);
     threads_run(options_threads_for(most, s->options.threads), task, o);

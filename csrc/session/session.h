@@ -165,6 +165,13 @@ struct session {
     struct error error;
 };
 
+/* Counts calls or rows, with the session locked: an addition of its own would be a locked one. */
+static inline void session_count(_Atomic int64_t *counter, int64_t by)
+{
+    const int64_t old = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, old + by, memory_order_relaxed);
+}
+
 /* Whether an id is a GRAPE-5 cluster's. */
 static inline int session_is_grape5(int64_t id) { return id > SESSION_NONE; }
 /* Size of a session's name. */
