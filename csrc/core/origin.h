@@ -32,7 +32,8 @@ struct origin_hint {
 /* Empties columns. */
 static inline void origin_clear(double (*column)[ORIGIN_COLUMN], int columns)
 {
-    for (int k = 0; k < columns * ORIGIN_COLUMN; k++) column[0][k] = INFINITY;
+    for (int c = 0; c < columns; c++)
+        for (int k = 0; k < ORIGIN_COLUMN; k++) column[c][k] = INFINITY;
 }
 
 /* Chooses the origin from the columns x, y and z of n particles; finite if they are finite. Returns

@@ -113,14 +113,16 @@ void session_force_freeze(struct session *s, int nj)
 int session_force_upload(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    struct options options = s->options;
+    const struct options *now = &s->options;
+    struct options *used = &c->options;
     if (c->fine) c->fine_scale = session_force_scale_in(s, MODE_DOUBLE);
-    options.precision = c->precision;
-    options.jerk = c->jerk;
-    options.snap = c->snap;
-    options.isa = c->isa;
+    if (memcmp(used, now, sizeof *now) != 0) *used = *now;
+    used->precision = c->precision;
+    used->jerk = c->jerk;
+    used->snap = c->snap;
+    used->isa = c->isa;
     const struct upload upload = {
-        &s->j, nj, c->time, &c->scale, c->fine ? &c->fine_scale : &c->scale, &options};
+        &s->j, nj, c->time, &c->scale, c->fine ? &c->fine_scale : &c->scale, used};
     return s->backend->set_j(s->state, &upload, &s->error);
 }
 
