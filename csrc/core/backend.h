@@ -23,7 +23,7 @@ enum backend_capability {
     CAN_APPROXIMATE = 4      /* forces of distant particles are approximate */
 };
 
-/* The j side of a force call. */
+/* The j side of a force call. What it points to stays valid until the next. */
 struct upload {
     struct jmemory *memory; /* settled; the backend clears the stale bits it has used */
     int64_t nj;

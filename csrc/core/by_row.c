@@ -68,12 +68,9 @@ int by_row_ready(struct by_row *b, int kind, struct error *err)
 {
     if (b->sent[kind]) return 0;
     struct upload upload = b->upload;
-    struct options options;
-    if (upload.options->precision == MODE_AUTO) {
-        options = options_of(b, kind);
-        if (options.fine_of) upload.scale = upload.fine_scale;
-        upload.options = &options;
-    }
+    const struct options options = options_of(b, kind);
+    if (options.fine_of) upload.scale = upload.fine_scale;
+    upload.options = &options;
     int code = by_row_have(b, kind, err);
     if (!code) code = b->inner->set_j(b->state[kind], &upload, err);
     b->sent[kind] = !code;

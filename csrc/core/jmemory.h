@@ -182,11 +182,6 @@ void jmemory_share_counts(const struct jmemory *j, long long *words);
 int jmemory_share_set_counts(struct jmemory *j, const long long *words);
 /* The scale and the origin are the session's own again. */
 void jmemory_share_end(struct jmemory *j);
-static inline void jmemory_set_sample(struct jmemory *j, int k, const double x[3],
-                                      const double v[3])
-{
-    for (int c = 0; c < 3; c++) j->columns[c][k] = x[c], j->columns[3 + c][k] = v[c];
-}
 /* Chooses origin and drift from n particles of the columns. Notes that a new one makes wrong are
  * recomputed. */
 void jmemory_choose_origin(struct jmemory *j, int n);

@@ -138,13 +138,12 @@ static void settle_origin(struct jmemory *j, int64_t nj)
     }
     if (all) origin_clear(j->columns, 6);
     for (int k = 0; k < j->samples; k++) {
-        static const double none[3] = {INFINITY, INFINITY, INFINITY};
         struct jmemory_seen seen;
-        if (all || is_changed(j, j->sample[k])) {
-            const int there = jmemory_look(j, j->sample[k], &seen);
-            jmemory_set_sample(j, k, there ? seen.x : none, there ? seen.v : none);
-            moved = 1;
-        }
+        if (!all && !is_changed(j, j->sample[k])) continue;
+        const int there = jmemory_look(j, j->sample[k], &seen);
+        for (int c = 0; c < 6; c++)
+            j->columns[c][k] = !there ? INFINITY : c < 3 ? seen.x[c] : seen.v[c - 3];
+        moved = 1;
     }
     j->sample_moved = 0;
     if (!moved) return;

@@ -29,7 +29,8 @@ void jmemory_share_set_sample(struct jmemory *j, const long long *words)
         double seen[6];
         if (!w[0]) continue;
         memcpy(seen, w + 1, sizeof seen);
-        jmemory_set_sample(j, n++, seen, seen + 3);
+        for (int c = 0; c < 6; c++) j->columns[c][n] = seen[c];
+        n++;
     }
     j->is_share = 1;
     jmemory_choose_origin(j, n);

@@ -30,15 +30,12 @@ INLINE void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_C
 /* The largest number below a limit; or, for sign = -1, the smallest one above it. */
 INLINE double next_to(const double column[ORIGIN_COLUMN], double limit, double sign)
 {
-    quad best = (quad){0.0} - INFINITY;
-    for (int i = 0; i < ORIGIN_COLUMN; i += 4) {
-        const quad a = *(const quad_at *)(column + i) * sign;
-        const counts take = (a < sign * limit) & (a > best);
-        best = (quad)((take & (counts)a) | (~take & (counts)best));
+    double best = -INFINITY;
+    for (int i = 0; i < ORIGIN_COLUMN; i++) {
+        const double a = sign * column[i];
+        best = a < sign * limit && a > best ? a : best;
     }
-    const double two[2] = {best[0] > best[1] ? best[0] : best[1],
-                           best[2] > best[3] ? best[2] : best[3]};
-    return sign * (two[0] > two[1] ? two[0] : two[1]);
+    return sign * best;
 }
 
 /* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */

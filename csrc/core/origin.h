@@ -13,8 +13,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* A column of the sample, with INFINITY where there is no particle: always as many, so that a few
- * instructions look at all. */
+/* A column of the sample; INFINITY where there is no particle, so that all are equally long. */
 enum { ORIGIN_SAMPLE = 15, ORIGIN_COLUMN = ORIGIN_SAMPLE + 1 };
 
 /* Address of sample number `sample` of `count`, from the addresses below nj. */

@@ -91,11 +91,3 @@ void partial_value(const struct partial_row *row, double sum[NSUM])
                      ? NAN
                      : limbs_value(row->limb[k], row->top[window_of(k)]);
 }
-
-void partial_value_of_block(const double block[NSUM], int limbs, double sum[NSUM])
-{
-    struct partial_row row;
-    partial_clear(&row);
-    partial_add_block(&row, block, limbs);
-    partial_value(&row, sum);
-}

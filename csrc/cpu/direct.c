@@ -294,13 +294,11 @@ static void compute(struct direct *d, unsigned want)
         d->nearest[i].address = -1;
     }
     threads_each(threads, t.count, 1, sum_tasks, &t);
-    for (int i = 0; i < d->job.ni && !d->job.alone; i++) {
-        double sum[NSUM];
-        partial_value(&d->rows_of_i[i], sum);
-        for (int k = 0; k < NSUM; k++) d->job.sum[k][i] = sum[k];
-    }
     for (int i = 0; i < d->job.ni; i++) {
         const int64_t nearest = d->nearest[i].address;
+        double sum[NSUM];
+        if (!d->job.alone) partial_value(&d->rows_of_i[i], sum);
+        for (int k = 0; k < NSUM && !d->job.alone; k++) d->job.sum[k][i] = sum[k];
         d->nearest_address[i] = (int32_t)nearest;
         d->nearest_index[i] = nearest < 0 ? 0 : d->job.jindex[nearest];
     }

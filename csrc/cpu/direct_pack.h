@@ -1,8 +1,8 @@
 /* direct_pack.h - prediction of the j particles (Makino and Aarseth 1992, with the snap term)
  * and their conversion to the layout that the kernels read. */
 
-/* Prefetch distance, in particles; and how many are in the cache anyway. */
-enum { PACK_AHEAD = 24, IN_CACHE = 2048 };
+/* Prefetch distance, in particles. */
+enum { PACK_AHEAD = 24 };
 
 /* Origin and units of the packed numbers: (x - origin) x_unit, (v - drift) v_unit. */
 struct record_scale {
@@ -48,13 +48,10 @@ INLINE unsigned pack_indices(const struct direct_job *job, int64_t chunk, int32_
     const struct jparticle *p = &job->memory->body[chunk * CHUNK];
     int other = job->nj < (chunk + 1) * CHUNK;
     unsigned empty = 0;
-    if (job->nj > IN_CACHE) UNROLL
+    UNROLL
     for (int l = 0; l < CHUNK; l++) {
         __builtin_prefetch((const char *)(p + l + PACK_AHEAD), 0, 3);
         __builtin_prefetch((const char *)(p + l + PACK_AHEAD) + 64, 0, 3);
-    }
-    UNROLL
-    for (int l = 0; l < CHUNK; l++) {
         index[l] = p[l].index;
         other |= p[l].state ^ SLOT_SET;
     }

@@ -113,10 +113,9 @@ void session_force_freeze(struct session *s, int nj)
 int session_force_upload(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    const struct options *now = &s->options;
     struct options *used = &c->options;
     if (c->fine) c->fine_scale = session_force_scale_in(s, MODE_DOUBLE);
-    if (memcmp(used, now, sizeof *now) != 0) *used = *now;
+    if (memcmp(used, &s->options, sizeof *used) != 0) *used = s->options;
     used->precision = c->precision;
     used->jerk = c->jerk;
     used->snap = c->snap;
@@ -180,8 +179,8 @@ static void count_rows(struct session *s)
     const struct force_call *c = &s->call;
     int64_t fine = 0;
     for (int i = 0; i < c->ni && c->fine; i++) fine += c->is_fine[c->first + i];
-    session_count(&s->rows_asked, c->ni);
-    session_count(&s->rows_fine, fine);
+    s->rows_asked += c->ni;
+    if (fine) s->rows_fine += fine;
 }
 
 static int first_half(struct session *s, int nj, int ni, struct caller_arrays *from,
@@ -195,8 +194,8 @@ static int first_half(struct session *s, int nj, int ni, struct caller_arrays *f
                          "force call with ni = %d after g6x_set_fine_rows with %d", ni,
                          s->given_rows - 1);
     s->given_rows = 0;
-    session_count(&s->calls, 1);
-    session_count(&s->full_calls, ni == options_process()->npipes);
+    s->calls++;
+    if (ni == options_process()->npipes) s->full_calls++;
     s->rows += ni > 0 ? ni : 0;
     if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
     if (!code && session_call_rows_take(s, nj, ni, from, eps2, each)) {
@@ -274,8 +273,7 @@ void session_force_warn(struct session *s, int64_t zero_distances)
                (long long)zero_distances);
 }
 
-/* In the library's floating-point environment. */
-static int complete(struct session *s, unsigned want)
+int session_force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     int verified = 0;
@@ -285,6 +283,7 @@ static int complete(struct session *s, unsigned want)
         return error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
+    FPENV_HERE;
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     if (code) code = repeat(s, code, want & ~(unsigned)WANT_DISTANCE);
     const int64_t zero_distances = s->backend->zero_distances(s->state);
@@ -294,12 +293,6 @@ static int complete(struct session *s, unsigned want)
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;
-}
-
-int session_force_complete(struct session *s, unsigned want)
-{
-    FPENV_HERE;
-    return complete(s, want);
 }
 
 void session_force_before_write(struct session *s)
@@ -335,7 +328,7 @@ int session_force_last(struct session *s, unsigned want, int nj, int ni, double 
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const struct backend *backend = s->backend;
         int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
-        code = complete(s, want);
+        code = session_force_complete(s, want);
         if (s->backend != backend) written = 0;
         if (!code) {
             session_output_rows(s, &o, written, c->ni);

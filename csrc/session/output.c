@@ -72,21 +72,17 @@ static void plain_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     const double *const *sum = c->results.sum;
-    const int jerks = c->jerk && o->jerk;
     for (int i = first; i < end; i++) {
-        double *acc = o->acc[i];
-        const double ax = sum[SUM_AX][i], ay = sum[SUM_AY][i], az = sum[SUM_AZ][i];
-        const double pot = sum[SUM_POT][i];
-        uint64_t bad = not_finite(ax) | not_finite(ay) | not_finite(az) | not_finite(pot);
-        for (int k = SUM_JX; c->jerk && k <= SUM_JZ; k++) bad |= not_finite(sum[k][i]);
+        uint64_t bad = 0;
+        for (int k = 0; k < NSUM; k++)
+            if (c->jerk || window_of(k) != WINDOW_JERK) bad |= not_finite(sum[k][i]);
         if (bad >> 63 || c->own.invalid[i] || (o->jerk && !c->jerk)) {
             checked_rows(o, i, i + 1);
             continue;
         }
-        if (jerks)
-            for (int k = 0; k < 3; k++) o->jerk[i][k] = sum[SUM_JX + k][i];
-        acc[0] = ax, acc[1] = ay, acc[2] = az;
-        o->pot[i] = 0.0 - pot;
+        for (int k = 0; k < 3; k++) o->acc[i][k] = sum[SUM_AX + k][i];
+        for (int k = 0; o->jerk && k < 3; k++) o->jerk[i][k] = sum[SUM_JX + k][i];
+        o->pot[i] = 0.0 - sum[SUM_POT][i];
     }
     for (int i = first; i < end && o->nearest; i++) {
         const int alone = c->results.nearest[i] < 0 || c->own.invalid[i];
@@ -212,13 +208,12 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     const int useful = (end - first) / ROWS_PER_THREAD;
     const int most = useful < MOST_COPIERS ? useful : MOST_COPIERS;
     if (first >= end) return;
-    if (most < 2) {
-        plain_rows(o, first, end);
-        return;
-    }
     o->end = end;
     atomic_store(&o->next, first);
-    threads_run(options_threads_for(most, s->options.threads), task, o);
+    if (most < 2)
+        plain_rows(o, first, end);
+    else
+        threads_run(options_threads_for(most, s->options.threads), task, o);
 }
 
 /* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows

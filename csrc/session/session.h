@@ -57,7 +57,7 @@ struct force_call {
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
     int precision, jerk, snap, isa; /* options at firsthalf */
-    struct options options;         /* of its sums: the session's, but those below */
+    struct options options;         /* of its sums: those, and the session's others */
     struct scale scale, fine_scale; /* of rows as in the mode, and of fine ones in mode auto */
     int fine;                       /* number of fine rows of the submission */
     double time;
@@ -165,13 +165,6 @@ struct session {
     struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct error error;
 };
-
-/* Counts calls or rows, with the session locked: an addition of its own would be a locked one. */
-static inline void session_count(_Atomic int64_t *counter, int64_t by)
-{
-    const int64_t old = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, old + by, memory_order_relaxed);
-}
 
 /* Whether an id is a GRAPE-5 cluster's. */
 static inline int session_is_grape5(int64_t id) { return id > SESSION_NONE; }
