@@ -23,13 +23,13 @@ enum backend_capability {
     CAN_APPROXIMATE = 4      /* forces of distant particles are approximate */
 };
 
-/* The j side of a force call. */
+/* The j side of a force call. What it points to stays valid until the next. */
 struct upload {
     struct jmemory *memory; /* settled; the backend clears the stale bits it has used */
     int64_t nj;
     double time;
-    struct scale scale;
-    struct scale fine_scale; /* that of mode double, if the mode is auto */
+    const struct scale *scale;
+    const struct scale *fine_scale; /* that of mode double, if the mode is auto */
     const struct options *options;
 };
 

@@ -17,6 +17,7 @@ int by_row_open(const struct backend *inner, const struct options *o, int choice
     struct by_row *b = memory_zeroed(sizeof *b);
     if (!b) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     *b = (struct by_row){.inner = inner, .options = *o, .choice = choice, .end = ROWS_COARSE + 1};
+    b->upload.options = &b->options;
     const int code = by_row_have(b, ROWS_COARSE, err);
     if (code)
         memory_free(b);
@@ -41,18 +42,16 @@ void by_row_close(void *state)
 int by_row_set_j(void *state, const struct upload *upload, struct error *err)
 {
     struct by_row *b = state;
-    b->options = *upload->options;
     b->upload = *upload;
-    b->upload.options = &b->options;
     b->first = ROWS_COARSE, b->end = ROWS_COARSE + 1;
     memset(b->sent, 0, sizeof b->sent);
-    return b->options.precision == MODE_AUTO ? 0 : by_row_ready(b, ROWS_COARSE, err);
+    return upload->options->precision == MODE_AUTO ? 0 : by_row_ready(b, ROWS_COARSE, err);
 }
 
 /* The options of a kind. */
 static struct options options_of(const struct by_row *b, int kind)
 {
-    struct options o = b->options;
+    struct options o = *b->upload.options;
     o.fine_of = kind == ROWS_FINE ? b->state[ROWS_COARSE] : NULL;
     if (o.precision == MODE_AUTO) o.precision = o.fine_of ? MODE_DOUBLE : MODE_GRAPE;
     return o;
@@ -60,19 +59,19 @@ static struct options options_of(const struct by_row *b, int kind)
 
 int by_row_have(struct by_row *b, int kind, struct error *err)
 {
+    if (b->state[kind]) return 0;
     const struct options options = options_of(b, kind);
-    return b->state[kind] ? 0 : b->inner->open(&options, b->choice, &b->state[kind], err);
+    return b->inner->open(&options, b->choice, &b->state[kind], err);
 }
 
 int by_row_ready(struct by_row *b, int kind, struct error *err)
 {
-    const struct options options = options_of(b, kind);
-    struct upload upload = b->upload;
-    int code = 0;
     if (b->sent[kind]) return 0;
+    struct upload upload = b->upload;
+    const struct options options = options_of(b, kind);
     if (options.fine_of) upload.scale = upload.fine_scale;
     upload.options = &options;
-    code = by_row_have(b, kind, err);
+    int code = by_row_have(b, kind, err);
     if (!code) code = b->inner->set_j(b->state[kind], &upload, err);
     b->sent[kind] = !code;
     return code;

@@ -17,9 +17,9 @@ struct rows_of_kind {
 struct by_row {
     const struct backend *inner;
     void *state[ROW_KINDS]; /* the second is opened when it is needed */
-    struct options options; /* of the last open or set_j */
+    struct options options; /* of open */
     int choice;
-    struct upload upload; /* of the last set_j */
+    struct upload upload; /* of the last set_j; its options and scales stay where they are */
     int sent[ROW_KINDS];  /* the state has it */
 
     struct targets targets;

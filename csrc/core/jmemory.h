@@ -94,6 +94,7 @@ struct jmemory {
     int inner;                  /* half of the sample is within 2^inner of the origin */
     int32_t sample[ORIGIN_SAMPLE];
     int samples, sample_moved;
+    double columns[6][ORIGIN_COLUMN]; /* x and v of the sample */
     struct origin_hint origin_hint, drift_hint;
     int64_t sampled; /* the sample is of addresses below this */
 
@@ -204,10 +205,9 @@ void jmemory_share_counts(const struct jmemory *j, long long *words);
 int jmemory_share_set_counts(struct jmemory *j, const long long *words);
 /* The scale and the origin are the session's own again. */
 void jmemory_share_end(struct jmemory *j);
-/* Chooses origin and drift from n particles of a sample. Notes that a new one makes wrong are
+/* Chooses origin and drift from n particles of the columns. Notes that a new one makes wrong are
  * recomputed. */
-void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
-                           double v[3][ORIGIN_COLUMN], int n);
+void jmemory_choose_origin(struct jmemory *j, int n);
 
 /* Lowest bad or lost address below nj, or -1; *state becomes SLOT_BAD or SLOT_LOST. */
 int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state);

@@ -105,12 +105,11 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
-                           double v[3][ORIGIN_COLUMN], int n)
+void jmemory_choose_origin(struct jmemory *j, int n)
 {
     double origin[3], drift[3];
-    j->inner = origin_choose(x, n, origin, &j->origin_hint);
-    (void)origin_choose(v, n, drift, &j->drift_hint);
+    j->inner = origin_choose(j->columns, n, origin, &j->origin_hint);
+    (void)origin_choose(j->columns + 3, n, drift, &j->drift_hint);
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
@@ -129,25 +128,27 @@ static void settle_origin(struct jmemory *j, int64_t nj)
     while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
            !(end - 1 >= j->rest.first && end - 1 < j->rest.end))
         end--;
-    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN];
-    int n = 0, moved = j->sample_moved || end != j->sampled;
+    int n = 0, all = j->sample_moved || end != j->sampled, moved = all;
     if (j->is_share) return; /* jmemory_share_set_sample sets it */
-    for (int k = 0; k < j->samples && !moved; k++) moved = is_changed(j, j->sample[k]);
-    if (!moved) return;
-    j->sample_moved = 0;
     if (end != j->sampled) {
         j->sampled = end;
         j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
         for (int k = 0; k < j->samples; k++)
             j->sample[k] = (int32_t)origin_address(end, j->samples, k);
     }
+    if (all) origin_clear(j->columns, 6);
     for (int k = 0; k < j->samples; k++) {
         struct jmemory_seen seen;
-        if (!jmemory_look(j, j->sample[k], &seen)) continue;
-        for (int c = 0; c < 3; c++) x[c][n] = seen.x[c], v[c][n] = seen.v[c];
-        n++;
+        if (!all && !is_changed(j, j->sample[k])) continue;
+        const int there = jmemory_look(j, j->sample[k], &seen);
+        for (int c = 0; c < 6; c++)
+            j->columns[c][k] = !there ? INFINITY : c < 3 ? seen.x[c] : seen.v[c - 3];
+        moved = 1;
     }
-    jmemory_choose_origin(j, x, v, n);
+    j->sample_moved = 0;
+    if (!moved) return;
+    for (int k = 0; k < j->samples; k++) n += is_finite(j->columns[0][k]);
+    jmemory_choose_origin(j, n);
 }
 
 /* ---- settling particles at rest ------------------------------------------------ */

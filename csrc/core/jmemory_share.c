@@ -23,17 +23,17 @@ void jmemory_share_sample(const struct jmemory *j, int64_t nj, int64_t first, lo
 
 void jmemory_share_set_sample(struct jmemory *j, const long long *words)
 {
-    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN];
     int n = 0;
+    origin_clear(j->columns, 6);
     for (const long long *w = words; w < words + SHARE_SAMPLE_WORDS; w += SHARE_SAMPLE) {
         double seen[6];
         if (!w[0]) continue;
         memcpy(seen, w + 1, sizeof seen);
-        for (int c = 0; c < 3; c++) x[c][n] = seen[c], v[c][n] = seen[3 + c];
+        for (int c = 0; c < 6; c++) j->columns[c][n] = seen[c];
         n++;
     }
     j->is_share = 1;
-    jmemory_choose_origin(j, x, v, n);
+    jmemory_choose_origin(j, n);
 }
 
 void jmemory_share_counts(const struct jmemory *j, long long *words)

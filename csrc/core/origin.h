@@ -10,9 +10,10 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdint.h>
 
-/* A column of the sample has one more number, which origin_choose needs. */
+/* A column of the sample; INFINITY where there is no particle, so that all are equally long. */
 enum { ORIGIN_SAMPLE = 15, ORIGIN_COLUMN = ORIGIN_SAMPLE + 1 };
 
 /* Address of sample number `sample` of `count`, from the addresses below nj. */
@@ -26,6 +27,13 @@ static inline int64_t origin_address(int64_t nj, int count, int sample)
 struct origin_hint {
     int median[4];
 };
+
+/* Empties columns. */
+static inline void origin_clear(double (*column)[ORIGIN_COLUMN], int columns)
+{
+    for (int c = 0; c < columns; c++)
+        for (int k = 0; k < ORIGIN_COLUMN; k++) column[c][k] = INFINITY;
+}
 
 /* Chooses the origin from the columns x, y and z of n particles; finite if they are finite. Returns
  * exponent e: half of the particles are within 2^e of the median; EXPONENT_NONE if all are at one

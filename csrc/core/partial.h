@@ -12,6 +12,7 @@
 
 #include "shared/arithmetic.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -64,3 +65,38 @@ void partial_add_block(struct partial_row *row, const double sum[NSUM], int limb
 void partial_merge(struct partial_row *row, const struct partial_row *other, int limbs);
 /* The sums as doubles, each rounded once; quiet NaN where the window is invalid. */
 void partial_value(const struct partial_row *row, double sum[NSUM]);
+
+/* The values of n clear rows to which the sums of one block are added, `count` of them, those of a
+ * window: sum k of row l is block[k n + l]. The window's largest one decides the lowest bin, of
+ * whose unit all are multiples; below it is zero. Beneath the lowest bins all are rounded. */
+static inline __attribute__((always_inline)) void
+partial_round_window(const int n, const int count, const double *block, int limbs, double *value)
+{
+    const int64_t one = (int64_t)1 << 52;
+    for (int l = 0; l < n; l++) {
+        int64_t most = 0;
+        for (int k = 0; k < count; k++) {
+            const int64_t a = (int64_t)(bits_of(block[k * n + l]) << 1 >> 1);
+            most = a > most ? a : most;
+        }
+        const int64_t low = bin_of(from_bits((uint64_t)most)) - limbs + 1;
+        const int64_t exponent = 1023 + BIN_BITS * low;
+        const int64_t unit = low > BIN_LOWEST ? exponent * one : 0;
+        const int64_t whole = exponent > -52 ? (exponent + 52) * one : 0; /* from here on */
+        for (int k = 0; k < count; k++) {
+            const double s = block[k * n + l];
+            const int64_t a = (int64_t)(bits_of(s) << 1 >> 1);
+            const double shift = from_bits((uint64_t)whole | (bits_of(s) >> 63 << 63));
+            const double finite = a < unit ? 0.0 : a < whole ? s + shift - shift : s + 0.0;
+            value[k * n + l] = most < 0x7ff * one ? finite : NAN;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void partial_round(const int n, const double *block,
+                                                                int limbs, double *value)
+{
+    partial_round_window(n, 3, block + SUM_AX * n, limbs, value + SUM_AX * n);
+    partial_round_window(n, 3, block + SUM_JX * n, limbs, value + SUM_JX * n);
+    partial_round_window(n, 1, block + SUM_POT * n, limbs, value + SUM_POT * n);
+}

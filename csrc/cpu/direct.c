@@ -45,7 +45,6 @@ struct direct {
     unsigned done; /* computed since submit: WANT_*; DONE_SUMS if anything */
     struct partial_row *rows_of_i;
     struct nearest *nearest;
-    double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
 };
 
@@ -74,12 +73,14 @@ static void direct_close(void *state)
     neighbour_lists_free(&d->lists);
     memory_free(d->hits);
     for (int k = 0; k < I_FIELDS; k++) memory_free(d->job.fields[k]);
-    for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
+    for (int k = 0; k < NSUM; k++) memory_free(d->job.block[k]), memory_free(d->job.sum[k]);
     memory_free(d);
 }
 
 static int choose(struct direct *d, const struct options *o, struct error *err)
 {
+    d->threads = o->threads;
+    if (d->kernel && d->mode == o->precision && d->isa == o->isa) return 0;
     d->kernel = cpu_direct_kernel_choose(o->isa, o->precision);
     if (!d->kernel)
         return error_set(
@@ -92,7 +93,6 @@ static int choose(struct direct *d, const struct options *o, struct error *err)
     }
     d->mode = o->precision;
     d->isa = o->isa;
-    d->threads = o->threads;
     return 0;
 }
 
@@ -206,11 +206,11 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     if (!code) code = reserve_slots(d, u->memory->capacity, err);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
-    const int scaled = d->packed && !memcmp(&job->scale, &u->scale, sizeof u->scale);
+    const int scaled = d->packed && !memcmp(&job->scale, u->scale, sizeof job->scale);
     const int same =
         scaled && d->memory == u->memory && job->time == u->time && job->snap == u->options->snap;
     if (!same) jmemory_stale_all(u->memory, d->packing);
-    if (!scaled) find_units(job, &u->scale, d->mode);
+    if (!scaled) find_units(job, u->scale, d->mode);
     d->packed = 1;
     d->memory = u->memory;
 
@@ -221,7 +221,7 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->memory = u->memory;
     job->time = u->time;
     job->snap = u->options->snap;
-    job->scale = u->scale;
+    if (!scaled) job->scale = *u->scale;
     job->zero_distances = &d->zero_distances;
     job->lock = d->lock;
     enum { BLOCKS_AT_ONCE = 4 };
@@ -247,7 +247,8 @@ static int reserve(struct direct *d, int ni, struct error *err)
         missing =
             memory_grow_all((struct memory_array[]){{&d->job.fields[k], n * sizeof(double)}, {0}});
     for (int k = 0; k < NSUM && !missing; k++)
-        missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
+        missing = memory_grow_all((struct memory_array[]){
+            MEMORY_ARRAY(d->job.block[k], n), MEMORY_ARRAY(d->job.sum[k], n), {0}});
     if (missing) return no_memory(err, "i particles", ni);
     d->capacity = capacity;
     return 0;
@@ -286,6 +287,7 @@ static void compute(struct direct *d, unsigned want)
     t.nearest = d->job.nearest ? d->nearest : NULL;
     const int64_t useful = d->job.nj * d->job.ni / DIRECT_PAIRS_PER_THREAD + 1;
     const int threads = options_threads_for(useful, d->threads);
+    d->job.alone = t.blocks == 1;
     if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
         if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
@@ -295,8 +297,8 @@ static void compute(struct direct *d, unsigned want)
     for (int i = 0; i < d->job.ni; i++) {
         const int64_t nearest = d->nearest[i].address;
         double sum[NSUM];
-        partial_value(&d->rows_of_i[i], sum);
-        for (int k = 0; k < NSUM; k++) d->sum[k][i] = sum[k];
+        if (!d->job.alone) partial_value(&d->rows_of_i[i], sum);
+        for (int k = 0; k < NSUM && !d->job.alone; k++) d->job.sum[k][i] = sum[k];
         d->nearest_address[i] = (int32_t)nearest;
         d->nearest_index[i] = nearest < 0 ? 0 : d->job.jindex[nearest];
     }
@@ -310,7 +312,7 @@ static int direct_collect(void *state, unsigned want, int count, struct results 
     (void)err;
     if (!d->done || (d->done & want) != want) compute(d, want);
     d->done |= DONE_SUMS | want;
-    for (int k = 0; k < NSUM; k++) results->sum[k] = d->sum[k];
+    for (int k = 0; k < NSUM; k++) results->sum[k] = d->job.sum[k];
     results->nearest = d->nearest_address;
     results->index = d->nearest_index;
     return 0;
@@ -318,8 +320,15 @@ static int direct_collect(void *state, unsigned want, int count, struct results 
 
 static int direct_partials(void *state, const struct partial_row **rows, struct error *err)
 {
+    struct direct *d = state;
     (void)err;
-    *rows = ((struct direct *)state)->rows_of_i;
+    for (int i = 0; i < d->job.ni && d->job.alone; i++) {
+        double sum[NSUM];
+        for (int k = 0; k < NSUM; k++) sum[k] = d->job.block[k][i];
+        partial_clear(&d->rows_of_i[i]);
+        partial_add_block(&d->rows_of_i[i], sum, d->job.limbs);
+    }
+    *rows = d->rows_of_i;
     return 0;
 }
 
@@ -446,8 +455,8 @@ static int direct_neighbours(void *state, int first, int count, const double *h2
 
 static int64_t direct_zero_distances(void *state)
 {
-    struct direct *d = state;
-    return atomic_exchange(&d->zero_distances, 0);
+    struct direct *d = state; /* not changed now by threads: mostly it is zero already */
+    return d->zero_distances ? atomic_exchange(&d->zero_distances, 0) : 0;
 }
 
 static void direct_describe(void *state, const struct options *o, char *buffer, int length)

@@ -45,6 +45,9 @@ struct direct_job {
     int mode, jerk, limbs;
     int nearest; /* 0: no; 1: yes; 2: yes, with some eps2 > 0, so that r^2 differs from s^2 */
     int shared;  /* several threads add to the same rows, which are cleared before */
+    int alone;   /* there is one block: its sums go to `block`, and not to rows but rounded to `sum`
+                  */
+    double *block[NSUM], *sum[NSUM]; /* [ni] */
     int64_t nj;
     void *rows;                   /* real [chunk][NROW][16] */
     int32_t *jindex;              /* by address */
@@ -81,7 +84,7 @@ struct direct_kernel {
     /* Converts all i particles to fields and body_range. */
     void (*pack_targets)(const struct direct_job *job);
     /* Sums the force of blocks first..last-1 on i..i+n-1; adds it to rows[0..n-1] if job->shared,
-     * else writes it there. Updates `nearest` if a nearer neighbour is found. */
+     * else writes it there, but if job->alone. Updates `nearest` if a nearer neighbour is found. */
     void (*sum)(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
                 struct partial_row *rows, struct nearest *nearest);
     /* Finds the addresses of blocks first..last-1 within s^2 <= h2[k] of i particle i + k, for k <

@@ -237,6 +237,20 @@ static int holds_self(const struct self_places *s, int64_t block)
     return 0;
 }
 
+/* Writes the sums of the only block for n i particles, and rounded ones: sum k of the l-th is
+ * sums[k lanes + l]. */
+INLINE void alone_give(const struct direct_job *job, int i, int n, const int lanes,
+                       const double *sums)
+{
+    double rounded[NSUM * lanes];
+    const size_t bytes = (size_t)n * sizeof *sums;
+    partial_round(lanes, sums, job->limbs, rounded);
+    for (int k = 0; k < NSUM; k++) {
+        memcpy(job->block[k] + i, sums + k * lanes, bytes);
+        memcpy(job->sum[k] + i, rounded + k * lanes, bytes);
+    }
+}
+
 /* The complete sum of one i particle. */
 INLINE void row_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
                     int i, int64_t first, int64_t last, struct partial_row *row,
@@ -246,7 +260,7 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
     int64_t best_block = -1;
     struct partial_row own;
     struct nearest exact = {.address = -1};
-    partial_clear(&own);
+    if (!job->alone) partial_clear(&own);
     for (int64_t b = first; b < last; b++) {
         const int nc = chunks_of_block(job, b);
         struct row_result r;
@@ -272,14 +286,17 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
                 best_block = b;
             }
         }
-        partial_add_block(&own, r.sum, job->limbs);
+        if (job->alone)
+            alone_give(job, i, 1, 1, r.sum);
+        else
+            partial_add_block(&own, r.sum, job->limbs);
     }
     if (nn && best_block >= 0)
         nearest_keep(&exact, best, nearest_in_block(job, i, best_block, best));
     rows_lock(job, i);
     if (job->shared)
         partial_merge(row, &own, job->limbs);
-    else
+    else if (!job->alone)
         *row = own;
     if (nn) nearest_keep(nearest, exact.r2, exact.address);
     rows_unlock(job, i);

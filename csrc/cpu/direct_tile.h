@@ -248,7 +248,7 @@ static void tile_take(struct tile *t, const struct direct_job *job, int i)
     for (int k = 0; k < I_FIELDS; k++)
         memcpy(t->field[k], (const real *)job->fields[k] + i, sizeof t->field[k]);
     memcpy(t->index, job->index + i, sizeof t->index);
-    memset(t->limb, 0, sizeof t->limb);
+    if (!job->alone) memset(t->limb, 0, sizeof t->limb);
     memset(t->invalid, 0, sizeof t->invalid);
     for (int l = 0; l < TILE; l++) {
         for (int w = 0; w < NWINDOW; w++) t->top[w][l] = BIN_LOWEST;
@@ -367,7 +367,10 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
                     t.best[l] = t.r2_min[l];
                     t.best_block[l] = b;
                 }
-        tile_bin(&t, TILE, job->limbs);
+        if (job->alone)
+            alone_give(job, i, n, TILE, t.sum[0]);
+        else
+            tile_bin(&t, TILE, job->limbs);
     }
     int64_t address[TILE];
     if (nn)
@@ -376,7 +379,7 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
                 t.best_block[l] < 0 ? -1 : nearest_in_block(job, i + l, t.best_block[l], t.best[l]);
     rows_lock(job, i);
     for (int l = 0; l < n; l++) {
-        tile_give(job, &t, l, &rows[l]);
+        if (!job->alone) tile_give(job, &t, l, &rows[l]);
         if (nn) {
             nearest_keep(&nearest[l], t.best[l], address[l]);
             nearest_keep(&nearest[l], t.exact[l].r2, t.exact[l].address);

@@ -4,6 +4,7 @@
 #include "simd/scalar.h"
 #include "shared/pair.h"
 #include "shared/neighbour.h"
+#include "util/fpenv.h"
 
 struct exact_body {
     struct pair_i i;
@@ -42,6 +43,7 @@ static long double add(const struct direct_job *job, int i, int64_t address, str
 void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
                      int n, double sum[NSUM], struct nearest *nearest)
 {
+    FPENV_X87_HERE;
     const long double unit = ldexpl(1.0L, length_shift(&job->scale, job->mode));
     struct exact_body e;
     begin(job, i, &e);
@@ -59,6 +61,7 @@ void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const i
 
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW])
 {
+    FPENV_X87_HERE;
     long double total[NSUM] = {0}, magnitude[NWINDOW] = {0};
     for (int64_t a = 0; a < job->nj; a++) {
         struct exact_body e;

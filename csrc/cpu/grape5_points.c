@@ -172,6 +172,7 @@ static void find_units(const struct grape5_points *p, int64_t n, const int given
     while (end > p->finite && bits_of(p->m[end - 1]) == EMPTY) end--;
     const int samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
     int count = 0;
+    origin_clear(x, 3);
     for (int k = 0; k < samples; k++) {
         const int64_t a = origin_address(end, samples, k);
         if (!is_finite(p->m[a])) continue;

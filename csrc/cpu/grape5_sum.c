@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
@@ -59,8 +60,9 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
 {
     const struct grape5_sum *s = w->sum;
     const double m = w->p->m[address], *x = w->p->x[address];
-    long double r[3], s2 = s->eps2[s->each ? i : 0];
     if (!is_finite(m) || m == 0.0) return;
+    FPENV_X87_HERE;
+    long double r[3], s2 = s->eps2[s->each ? i : 0];
     for (int k = 0; k < 3; k++) {
         r[k] = (long double)x[k] - (long double)s->x[i][k];
         s2 += r[k] * r[k];
@@ -72,6 +74,12 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     const long double y = 1.0L / sqrtl(s2), my = m * y;
     for (int k = 0; k < 3; k++) sum[k] += my * y * y * r[k];
     sum[ACC_POT] += my;
+}
+
+static void add_rounded(const long double exact[NACC], double sum[NACC])
+{
+    FPENV_X87_HERE;
+    for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
 
 /* Adds the same in double, in scaled units, unless its terms might not be within the range of
@@ -115,8 +123,8 @@ static void complete(struct work *w, const struct acc_target *t, int64_t i, int6
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
         sum[k] = sum[k] * unit[0] * unit[1];
-        if (extreme) sum[k] += (double)exact[k];
     }
+    if (extreme) add_rounded(exact, sum);
 }
 
 static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)

@@ -7,6 +7,7 @@
 #include "shared/pair.h"
 
 #include "cpu/exact.h"
+#include "util/fpenv.h"
 
 enum { LANES = SOFTENED_LANES };
 /* Inside this range of r^2 + eps^2 and m no factor of a force leaves the range of a double. */
@@ -79,6 +80,7 @@ HOST_DEVICE int64_t sum_of(const int term, const struct softened *s,
 int64_t cpu_softened_sum(const struct softened *s, const struct softened_target *t,
                          double sum[NSUM])
 {
+    FPENV_X87_HERE;
     switch (s->term) {
     case PAIR_OWN: return sum_of(PAIR_OWN, s, t, sum);
     case PAIR_OWN | PAIR_JERK: return sum_of(PAIR_OWN | PAIR_JERK, s, t, sum);

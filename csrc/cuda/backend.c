@@ -181,7 +181,7 @@ static int can_fuse_step(void *state, struct jmemory *memory, const struct g6x_h
     struct error quiet = {.quiet = 1};
     struct cuda *c = enter(first(b), &quiet);
     if (!c || !leave(c, cuda_fused_step_can(c, memory, h, stream))) return 0;
-    if (b->options.precision != MODE_AUTO) return 1;
+    if (b->upload.options->precision != MODE_AUTO) return 1;
     if (by_row_have(b, ROWS_FINE, &quiet)) return 0;
     c = enter(b->state[ROWS_FINE], &quiet);
     return c && !leave(c, cuda_fused_step_prepare(c, h->n, &quiet));
@@ -191,7 +191,7 @@ static int can_fuse_step(void *state, struct jmemory *memory, const struct g6x_h
 static struct cuda *fine_device(const struct by_row *b)
 {
     const struct cuda_multi_device *m = b->state[ROWS_FINE];
-    return m && b->options.precision == MODE_AUTO ? m->device[0] : NULL;
+    return m && b->upload.options->precision == MODE_AUTO ? m->device[0] : NULL;
 }
 
 OF_FIRST(fused_step, cuda_fused_step_run(c, fine_device(state), memory, h, t, err),

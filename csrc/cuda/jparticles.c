@@ -250,7 +250,7 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct error *
     const int same = c->predicted && !c->outdated && c->memory == j && c->time == u->time &&
                      c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
                      c->predicted_mode == o->precision &&
-                     !memcmp(&c->scale, &u->scale, sizeof u->scale);
+                     !memcmp(&c->scale, u->scale, sizeof c->scale);
     code = c->owner ? update_owner(c, u, same, &dirty, err) : update_slots(c, u, same, &dirty, err);
     c->predicted = same && !dirty;
     c->outdated = 0;
@@ -259,7 +259,7 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct error *
     c->snap = o->snap;
     c->on_host = o->predict_on_host;
     c->predicted_mode = o->precision;
-    c->scale = u->scale;
+    c->scale = *u->scale;
     return code;
 }
 

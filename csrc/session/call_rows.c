@@ -26,8 +26,8 @@ void session_call_rows_free(struct session *s)
 int session_call_rows_reserve(struct session *s, int rows)
 {
     struct force_call *c = &s->call;
-    const struct memory_array all[] = ARRAYS(c, rows);
     if (rows <= c->capacity) return 0;
+    const struct memory_array all[] = ARRAYS(c, rows);
     const int code = memory_reserve(all, rows, &c->capacity);
     c->alike = 0;
     session_call_rows_window(s, 0); /* after an error, too, some arrays may have moved */

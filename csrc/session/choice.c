@@ -141,7 +141,7 @@ static void time_cpu(const struct options *asked, struct timing *t)
         const double (*at)[3] = CONST3(x), (*moving)[3] = CONST3(v);
         const struct targets one = {.ni = 1, .index = index, .x = at, .v = moving, .eps2 = eps2};
         struct targets some = one;
-        struct upload upload = {&j, NJ, 0.0, scale, scale, &options};
+        struct upload upload = {&j, NJ, 0.0, &scale, &scale, &options};
         some.ni = NI;
         pair = shortest(state, &upload, &some, 0) / (NI * NJ);
         prediction = shortest(state, &upload, &one, 1) / NJ - pair;

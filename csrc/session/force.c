@@ -120,13 +120,15 @@ void session_force_freeze(struct session *s, int nj)
 int session_force_upload(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    struct options options = s->options;
-    c->fine_scale = c->fine ? session_force_scale_in(s, MODE_DOUBLE) : c->scale;
-    options.precision = c->precision;
-    options.jerk = c->jerk;
-    options.snap = c->snap;
-    options.isa = c->isa;
-    const struct upload upload = {&s->j, nj, c->time, c->scale, c->fine_scale, &options};
+    struct options *used = &c->options;
+    if (c->fine) c->fine_scale = session_force_scale_in(s, MODE_DOUBLE);
+    if (memcmp(used, &s->options, sizeof *used) != 0) *used = s->options;
+    used->precision = c->precision;
+    used->jerk = c->jerk;
+    used->snap = c->snap;
+    used->isa = c->isa;
+    const struct upload upload = {
+        &s->j, nj, c->time, &c->scale, c->fine ? &c->fine_scale : &c->scale, used};
     return s->backend->set_j(s->state, &upload, &s->error);
 }
 
@@ -187,7 +189,7 @@ static void count_rows(struct session *s)
     int64_t fine = 0;
     for (int i = 0; i < c->ni && c->fine; i++) fine += c->is_fine[c->first + i];
     s->rows_asked += c->ni;
-    s->rows_fine += fine;
+    if (fine) s->rows_fine += fine;
 }
 
 /* Threads that settle, send and copy what a device needs take longer to wake up than to do it. */
@@ -212,7 +214,7 @@ static int first_half(struct session *s, int nj, int ni, struct caller_arrays *f
                          s->given_rows - 1);
     s->given_rows = 0;
     s->calls++;
-    s->full_calls += ni == options_process()->npipes;
+    if (ni == options_process()->npipes) s->full_calls++;
     s->rows += ni > 0 ? ni : 0;
     if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
     if (!code && session_call_rows_take(s, nj, ni, from, eps2, each)) {

@@ -8,6 +8,7 @@
 #include "cpu/exact.h"
 #include "session/call_rows.h"
 #include "session/force_scale.h"
+#include "util/fpenv.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -48,63 +49,51 @@ int session_output_fit(double sum[NSUM], int jerk)
     return !unfit;
 }
 
-/* Writes rows of which some have a NaN or do not fit a double. */
-static void checked_rows(struct outputs *o, int first, int end)
+enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 8, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
+
+/* Writes a row that has a NaN or does not fit a double. */
+static void checked_row(struct outputs *o, int i)
 {
     const struct force_call *c = o->call;
-    for (int i = first; i < end; i++) {
-        double sum[NSUM];
-        for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
-        if (!session_output_fit(sum, c->jerk) && !c->own.invalid[i]) {
-            int lowest = atomic_load(&o->out_of_range);
-            while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
-                continue;
-        }
-        for (int k = 0; c->own.invalid[i] && k < NSUM; k++) sum[k] = NAN;
-        memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
-        if (o->jerk) memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
-        o->pot[i] = 0.0 - sum[SUM_POT];
+    double sum[NSUM];
+    for (int k = 0; k < NSUM; k++) sum[k] = c->own.invalid[i] ? NAN : c->results.sum[k][i];
+    if (!session_output_fit(sum, c->jerk) && !c->own.invalid[i]) {
+        int lowest = atomic_load(&o->out_of_range);
+        while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i)) continue;
     }
+    memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
+    if (o->jerk) memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
+    o->pot[i] = 0.0 - sum[SUM_POT];
 }
 
 /* Loads rows that a device has just written into the cache, all at once. */
-static void prefetch_rows(const struct force_call *c, int first, int count)
+static void prefetch_rows(const struct force_call *c, int first, int end)
 {
     enum { LINE = 64 / sizeof(double) };
-    for (int i = first; i < first + count; i += LINE) {
+    for (int i = first; i < end; i += LINE) {
         for (int k = 0; k < NSUM; k++) __builtin_prefetch(&c->results.sum[k][i]);
         __builtin_prefetch(&c->results.nearest[i]);
         __builtin_prefetch(&c->results.index[i]);
     }
 }
 
-static int is_plain(const struct outputs *o, int first, int count)
-{
-    const struct force_call *c = o->call;
-    int invalid = !c->jerk && o->jerk; /* then the jerk is NaN */
-    for (int i = first; i < first + count; i++) invalid |= c->own.invalid[i];
-    for (int k = 0; k < NSUM && !invalid; k++)
-        if (c->jerk || window_of(k) != WINDOW_JERK)
-            invalid = !all_finite(c->results.sum[k] + first, (size_t)count);
-    return !invalid;
-}
-
 static void plain_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     const double *const *sum = c->results.sum;
-    prefetch_rows(c, first, end - first);
-    if (is_plain(o, first, end - first))
-        for (int i = first; i < end; i++) {
-            o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
-            o->acc[i][2] = sum[SUM_AZ][i];
-            o->pot[i] = 0.0 - sum[SUM_POT][i];
-            if (!o->jerk) continue;
-            o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
-            o->jerk[i][2] = sum[SUM_JZ][i];
+    if (end - first >= ROWS_AT_ONCE) prefetch_rows(c, first, end);
+    for (int i = first; i < end; i++) {
+        uint64_t bad = 0;
+        for (int k = 0; k < NSUM; k++)
+            if (c->jerk || window_of(k) != WINDOW_JERK) bad |= not_finite(sum[k][i]);
+        if (bad >> 63 || c->own.invalid[i] || (o->jerk && !c->jerk)) {
+            checked_row(o, i);
+            continue;
         }
-    else
-        checked_rows(o, first, end);
+        for (int k = 0; k < 3; k++) o->acc[i][k] = sum[SUM_AX + k][i];
+        for (int k = 0; o->jerk && k < 3; k++) o->jerk[i][k] = sum[SUM_JX + k][i];
+        o->pot[i] = 0.0 - sum[SUM_POT][i];
+    }
     for (int i = first; i < end && o->nearest; i++) {
         const int alone = c->results.nearest[i] < 0 || c->own.invalid[i];
         o->nearest[i] = alone ? c->own.index[i] : c->results.index[i];
@@ -152,6 +141,7 @@ static void find_some(void *distances, int64_t first, int64_t count)
     const struct force_call *c = d->call;
     const int32_t *nearest = c->results.nearest;
     const int end = c->distances + (int)count;
+    FPENV_X87_HERE;
     for (int i = c->distances + (int)first; i < end; i++) {
         if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
             const char *next = (const char *)&d->job->memory->body[nearest[i + AHEAD]];
@@ -214,8 +204,6 @@ int session_output_verify(struct session *s, unsigned want)
 
 /* ---- to the caller --------------------------------------------------------------------------- */
 
-enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 8, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
-
 static void task(void *outputs)
 {
     struct outputs *o = outputs;
@@ -230,7 +218,10 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     if (first >= end) return;
     o->end = end;
     atomic_store(&o->next, first);
-    threads_run(options_threads_for(most, s->options.threads), task, o);
+    if (most < 2)
+        plain_rows(o, first, end);
+    else
+        threads_run(options_threads_for(most, s->options.threads), task, o);
 }
 
 /* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows

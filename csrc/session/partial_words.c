@@ -106,7 +106,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
         const int mode = session_force_scale_mode_of(c, i);
         w[WORD_KIND] = PARTIAL_VERSION * 256 + limbs_of(mode) * 16 + c->jerk * WORD_JERK;
         w[WORD_SUMMED_BY] = summed_by(s, mode);
-        w[WORD_SCALE] = mode == MODE_DOUBLE ? fine_scale : scale;
+        w[WORD_SCALE] = c->fine && mode == MODE_DOUBLE ? fine_scale : scale;
         to_words(&rows[c->first + i], w);
         if (c->own.invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }

@@ -57,6 +57,7 @@ struct force_call {
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
     int precision, jerk, snap, isa; /* options at firsthalf */
+    struct options options;         /* of its sums: those, and the session's others */
     struct scale scale, fine_scale; /* of rows as in the mode, and of fine ones in mode auto */
     int fine;                       /* number of fine rows of the submission */
     double time;

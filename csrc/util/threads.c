@@ -277,6 +277,9 @@ void threads_each(int threads, int64_t n, int64_t grain,
 {
     struct each e = {.n = n, .grain = grain, .work = work, .context = context};
     const int64_t pieces = ceil_div(n, grain);
-    if (n <= 0) return;
+    if (threads <= 1 || pieces <= 1) { /* without the locked additions of `next` */
+        for (int64_t k = 0; k < n; k += grain) work(context, k, k + grain < n ? k + grain : n);
+        return;
+    }
     run(pieces < threads ? (int)pieces : threads, take_pieces, &e, (void (*)(void))work);
 }
