@@ -229,9 +229,12 @@ static int set_j(struct session *s, int halves, int address, int n, const double
         if (first) (void)session_grape5_bad_write(s, first, which, points->capacity);
     }
     for (int k = 0; !s->grape5.here && k < requested; k++) {
-        const int from = source + k;
-        const int code =
-            set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
+        static const double zero[3];
+        const int from = source + k, a = address + k;
+        if (halves == GRAPE5_BOTH &&
+            jmemory_continue_at_rest(&s->j, a, a, 0.0, mass[from], zero, zero, zero, zero, x[from]))
+            continue;
+        const int code = set_one(s, halves, a, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
     }
     return first;

@@ -203,16 +203,26 @@ struct search {
 
 static void look_at(void *search, int64_t first, int64_t end)
 {
+    enum { AT_ONCE = 16 }; /* slots that are on their way from memory together */
     const struct search *f = search;
-    for (int64_t i = first; i < end; i++) {
-        int32_t own[1];
-        f->fine[i] = 0;
-        /* of two slots with one index none is the particle's own */
-        if (jmemory_find(f->memory, f->index[i], f->nj, 1, own) != 1) continue;
-        const struct jparticle *p = &f->memory->body[own[0]];
-        double v[3];
-        for (int k = 0; k < 3; k++) v[k] = p->v[k] - f->drift[k];
-        f->fine[i] = (unsigned char)fine_is(f->step, f->time - p->time, p->a2, p->j6, v);
+    for (; first < end; first += AT_ONCE) {
+        const int count = end - first < AT_ONCE ? (int)(end - first) : AT_ONCE;
+        const struct jparticle *own[AT_ONCE];
+        for (int i = 0; i < count; i++) {
+            int32_t at[1];
+            /* of two slots with one index none is the particle's own */
+            const int found = jmemory_find(f->memory, f->index[first + i], f->nj, 1, at);
+            own[i] = found == 1 ? &f->memory->body[at[0]] : NULL;
+            if (!own[i]) continue;
+            __builtin_prefetch(own[i]);
+            __builtin_prefetch(own[i]->a2);
+        }
+        for (int i = 0; i < count; i++) {
+            const struct jparticle *p = own[i];
+            double v[3];
+            for (int k = 0; p && k < 3; k++) v[k] = p->v[k] - f->drift[k];
+            f->fine[first + i] = p && fine_is(f->step, f->time - p->time, p->a2, p->j6, v) ? 1 : 0;
+        }
     }
 }
 

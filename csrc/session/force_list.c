@@ -36,7 +36,7 @@ static struct list list_of(const struct session *s, int pipe)
         l.lows = 0;
     } else if (!s->options.neighbour_self) {
         l.lows = below(index, n, own);
-        l.high = index + below(index, n, (int64_t)own + 1);
+        for (l.high = index + l.lows; l.high < index + n && *l.high == own;) l.high++;
         l.highs = index + n - l.high;
     }
     return l;

@@ -143,27 +143,26 @@ DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, struct wide_row *ow
     const int thread = (int)threadIdx.x;
     const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
     bool good = in_range(MODE, &own->range, &range);
-#pragma unroll 1
+    struct block_sum sum[NSUM];
+#pragma unroll
     for (int q = 0; q < NSUM; q++) {
-        const struct block_sum s = settled(sums[q][k][thread], window_of(q));
-        sums[q][k][thread] = s;
-        good = good && fits_bins(s.hi, job.unit[window_of(q)]);
+        sum[q] = settled(sums[q][k][thread], window_of(q));
+        sums[q][k][thread] = no_sum();
+        good = good && fits_bins(sum[q].hi, job.unit[window_of(q)]);
     }
     if (!good) own->closed = runs_beyond(job, &own->range, &range, row, block);
-#pragma unroll 1
-    for (int q = 0; q < NSUM; q++) {
-        if (good) deposit(job, row, q, sums[q][k][thread]);
-        sums[q][k][thread] = no_sum();
-    }
+#pragma unroll
+    for (int q = 0; q < NSUM; q++)
+        if (good) deposit(job, row, q, sum[q]);
     return good;
 }
 
-/* The lowest of the 16 addresses of a place at squared distance r2; -1 if there is none. */
+/* The lowest of the addresses of a place at squared distance r2; -1 if there is none. */
 DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place, real r2)
 {
     const real *pairs = (const real *)job.sources.pairs + (size_t)place * (PLACE / 2) * PAIR_REALS;
     int found = -1;
-#pragma unroll 2
+#pragma unroll 4
     for (int p = PLACE / 2 - 1; p >= 0; p--) {
         struct pair_j a, b;
         const int address = place * PLACE + 2 * p;
@@ -237,7 +236,7 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
             for (int k = 0; NEAR && k < PER_THREAD; k++)
                 if (least[k] < own[k].r2_min) own[k].r2_min = least[k], own[k].place = place[k];
         }
-#pragma unroll
+#pragma unroll 1
         for (int k = 0; k < PER_THREAD; k++) {
             const int row = first + k * WIDE_THREADS + thread;
             const bool active = row < job.rows;

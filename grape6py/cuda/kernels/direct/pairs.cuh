@@ -2,7 +2,7 @@
 
 enum { RUN = DOUBLE_MODE ? CUDA_RUN_DOUBLE : CUDA_RUN }; /* addresses, one after another */
 enum { RUN_REALS = RUN / 2 * PAIR_REALS, GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS };
-enum { PLACE = SPLIT ? 16 : 32 };        /* addresses searched again for a nearest neighbour */
+enum { PLACE = 32 };                     /* addresses searched again for a nearest neighbour */
 enum { PLACES = CUDA_GROUP / PLACE };    /* of a group */
 enum { UNROLLED = DOUBLE_MODE ? 2 : 4 }; /* pairs of addresses */
 
