@@ -28,14 +28,21 @@ static inline void *biased_lock_thread(void)
 #endif
 }
 
-static inline int biased_lock_is_taken(const struct session *s)
+/* Changes only while a thread has the lock and no other has taken the session. */
+static inline _Atomic int *biased_lock_flag(struct session *s)
 {
-    return atomic_load_explicit(&s->bias.taken, memory_order_relaxed);
+    return &s->bias.taken[atomic_load_explicit(&s->bias.disturbed, memory_order_acquire)];
+}
+
+/* Whether the thread that has the session took it without the lock. */
+static inline int biased_lock_is_taken(struct session *s)
+{
+    return atomic_load_explicit(biased_lock_flag(s), memory_order_relaxed);
 }
 
 static inline void biased_lock_leave(struct session *s)
 {
-    atomic_store_explicit(&s->bias.taken, 0, memory_order_release);
+    atomic_store_explicit(biased_lock_flag(s), 0, memory_order_release);
 }
 
 /* The open session of an id, which biased_lock_leave releases; NULL if this thread needs the lock.
@@ -45,15 +52,15 @@ static inline struct session *biased_lock_take(int64_t id)
 {
     struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
     void *self = biased_lock_thread();
-    if (!s || atomic_load_explicit(&s->bias.thread, memory_order_relaxed) != self ||
-        biased_lock_is_taken(s))
-        return NULL;
-    atomic_store_explicit(&s->bias.taken, 1, memory_order_relaxed);
+    if (!s) return NULL;
+    _Atomic int *const taken = biased_lock_flag(s); /* this thread's, if it may take the session */
+    if (atomic_load_explicit(&s->bias.thread, memory_order_relaxed) != self || *taken) return NULL;
+    atomic_store_explicit(taken, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* for the compiler; membarrier does the rest */
     if (atomic_load_explicit(&s->bias.thread, memory_order_acquire) == self && s->id == id &&
         s->open && !s->closing && !s->torn)
         return s;
-    biased_lock_leave(s);
+    atomic_store_explicit(taken, 0, memory_order_release);
     return NULL;
 }
 

@@ -148,8 +148,7 @@ static int begin(struct session *s, int nj, struct caller_arrays *from, int each
         session_call_rows_plan(s, from, each);
     } else {
         (void)session_force_scale(s, nj); /* settles the j memory */
-        c->first = 0;
-        c->rows = c->ni;
+        c->rows = c->first + c->ni;       /* of rows in advance the call's are not the first */
     }
     const struct targets targets = {.ni = c->rows,
                                     .from = from,

@@ -106,7 +106,8 @@ int session_registry_leave(struct session *s, int code)
 /* In a forked child no other thread exists that could release a lock, or end what it was doing. */
 static void free_after_fork(struct session *s)
 {
-    const int locked = atomic_exchange(&s->lock, 0), taken = atomic_exchange(&s->bias.taken, 0);
+    const int locked = atomic_exchange(&s->lock, 0);
+    const int taken = atomic_exchange(biased_lock_flag(s), 0);
     atomic_store(&s->bias.thread, NULL);
     if (locked || taken) s->torn = 1;
 }
@@ -197,7 +198,6 @@ static int open_new(int64_t id, int how, int backend, int device, struct session
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->error, 0, sizeof s->error);
-    s->bias.disturbed = 0;
     s->options = *options_initial_values();
     options_count_cores();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;

@@ -106,10 +106,13 @@ struct grape5 {
 };
 
 /* Which thread may take the session without the lock (biased_lock.h). */
+enum { MOST_DISTURBED = 16 };
 struct bias {
     _Atomic(void *) thread; /* the thread, or NULL */
-    _Atomic int taken;
-    int disturbed; /* how often another thread locked the session */
+    _Atomic int disturbed;  /* how often another thread ended such a permission */
+    /* By `disturbed`. Each has one thread that writes it: one that takes back an attempt of long
+     * ago must not change that of another. */
+    _Atomic int taken[MOST_DISTURBED + 1];
 };
 
 /* `auto` has not chosen yet; or it has taken the CPU for short lists of a treecode. */
