@@ -160,15 +160,17 @@ def test_a_new_process_gives_the_same_bits(elsewhere, reference, mode, isa):
 
 @pytest.mark.backends("cpu")
 def test_one_block_is_rounded_as_several_are(new_session, mode, isa):
-    """With empty slots behind them the same particles are more than one block, whose sums go through
-    bins: small calls, which do not, give the same bits, words, codes and warnings."""
+    """With empty slots behind them the same particles are more than one block, whose sums go
+    through bins: small calls, which do not, give the same bits, words, codes and warnings."""
     rng, behind = np.random.default_rng(8), 1500
     for _ in range(60):
         session = new_session(precision=mode, isa=isa, threads=1)
         session.put(behind, -5, 1.0, (0, 0, 0))
         n, scale = rng.integers(0, 201), 10.0 ** rng.integers(-3, 4)
         mass = 10.0 ** rng.uniform(-5, 5, n) * rng.choice([0, 1, 1, -1, 1e-250], n)
-        x, v, a2, j6 = scale * rng.standard_normal((4, n, 3)) * np.array([[[1]], [[1]], [[0.1]], [[3]]])
+        x, v, a2, j6 = (
+            scale * rng.standard_normal((4, n, 3)) * np.array([[[1]], [[1]], [[0.1]], [[3]]])
+        )
         v *= rng.choice([0.0, 1.0, 1e-160])
         for i in rng.integers(0, max(n, 1), n // 8):  # hard pairs, and pairs at one place
             x[i] = x[rng.integers(n)] + rng.choice([0.0, 1e-7, 1e-9]) * scale
