@@ -283,11 +283,6 @@ class Events:
             cluster._energy_error()
         self.due = self._next_check()
 
-    def take_radii(self) -> None:
-        """Watch for bodies that are as near as the two largest stars that touch."""
-        if self.by_radii:
-            self._cluster._blocks.watch.closer = 2 * float(self._cluster.radius.max(initial=0.0))
-
     def _aim(self, escape: Escape) -> None:
         """Set radius and centre for those who escape."""
         watch = self._cluster._blocks.watch

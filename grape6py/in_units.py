@@ -96,7 +96,9 @@ def takes_quantities(cls: C) -> C:
             and "G" in signature.parameters
             and converter.units.G != 1
             and not holds_quantity([*given.values()], 4)
-            and _is_model(mass)
+            and isinstance(mass, np.ndarray | list | tuple)
+            and len(mass) > 1
+            and abs(float(np.sum(mass)) - 1) < 1e-9  # as of a model of Henon's units, in others
         ):
             warnings.warn(
                 f"plain numbers of total mass 1 are taken in {converter.units}, where G = "
@@ -110,12 +112,6 @@ def takes_quantities(cls: C) -> C:
     cls.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
     cls.__new__ = __new__  # type: ignore[assignment]
     return cls
-
-
-def _is_model(mass: Untyped) -> bool:
-    """Whether masses are those of a model of Henon's units, in others."""
-    is_host = isinstance(mass, np.ndarray | list | tuple) and len(mass) > 1
-    return is_host and abs(float(np.sum(mass)) - 1) < 1e-9
 
 
 def _check_names(called: str, signature: inspect.Signature, options: Mapping[str, object]) -> None:

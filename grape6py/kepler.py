@@ -127,8 +127,7 @@ def _hyperbolic_anomaly(mean: Floats, e: Floats) -> Floats:
     found = np.arcsinh(np.abs(mean) / (e - 1))
     for _ in range(60):  # a step of one at least while sinh is steep, then Newton's
         found = found - (e * np.sinh(found) - found - np.abs(mean)) / (e * np.cosh(found) - 1)
-    anomaly: Floats = np.copysign(found, mean)
-    return anomaly
+    return np.copysign(found, mean)
 
 
 def _true_anomaly(mean: Floats, e: Floats) -> Floats:

@@ -164,64 +164,56 @@ def direct_sum(
     )
     # Components as rows, so that every pass over a tile runs along contiguous sources.
     sources = (mass, _columns(pos), None if vel is None else _columns(vel), index)
-    targets, more = (target_pos, target_vel, target_index), (real(eps2), h2, include_self)
+    targets, softening = (target_pos, target_vel, target_index), real(eps2)
+
+    def sum_rows(few: slice) -> None:
+        """Sum all sources on the few targets of slice `few`, tile by tile."""
+        mass, pos, vel, index = sources
+        target_pos, target_vel, target_index = targets
+        x, label = _columns(target_pos[few])[:, :, None], target_index[few, None]
+        v = None if target_vel is None else _columns(target_vel[few])[:, :, None]
+        best = np.full(len(label), np.inf, dtype=mass.dtype)
+        found: list[list[Int64s]] = [[] for _ in label]
+        for first in range(0, len(mass), _COLUMNS):
+            part = slice(first, first + _COLUMNS)
+            dx = pos[:, None, part] - x
+            r2 = dx[0] * dx[0]
+            r2 += dx[1] * dx[1]
+            r2 += dx[2] * dx[2]
+            same = label == index[part]
+
+            if h2 is not None:
+                inside = r2 + softening <= h2[few, None]
+                if not include_self:
+                    inside &= ~same
+                for row, hits in enumerate(inside):
+                    found[row].append(index[part][hits])
+
+            if out.nearest is not None:
+                r2[same] = np.inf
+                closer = r2.min(axis=1) < best
+                best[closer] = r2[closer].min(axis=1)
+                out.nearest[few][closer] = index[part][r2[closer].argmin(axis=1)]
+
+            if softening:
+                r2 += softening
+            # An infinite distance makes every term of a pair exactly zero.
+            r2[same] = np.inf
+            if r2.min() == 0:
+                r2[r2 == 0] = np.inf
+            dv = None if vel is None or v is None else vel[:, None, part] - v
+            _add_tile(out, few, mass[part], dx, r2, dv)
+
+        if out.distance is not None:
+            out.distance[few] = np.sqrt(np.where(np.isinf(best), 0, best))
+        if out.neighbours is not None:
+            out.neighbours[few] = [np.sort(np.concatenate(hits or [index[:0]])) for hits in found]
+
     rows_of = (slice(first, first + _ROWS) for first in range(0, ni, _ROWS))
     count = 0 if threads is None else validate.integer("threads", threads)
     with ThreadPoolExecutor(count or len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(lambda few: _sum_rows(out, few, targets, sources, *more), rows_of))
+        list(pool.map(sum_rows, rows_of))
     return out
-
-
-def _sum_rows(
-    out: DirectSum,
-    few: slice,
-    targets: tuple[Reals, Reals | None, Int64s],
-    sources: tuple[Reals, Reals, Reals | None, Int64s],
-    eps2: np.floating,
-    h2: Reals | None,
-    include_self: bool,
-) -> None:
-    """Sum all sources on the few targets of slice `few`, tile by tile."""
-    mass, pos, vel, index = sources
-    target_pos, target_vel, target_index = targets
-    x, label = _columns(target_pos[few])[:, :, None], target_index[few, None]
-    v = None if target_vel is None else _columns(target_vel[few])[:, :, None]
-    best = np.full(len(label), np.inf, dtype=mass.dtype)
-    found: list[list[Int64s]] = [[] for _ in label]
-    for first in range(0, len(mass), _COLUMNS):
-        part = slice(first, first + _COLUMNS)
-        dx = pos[:, None, part] - x
-        r2 = dx[0] * dx[0]
-        r2 += dx[1] * dx[1]
-        r2 += dx[2] * dx[2]
-        same = label == index[part]
-
-        if h2 is not None:
-            inside = r2 + eps2 <= h2[few, None]
-            if not include_self:
-                inside &= ~same
-            for row, hits in enumerate(inside):
-                found[row].append(index[part][hits])
-
-        if out.nearest is not None:
-            r2[same] = np.inf
-            closer = r2.min(axis=1) < best
-            best[closer] = r2[closer].min(axis=1)
-            out.nearest[few][closer] = index[part][r2[closer].argmin(axis=1)]
-
-        if eps2:
-            r2 += eps2
-        # An infinite distance makes every term of a pair exactly zero.
-        r2[same] = np.inf
-        if r2.min() == 0:
-            r2[r2 == 0] = np.inf
-        dv = None if vel is None or v is None else vel[:, None, part] - v
-        _add_tile(out, few, mass[part], dx, r2, dv)
-
-    if out.distance is not None:
-        out.distance[few] = np.sqrt(np.where(np.isinf(best), 0, best))
-    if out.neighbours is not None:
-        out.neighbours[few] = [np.sort(np.concatenate(hits or [index[:0]])) for hits in found]
 
 
 def _add_tile(

@@ -18,8 +18,7 @@ static inline void leave_session(struct session *const *s)
 {
     if (*s) session_registry_release(*s);
 }
-/* `s` is the session of an id, locked to the end of the block; or NULL, with the error in `code`.
- */
+/* `s` is the session of an id, locked to the end of the block; or NULL, its error in `code`. */
 #define SESSION_HERE(s, id, code)                                                                  \
     int code = 0;                                                                                  \
     __attribute__((cleanup(leave_session))) struct session *const s =                              \

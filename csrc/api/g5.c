@@ -410,8 +410,7 @@ int g6x_g5_last_error(int devid, char *buffer, int length)
     return session_registry_last_error(CLUSTER, buffer, length);
 }
 
-/* ---- for Fortran: every argument by pointer, lower-case names with one underscore or two ------
- */
+/* ---- for Fortran: every argument by pointer, lower-case names with one underscore or two ----- */
 
 #undef CLUSTER
 #undef DEVICE_ZERO

@@ -100,16 +100,6 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
     return first;
 }
 
-static int predict(struct session *s, int64_t address, double x[3], double v[3])
-{
-    jmemory_commit(&s->j);
-    memset(x, 0, sizeof(double3));
-    memset(v, 0, sizeof(double3));
-    if (address < 0 || address >= s->j.capacity || s->j.body[address].state != SLOT_SET) return 0;
-    jmemory_predict(&s->j, address, s->time, s->options.snap, x, v);
-    return 1;
-}
-
 /* n particles from address `first` on; particle k goes to x[step k] and v[step k]. */
 static int predicted(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
 {
@@ -123,8 +113,15 @@ static int predicted(struct session *s, int first, int n, double3 *x, double3 *v
     else if (n && (!x || !v))
         code = error_set(&s->error, G6X_E_NULL, "predicted particles: null pointer");
     FPENV_HERE;
-    for (int k = 0; !code && k < n; k++)
-        (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
+    if (!code && n) jmemory_commit(&s->j);
+    for (int k = 0; !code && k < n; k++) {
+        const int64_t address = (int64_t)first + k;
+        double *place = x[step * (size_t)k], *speed = v[step * (size_t)k];
+        memset(place, 0, sizeof(double3));
+        memset(speed, 0, sizeof(double3));
+        if (address < s->j.capacity && s->j.body[address].state == SLOT_SET)
+            jmemory_predict(&s->j, address, s->time, s->options.snap, place, speed);
+    }
     return code;
 }
 
@@ -234,8 +231,7 @@ int g6_set_j_particle(int clusterid, int address, int index, double tj, UNUSED d
     return api_g6_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
 }
 
-/* ---- for Fortran: every argument by pointer, names with one underscore or two -----------------
- */
+/* ---- for Fortran: every argument by pointer, names with one underscore or two ---------------- */
 
 static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SESSION_NONE; }
 

@@ -209,8 +209,7 @@ static int checked(int ni, const void *a, const void *b)
     return 0;
 }
 
-/* Makes a call of partial_words.h on two arrays of rows; `changed`: those that it changes, or NULL.
- */
+/* Makes a call of partial_words.h on two arrays of rows; `changed`: those it changes, or NULL. */
 #define ON_ROWS(changed, call, ni, a, b)                                                           \
     __extension__({                                                                                \
         struct error err = {.quiet = 1};                                                           \

@@ -114,8 +114,14 @@ static int first_bad(int n, const double *a, int columns)
     return i;
 }
 
-static int particles_checked(int n, const double (*x)[3], const double (*v)[3], const double mass[])
+static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3],
+                     const double (*v)[3], const double mass[])
 {
+    const struct options o = session_registry_initial();
+    const struct tree_input in = {n, x, v, mass};
+    struct error err = {0};
+    if (options_process()->problem[0])
+        return session_registry_refuse(G6X_E_ARGUMENT, "%s", options_process()->problem);
     if (n < 0) return session_registry_refuse(G6X_E_ARGUMENT, "a tree of %d particles", n);
     if (n && !(x && mass))
         return session_registry_refuse(G6X_E_NULL, "g6x_tree_open: null pointer");
@@ -126,19 +132,6 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
         if (bad[c] < n)
             return session_registry_refuse(
                 G6X_E_J_NAN, "NaN or Inf in %s[%d] of a tree's particles", name[c], bad[c]);
-    return 0;
-}
-
-static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3],
-                     const double (*v)[3], const double mass[])
-{
-    const struct options o = session_registry_initial();
-    const struct tree_input in = {n, x, v, mass};
-    struct error err = {0};
-    if (options_process()->problem[0])
-        return session_registry_refuse(G6X_E_ARGUMENT, "%s", options_process()->problem);
-    int code = particles_checked(n, x, v, mass);
-    if (code) return code;
     struct tree_handle *p = memory_zeroed(sizeof *p);
     if (p) {
         p->x = memory_zeroed((size_t)n * sizeof *p->x);

@@ -71,8 +71,7 @@ struct cuda_at_rest {
     int32_t first, count;
 };
 
-/* Kernel receive: writes particles to their slots. Kernel receive_at_rest: writes those of `rest`.
- */
+/* Kernel receive: writes particles to their slots. Kernel receive_at_rest: those of `rest`. */
 struct cuda_receive_job {
     struct cuda_store store;
     const struct cuda_sent *sent; /* pinned */

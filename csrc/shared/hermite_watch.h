@@ -47,6 +47,20 @@ HOST_DEVICE double watch_rate(const struct watch_path *p, double s)
 
 enum { WATCH_HALVINGS = 52 };
 
+/* Up to `high`, the s at which the path comes inside the radius (square r2), or outside. */
+HOST_DEVICE double watch_crossing(const struct watch_path *p, double r2, int inside, double high)
+{
+    double low = 0.0;
+    for (int i = 0; i < WATCH_HALVINGS; i++) {
+        const double middle = 0.5 * (low + high), d2 = watch_distance2(p, middle);
+        if (inside ? d2 <= r2 : d2 > r2)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
 /* The first s at which the path is inside the radius (square r2); 2: it never is. A step resolves
  * the path: it has one pericentre at most. */
 HOST_DEVICE double watch_first_inside(const struct watch_path *p, double r2)
@@ -62,34 +76,18 @@ HOST_DEVICE double watch_first_inside(const struct watch_path *p, double r2)
                 high = middle;
         }
         if (watch_distance2(p, high) > r2) return 2.0;
-        low = 0.0;
     } else if (!(watch_distance2(p, 1.0) <= r2)) {
         return 2.0;
     }
-    for (int i = 0; i < WATCH_HALVINGS; i++) {
-        const double middle = 0.5 * (low + high);
-        if (watch_distance2(p, middle) <= r2)
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
+    return watch_crossing(p, r2, 1, high);
 }
 
 /* The first s at which the path is outside the radius; 2: at its end it is not. */
 HOST_DEVICE double watch_first_outside(const struct watch_path *p, double r2)
 {
-    double low = 0.0, high = 1.0;
     if (!(watch_distance2(p, 1.0) > r2)) return 2.0;
     if (watch_distance2(p, 0.0) > r2) return 0.0;
-    for (int i = 0; i < WATCH_HALVINGS; i++) {
-        const double middle = 0.5 * (low + high);
-        if (watch_distance2(p, middle) > r2)
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
+    return watch_crossing(p, r2, 0, 1.0);
 }
 
 /* What a particle p of a block at `time` is watched for, and its state there. */

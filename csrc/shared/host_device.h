@@ -1,5 +1,4 @@
-/* host_device.h - the declaration specifier of functions that C and CUDA share, and their headers.
- */
+/* host_device.h - the specifier of functions that C and CUDA share, and their headers. */
 #ifndef GRAPE6_HOST_DEVICE_H
 #define GRAPE6_HOST_DEVICE_H
 

@@ -163,9 +163,9 @@ HOST_DEVICE void tree_cell_to_local(const int order, const int soft, vec x, vec 
     }
 }
 
-/* Terms of order n: t = local + f (y . t_{n+1}). */
-HOST_DEVICE void tree_contract(const int n, const int soft, vec f, const vec *local, vec x, vec y,
-                               vec z, vec *t)
+/* Terms of order n: t = local + f (y . of_{n+1}). */
+HOST_DEVICE void tree_contract(const int n, const int soft, vec f, const vec *local, const vec *of,
+                               vec x, vec y, vec z, vec *t)
 {
     const vec fx = v_mul(f, x), fy = v_mul(f, y), fz = v_mul(f, z);
     TREE_UNROLL
@@ -173,9 +173,9 @@ HOST_DEVICE void tree_contract(const int n, const int soft, vec f, const vec *lo
         TREE_UNROLL
         for (int b = 0; b <= n - c; b++) {
             const int a = n - b - c, k = TREE_TERM(soft, a, b, c);
-            t[k] = v_fma(fx, t[TREE_TERM(soft, a + 1, b, c)],
-                         v_fma(fy, t[TREE_TERM(soft, a, b + 1, c)],
-                               v_fma(fz, tree_term(soft, t, a, b, c + 1), local[k])));
+            t[k] = v_fma(fx, of[TREE_TERM(soft, a + 1, b, c)],
+                         v_fma(fy, of[TREE_TERM(soft, a, b + 1, c)],
+                               v_fma(fz, tree_term(soft, of, a, b, c + 1), local[k])));
         }
     }
 }
@@ -192,13 +192,13 @@ HOST_DEVICE void tree_local_to_point(const int order, const int soft, const vec 
         for (int k = last; k < all; k++) t[k] = local[k];
         TREE_UNROLL
         for (int n = order - 1; n >= 1; n--)
-            tree_contract(n, soft, v_set1(1.0 / (n + chain)), local, x, y, z, t);
+            tree_contract(n, soft, v_set1(1.0 / (n + chain)), local, t, x, y, z, t);
         if (chain == 0) {
             acc[0] = v_add(acc[0], t[TREE_TERM(soft, 1, 0, 0)]);
             acc[1] = v_add(acc[1], t[TREE_TERM(soft, 0, 1, 0)]);
             acc[2] = v_add(acc[2], t[TREE_TERM(soft, 0, 0, 1)]);
         } else {
-            tree_contract(0, soft, v_set1(1), local, x, y, z, t);
+            tree_contract(0, soft, v_set1(1), local, t, x, y, z, t);
             *phi = v_add(*phi, t[0]);
         }
     }
@@ -217,7 +217,7 @@ HOST_DEVICE void tree_local_to_local(const int order, const int soft, const vec 
         for (int k = last; k < all; k++) t[k] = from[k];
         TREE_UNROLL
         for (int m = order - 1; m >= n; m--)
-            tree_contract(m, soft, v_set1(1.0 / (m + 1 - n)), from, x, y, z, t);
+            tree_contract(m, soft, v_set1(1.0 / (m + 1 - n)), from, t, x, y, z, t);
         TREE_UNROLL
         for (int k = first; k < end; k++) to[k] = v_add(to[k], t[k]);
     }
@@ -275,18 +275,7 @@ HOST_DEVICE void tree_local_along(const int order, const int soft, const vec *lo
                                   vec z, vec *along)
 {
     TREE_UNROLL
-    for (int n = 0; n < order; n++) {
-        TREE_UNROLL
-        for (int c = 0; c <= tree_most_z(soft, n); c++) {
-            TREE_UNROLL
-            for (int b = 0; b <= n - c; b++) {
-                const int a = n - b - c, k = TREE_TERM(soft, a, b, c);
-                along[k] = v_fma(x, local[TREE_TERM(soft, a + 1, b, c)],
-                                 v_fma(y, local[TREE_TERM(soft, a, b + 1, c)],
-                                       v_fma(z, tree_term(soft, local, a, b, c + 1), along[k])));
-            }
-        }
-    }
+    for (int n = 0; n < order; n++) tree_contract(n, soft, v_set1(1), along, local, x, y, z, along);
 }
 
 /* Adds the time derivative of the gradient of phi at offset x, y, z from a cell. The offset changes

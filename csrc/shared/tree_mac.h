@@ -182,8 +182,7 @@ HOST_DEVICE vec tree_error_of_soft_local(const struct tree_opening *o, const str
  * (With the whole, cells near a group have errors far below all others; with less, two heavy bodies
  * in one cell have larger ones than is asked.) */
 #define TREE_ALIGNED 0.1f
-/* Without a bound: times the error on points; and the share of a term below which no error counts.
- */
+/* Without a bound: times the error on points; the share of a term below which no error counts. */
 #define TREE_LIKE_POINTS 2.0f
 #define TREE_NO_ERROR 1e-6f
 

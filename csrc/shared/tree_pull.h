@@ -48,14 +48,8 @@ HOST_DEVICE vmask tree_pull_is_whole(const struct tree_group *g, const vec place
     return tree_pull_is_beyond(g, place, reach);
 }
 
-/* The largest eps^2 of a group's targets. */
-HOST_DEVICE float tree_pull_eps2(const struct tree_group *g)
-{
-    return g->eps2 + g->eps2_spread + g->reach * g->reach * (float)(1.0 / PAIR_SPLINE_H2);
-}
-
-/* Adds cells. Near ones are softened by both sizes; the sum of absolute values is that at the
- * farthest target. */
+/* Adds cells. Near ones are softened by both sizes, all by the largest eps^2 of a target; the sum
+ * of absolute values is that at the farthest target. */
 HOST_DEVICE void tree_pull_add(struct tree_pull *sum, const struct tree_group *g,
                                const vec place[4], vec mass)
 {
@@ -64,7 +58,8 @@ HOST_DEVICE void tree_pull_add(struct tree_pull *sum, const struct tree_group *g
     const vec d2 = v_fma(z, z, v_fma(y, y, v_mul(x, x))), both = v_add(place[3], radius);
     const vmask far = tree_pull_is_beyond(g, place, tree_pull_reach(g, place[3]));
     const vec near = v_select(far, v_set1(0), v_mul(both, both));
-    const vec soft = v_add(v_set1(tree_pull_eps2(g) + 1e-30f), near);
+    const float of_spline = g->reach * g->reach * (float)(1.0 / PAIR_SPLINE_H2);
+    const vec soft = v_add(v_set1(g->eps2 + g->eps2_spread + of_spline + 1e-30f), near);
     const vec i = v_rsqrt(v_add(d2, soft)), i3 = v_mul(mass, v_mul(i, v_mul(i, i)));
     const vec d = v_mul(d2, v_rsqrt(v_add(d2, v_set1(1e-30f)))), most = v_add(d, both);
     const vec j = v_rsqrt(v_fma(most, most, soft)), whole = v_abs(v_mul(i3, d));

@@ -31,23 +31,23 @@ static void tide(const struct few_body *f, const struct few_setting *s, double t
                  const double x[3], double acc[3])
 {
     const struct chain_view at = few_body_view(f);
-    for (int k = 0; k < 3; k++) acc[k] = 0.0;
+    const double part[2] = {-f->chain.part[1], f->chain.part[0]};
+    double place[2][3];
+    for (int k = 0; k < 3; k++) {
+        acc[k] = 0.0;
+        for (int i = 0; i < 2; i++) place[i][k] = part[i] * x[k];
+    }
     if (s->outside.far.span > 0.0) {
         double far[CHAIN_FAR_TERMS], on[2][3] = {{0.0}};
         chain_far_at(&s->outside.far, time, far);
-        for (int i = 0; i < 2; i++) {
-            const double part = i ? f->chain.part[0] : -f->chain.part[1];
-            const double at[3] = {part * x[0], part * x[1], part * x[2]};
-            chain_far_pull(far, at, on[i]);
-        }
+        for (int i = 0; i < 2; i++) chain_far_pull(far, place[i], on[i]);
         for (int k = 0; k < 3; k++) acc[k] = on[1][k] - on[0][k];
     }
     for (int p = 0; p < s->outside.count; p++) {
         double d[3];
         chain_outside_at(&s->outside.body[p], time, at.centre, d);
         for (int i = 0; i < 2; i++) {
-            const double part = i ? f->chain.part[0] : -f->chain.part[1];
-            const double to[3] = {d[0] - part * x[0], d[1] - part * x[1], d[2] - part * x[2]};
+            const double to[3] = {d[0] - place[i][0], d[1] - place[i][1], d[2] - place[i][2]};
             const double r2 = kepler_dot(to, to), inverse = r2 > 0.0 ? 1.0 / sqrt(r2) : 0.0;
             const double by = s->outside.body[p].mass * inverse * inverse * inverse;
             for (int k = 0; k < 3; k++) acc[k] += (i ? by : -by) * to[k];

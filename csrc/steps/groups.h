@@ -144,6 +144,11 @@ static inline int groups_carries(const struct groups *g, int p)
     return g->of[p] < 0 || g->group[g->of[p]]->who[0] == p;
 }
 
+/* Where a particle is at a time, and its acceleration. */
+struct place {
+    double x[3], v[3], a[3];
+};
+
 /* The field at a time; whether there is one. */
 static inline int groups_field_at(const struct groups *g, double time, struct field *f)
 {

@@ -13,11 +13,6 @@
 #define MOST_STEPS 32.0
 #define LISTED 8 /* bodies looked at for a list, in the time that one in it takes in a step */
 
-/* Where a carrier is. */
-struct place {
-    double x[3], v[3], a[3];
-};
-
 static struct place place_of(const struct hermite_state *s, const struct group *own, double time)
 {
     struct place at;

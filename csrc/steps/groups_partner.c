@@ -22,11 +22,6 @@ static int row_of(const struct groups_block *b, int p)
 /* Tide over pull that may be the rounding of forces, most of which is the pull. */
 #define UNKNOWN 1e-5
 
-/* Where a particle is at a time, and its acceleration. */
-struct place {
-    double x[3], v[3], a[3];
-};
-
 /* The tide of all others on two particles, over the pull of these on each other. */
 static double tide_between(struct groups *g, const struct hermite_state *s, double time, int p,
                            int q, const struct place *here, const struct place *there, double r2)

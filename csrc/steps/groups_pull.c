@@ -204,7 +204,7 @@ static void pull_of_piece(void *context, int64_t first, int64_t end)
 void groups_pull_all(struct groups *g, const struct hermite_state *s, int own, double time,
                      const double x[3], const double v[3], double acc[3], double jerk[3])
 {
-    const int carrier = g->of[own] < 0 ? own : groups_of(g, own)->who[0];
+    const int carrier = groups_carrier(g, own);
     struct points all = {g, s, carrier, time, x, v};
     struct field field;
     for (int k = 0; k < 3; k++) acc[k] = jerk[k] = 0.0;

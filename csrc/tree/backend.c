@@ -224,26 +224,15 @@ static void take_targets(void *context, int64_t first, int64_t end)
     }
 }
 
-/* Brings the tree's targets to the front. */
-static void sort_out(struct octree *t)
-{
-    const int ni = t->targets.ni;
-    int last = ni;
-    t->plain = 0;
-    jmemory_map(t->memory);
-    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
-    for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --last : t->plain++] = i;
-    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
-}
-
 static int octree_submit(void *state, const struct targets *targets, struct error *err)
 {
     struct octree *t = state;
-    int code = 0;
+    const int ni = targets->ni;
+    int code = 0, last = ni;
     t->by_tree = 0;
-    if (t->nj > t->thresholds->particles && t->nj * targets->ni > t->thresholds->pairs &&
+    if (t->nj > t->thresholds->particles && t->nj * ni > t->thresholds->pairs &&
         t->options.theta > 0.0) {
-        t->asked += targets->ni;
+        t->asked += ni;
         if (!t->current && t->asked > t->thresholds->targets &&
             t->nj * t->asked > t->thresholds->pairs_so_far)
             code = build(t, err);
@@ -251,12 +240,17 @@ static int octree_submit(void *state, const struct targets *targets, struct erro
     }
     if (code) return code;
     if (!t->by_tree) return t->direct_backend->submit(t->direct, targets, err);
-    code = reserve(t, targets->ni, err);
+    code = reserve(t, ni, err);
     if (code) return code;
     t->targets = *targets;
-    by_row_copy(targets->from, 0, targets->ni);
+    by_row_copy(targets->from, 0, ni);
     t->targets.from = NULL;
-    sort_out(t);
+    t->plain = 0;
+    jmemory_map(t->memory);
+    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
+    for (int i = 0; i < ni; i++) /* the tree's come to the front */
+        t->row[t->number[i] == NOT_SERVED ? --last : t->plain++] = i;
+    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
     t->done = 0;
     return 0;
 }

@@ -234,12 +234,8 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
     struct tree tree = a->piece->tree;
     tree.threads = t->threads;
     int code = gather_near(a, &near);
-    const struct tree_targets in = {near.n,
-                                    (const double (*)[3])near.x,
-                                    a->out->jerk ? (const double (*)[3])near.v : NULL,
-                                    near.self,
-                                    near.eps2,
-                                    near.last_acc};
+    const struct tree_targets in = {near.n,    CONST3(near.x), a->out->jerk ? CONST3(near.v) : NULL,
+                                    near.self, near.eps2,      near.last_acc};
     if (!code) code = tree_sum_one(&tree, s, &in, &near.out, counts);
     for (int64_t k = 0; k < near.n && !code; k++) {
         const int64_t i = near.target[k];
@@ -263,7 +259,7 @@ static int sum_pieces(const struct tree *t, const struct tree_setting *s,
     struct act a = {.pieces = p, .targets = *targets, .own = !targets->x, .out = out};
     const size_t n = (size_t)targets->n;
     int code = 0;
-    if (a.own) a.targets.x = (const double (*)[3])p->x, a.targets.v = (const double (*)[3])p->v;
+    if (a.own) a.targets.x = CONST3(p->x), a.targets.v = CONST3(p->v);
     a.near = memory_zeroed(n);
     if (!a.near) return G6X_E_MEMORY;
     const int none = p->unfit ? 0xff : 0; /* bytes of NaN */
@@ -310,8 +306,7 @@ int tree_boxes_sum(const struct tree *t, const struct tree_setting *s,
         code = sum_pieces(t, s, targets, out, counts);
     } else {
         const struct tree_pieces *p = t->pieces;
-        const struct tree_input in = {t->points.n, (const double (*)[3])p->x,
-                                      (const double (*)[3])p->v, p->m};
+        const struct tree_input in = {t->points.n, CONST3(p->x), CONST3(p->v), p->m};
         code = tree_softening_direct(&in, t->own.eps, term, targets, out, t->threads, counts);
     }
     if (!code) return 0;

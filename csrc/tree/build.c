@@ -397,15 +397,6 @@ static void find_ranks(void *context, int64_t first, int64_t end)
     for (int64_t k = first; k < end; k++) t->rank[t->points.order[k]] = (int32_t)k;
 }
 
-static int make_ranks(struct tree *t)
-{
-    memory_free(t->rank);
-    t->rank = memory_zeroed((size_t)t->points.n * sizeof *t->rank);
-    if (!t->rank) return G6X_E_MEMORY;
-    threads_each(t->threads, t->points.n, GRAIN, find_ranks, t);
-    return 0;
-}
-
 int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
                    int threads)
 {
@@ -417,8 +408,11 @@ int tree_build_one(struct tree *t, const struct tree_input *in, const struct tre
         tree_build_box(&t->box, in, threads);
     if (!in->n) return 0;
     code = tree_build_load_points(&t->box, in, &t->key, &t->points, threads);
-    if (!code) code = make_ranks(t);
-    if (!code) code = make_cells(t);
+    memory_free(t->rank);
+    t->rank = code ? NULL : memory_zeroed((size_t)in->n * sizeof *t->rank);
+    if (!t->rank) return G6X_E_MEMORY;
+    threads_each(threads, in->n, GRAIN, find_ranks, t);
+    code = make_cells(t);
     t->own_cells = t->cells;
     if (!code) code = make_moments(t);
     if (!code) t->box.spread2 = tree_spread2(t->moments);

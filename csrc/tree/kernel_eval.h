@@ -37,8 +37,7 @@ HOST_DEVICE void local_on(const int order, const int soft, const int jerk,
     for (int c = 0; c < 3; c++) b->jerk[c] = v_mul(u2, sum[c]);
 }
 
-/* One cell for all lanes: its moments, from `spread` on as in tree_cell_multipole, times a scale.
- */
+/* One cell for all lanes: its moments, from `spread` on as tree_cell_multipole's, times a scale. */
 HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
 {
     vec v[16];

@@ -179,7 +179,7 @@ int tree_results_partials(void *state, const struct partial_row **rows, struct e
     return 0;
 }
 
-/* ---- neighbour lists: counted, found, and moved together where the softening has left some out --
+/* ---- neighbour lists: counted, found, and moved together where the softening left some out ----
  */
 
 enum { ROWS_AT_ONCE = 64 };
@@ -206,7 +206,7 @@ static int64_t search(const struct seeking *s, int64_t k, int32_t *number, int64
     const struct octree *t = s->octree;
     const int64_t i = s->first + k;
     if (!(s->h2[k] >= 0.0)) return 0;
-    return tree_search_within(&t->tree, (const double (*)[3])t->sources.x, t->targets.x[i],
+    return tree_search_within(&t->tree, CONST3(t->sources.x), t->targets.x[i],
                               reach2(s->h2[k], t->targets.eps2[i]), -1, number, capacity);
 }
 
@@ -271,18 +271,6 @@ static int ask_device(struct seeking *s, int count, int64_t *length, int32_t *li
     return code;
 }
 
-/* Lengths of lists come in place of the ends. */
-static int count_all(struct seeking *s, int count, struct error *err)
-{
-    struct octree *t = s->octree;
-    s->start[0] = 0;
-    int code = t->on_device ? ask_device(s, count, s->start + 1, NULL, err) : 0;
-    if (!code && !s->by_device) code = tree_state_build_here(t, err);
-    if (code || s->by_device) return code;
-    threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, s);
-    return 0;
-}
-
 int tree_results_lists(void *state, int first, int count, const double *h2,
                        struct neighbour_lists *lists, struct error *err)
 {
@@ -292,8 +280,12 @@ int tree_results_lists(void *state, int first, int count, const double *h2,
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)count + 1))
         return tree_state_no_memory(err, "neighbour lists", count);
     struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL, 0};
-    int code = count ? count_all(&s, count, err) : 0;
+    int code = 0;
+    s.start[0] = 0; /* lengths of lists come in place of the ends */
+    if (count && t->on_device) code = ask_device(&s, count, s.start + 1, NULL, err);
+    if (count && !code && !s.by_device) code = tree_state_build_here(t, err);
     if (code) return code;
+    if (!s.by_device) threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, &s);
     const int fit = neighbour_lists_place(s.start, count);
     if (neighbour_lists_reserve(m, s.start[fit]))
         return tree_state_no_memory(err, "neighbours", s.start[fit]);

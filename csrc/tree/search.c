@@ -13,8 +13,7 @@
 
 enum { STACK = 8 * (TREE_LEVELS + 3) }; /* a level adds 7 cells at most */
 
-/* What is searched: the particles of a tree, or of a piece of one, in which several have a place.
- */
+/* What is searched: particles of a tree, or of a piece of one, in which several have a place. */
 struct among {
     const struct tree *tree;
     const double (*x)[3];
@@ -132,8 +131,7 @@ static int push_children(const struct tree *t, const struct tree_around *around,
     return left;
 }
 
-/* Of particles at one place, which have ascending numbers, no more than k can be among the first.
- */
+/* Of particles at one place, whose numbers ascend, no more than k can be among the first. */
 static void keep_if_near(const struct among *a, int32_t n, struct tree_heap *list, int k)
 {
     const double r2 = tree_distance2(&a->around, a->x[n]);

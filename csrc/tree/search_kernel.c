@@ -153,8 +153,7 @@ static void insert(int32_t *number, double *r2, int *count, int k, int32_t one, 
     if (to < k) r2[to] = its_r2, number[to] = one;
 }
 
-/* The first k. Where no two are equally far, a particle's place in the row is how many are nearer.
- */
+/* The first k. Where no two are equally far, a particle's place is how many are nearer. */
 static void put_in_order(const struct tree_near *near, const int32_t *order, int k, int32_t *number,
                          double *r2)
 {

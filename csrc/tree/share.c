@@ -26,16 +26,14 @@ static void mark_for(void *context, int64_t first, int64_t end)
     for (int64_t k = first; k < end && w && !w->missing; k++) {
         struct tree_group g;
         tree_region_group(&m->job.tree->box, &m->region[k], m->eps2, &g);
-        w->from[2].cell[0] = 0;
-        w->from[2].count = 1;
+        tree_walk_begin(m->job.tree, &w->from[2]);
         m->kernel->mark(&m->job, &m->opening, &g, w, m->opened);
     }
     if (!w || w->missing) m->missing = 1;
     tree_walk_free(w);
 }
 
-/* ---- packing ----------------------------------------------------------------------------------
- */
+/* ---- packing ------------------------------------------------------------------------------- */
 
 /* Where the pieces of a subtree are. */
 struct layout {
@@ -162,20 +160,10 @@ struct subtree_header *tree_share_subtree(const struct tree *t, const struct tre
     return subtree;
 }
 
-/* ---- joining ----------------------------------------------------------------------------------
- */
+/* ---- joining ------------------------------------------------------------------------------- */
 
 #define CELLS(j, n)                                                                                \
     MEMORY_ARRAY((j)->cell, n), MEMORY_ARRAY((j)->far, n), MEMORY_ARRAY((j)->place, n)
-
-static int reserve(struct tree *j, int64_t cells, int64_t particles, int moving)
-{
-    const size_t n = (size_t)cells + 16;
-    const struct memory_array all[] = {CELLS(j, n), {0}},
-                              motion[] = {MEMORY_ARRAY(j->motion, n), {0}};
-    if (memory_grow_all(all) || (moving && memory_grow_all(motion))) return G6X_E_MEMORY;
-    return tree_build_columns(&j->points, particles, moving);
-}
 
 /* A piece of memory that is copied. */
 struct copy {
@@ -255,7 +243,11 @@ int tree_share_join(const struct tree *t, int subtrees, const void *const subtre
     j.root = memory_zeroed(((size_t)subtrees + 1) * sizeof *j.root);
     j.cells = (int32_t)cells;
     *joined = j;
-    if (!j.root || reserve(joined, cells, particles, moving)) {
+    const size_t n = (size_t)cells + 16;
+    const struct memory_array all[] = {CELLS(joined, n), {0}},
+                              motion[] = {MEMORY_ARRAY(joined->motion, n), {0}};
+    if (!j.root || memory_grow_all(all) || (moving && memory_grow_all(motion)) ||
+        tree_build_columns(&joined->points, particles, moving)) {
         tree_share_free(joined);
         return error_set(err, G6X_E_MEMORY, "out of memory for subtrees of other ranks' trees");
     }

@@ -25,19 +25,6 @@ void tree_state_free(struct sources *s)
     memset(s, 0, sizeof *s);
 }
 
-static int reserve(struct sources *s, int64_t n, int velocities)
-{
-    if (n > s->capacity || !velocities != !s->v) tree_state_free(s);
-    if (s->capacity) return 0;
-    const struct memory_array at_rest[] = {ARRAYS(s, n), {0}}, v[] = {MEMORY_ARRAY(s->v, n), {0}};
-    if (memory_grow_all(at_rest) || (velocities && memory_grow_all(v))) {
-        tree_state_free(s);
-        return G6X_E_MEMORY;
-    }
-    s->capacity = n;
-    return 0;
-}
-
 struct collection {
     struct sources *s;
     const struct jmemory *j;
@@ -72,7 +59,13 @@ static void collect(void *context, int64_t first, int64_t end)
 int tree_state_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time,
                        int snap, int velocities, int threads)
 {
-    if (reserve(s, nj, velocities)) return G6X_E_MEMORY;
+    if (nj > s->capacity || !velocities != !s->v) tree_state_free(s);
+    const struct memory_array at_rest[] = {ARRAYS(s, nj), {0}}, v[] = {MEMORY_ARRAY(s->v, nj), {0}};
+    if (!s->capacity && (memory_grow_all(at_rest) || (velocities && memory_grow_all(v)))) {
+        tree_state_free(s);
+        return G6X_E_MEMORY;
+    }
+    if (!s->capacity) s->capacity = nj;
     struct collection c = {.s = s, .j = j, .time = time, .snap = snap};
     s->n = 0;
     for (int64_t a = 0; a < nj; a++)
@@ -99,7 +92,7 @@ int32_t tree_state_number(const struct sources *s, int32_t address)
 
 struct tree_input tree_state_input(const struct sources *s)
 {
-    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+    return (struct tree_input){s->n, CONST3(s->x), CONST3(s->v), s->m};
 }
 
 /* ---- the tree ------------------------------------------------------------------------ */

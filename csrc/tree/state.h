@@ -72,9 +72,7 @@ void tree_state_free(struct sources *s);
 int tree_state_no_memory(struct error *err, const char *what, int64_t n);
 /* Builds the tree on the CPU, if it is not there. */
 int tree_state_build_here(struct octree *t, struct error *err);
-/* Has the device do it, if there is one. Not `done`: nor is it if the tree turns out to be in
- * parts.
- */
+/* Has the device do it, if there is one. Not `done`: nor is it if the tree comes to be in parts. */
 int tree_state_by_device(struct octree *t, struct tree_request *request, int *done,
                          struct error *err);
 

@@ -1,5 +1,4 @@
-/* sum.c - forces of a tree on targets: what a setting means, and how the work is shared out.
- */
+/* sum.c - forces of a tree on targets: what a setting means, and how work is shared out. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

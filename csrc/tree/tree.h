@@ -115,9 +115,8 @@ int tree_softening_direct(const struct tree_input *sources, const double eps[], 
                           const struct tree_targets *targets, const struct tree_forces *out,
                           int threads, struct tree_counts *counts);
 
-/* Lets accelerations or jerks of the tree's own n particles add up to zero:
- * shared/tree_net_force.h.
- */
+/* Lets accelerations or jerks of the tree's own n particles add up to zero, by
+ * shared/tree_net_force.h. */
 void tree_sum_net_force(int64_t n, const double mass[], double (*a)[3]);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever

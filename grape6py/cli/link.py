@@ -89,7 +89,9 @@ def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
         raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
     library, users = f"lib/{LIBRARY}", list[Path]()
     if library in names and not options.force:
-        users = _users(prefix.folder, LIBRARY)
+        walked = os.walk(prefix.folder)
+        files = (Path(root, name) for root, _, found in walked for name in found)
+        users = sorted(path for path in files if _names(path, LIBRARY))
         names = [name for name in names if name != library or not users]
     left = prefix.remove(names)
     print(f"removed from {prefix.folder}:")
@@ -130,16 +132,9 @@ def _target(folder: Path, library: Path) -> str:
     return os.path.relpath(library, folder / "lib") if inside else str(library)
 
 
-def _users(folder: Path, library: str) -> list[Path]:
-    """Programs and libraries below `folder`, but for this package, that name `library`.
-
-    Also those that find it elsewhere: none is taken for one that does not need it.
-    """
-    files = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
-    return sorted(path for path in files if _names(path, library))
-
-
 def _names(path: Path, library: str) -> bool:
+    """Whether it is a program or library, but for this package, that names `library`; also one that
+    finds it elsewhere: none is taken for one that does not need it."""
     if path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(paths.PREFIX):
         return False
     with contextlib.suppress(OSError), path.open("rb") as file:

@@ -36,7 +36,9 @@ class Prefix:
         try:
             record = json.loads(self._record.read_text(encoding="utf-8"))
             self.files, self._made = dict(record["files"]), list(record["folders"])
-            if not (all(map(_is_inside, self.files)) and all(map(_is_folder, self._made))):
+            # Folders may also be the prefix itself, or one that it is in.
+            own = [n for n in self._made if n != "." and set(n.split("/")) != {".."}]
+            if not all(map(_is_inside, [*self.files, *own])):
                 raise ValueError
         except (FileNotFoundError, NotADirectoryError):
             pass
@@ -135,11 +137,6 @@ def _state(path: Path) -> str | None:
 
 def _is_inside(name: str) -> bool:
     return name == os.path.normpath(name) and name.split("/")[0] not in ("", ".", "..")
-
-
-def _is_folder(name: str) -> bool:
-    """Whether it is one in the prefix, that, or one that this is in."""
-    return _is_inside(name) or name == "." or set(name.split("/")) == {".."}
 
 
 def _write(path: Path, what: str | bytes) -> None:

@@ -30,7 +30,9 @@ class Model(NamedTuple):
         return 4 / n if self.eps is None else self.eps
 
 
-def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Particles]:
+def _sphere(
+    model: Callable[..., models.Particles], **usual: float
+) -> Callable[..., models.Particles]:
     """Draw that sphere, with the options of stars."""
 
     def draw(
@@ -41,7 +43,7 @@ def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Part
         binaries: float = 0.0,
         **shape: Untyped,
     ) -> models.Particles:
-        drawn = functools.partial(model, **shape)
+        drawn = functools.partial(model, **usual | shape)
         if mass_function is not None:
             masses = getattr(models, mass_function)(n, seed)
             ratio = shape.get("virial_ratio", 0.5)
@@ -77,18 +79,12 @@ def _shares(n: int, black_hole: float) -> tuple[int, int]:
 
 MODELS = {
     "plummer": Model(_sphere(models.plummer), "Plummer sphere", _STARS),
-    "king": Model(_sphere(functools.partial(models.king, w0=6.0)), "King model", ("w0", *_STARS)),
+    "king": Model(_sphere(models.king, w0=6.0), "King model", ("w0", *_STARS)),
     "hernquist": Model(_sphere(models.hernquist), "Hernquist model", _STARS),
     "eff": Model(
-        _sphere(functools.partial(models.eff, gamma=3.0)),
-        "Elson-Fall-Freeman model",
-        ("gamma", "truncation", *_STARS),
+        _sphere(models.eff, gamma=3.0), "Elson-Fall-Freeman model", ("gamma", "truncation", *_STARS)
     ),
-    "nfw": Model(
-        _sphere(functools.partial(models.nfw, concentration=10.0)),
-        "NFW halo",
-        ("concentration", *_STARS),
-    ),
+    "nfw": Model(_sphere(models.nfw, concentration=10.0), "NFW halo", ("concentration", *_STARS)),
     "uniform": Model(_sphere(models.uniform), "uniform sphere", ("virial_ratio", *_STARS)),
     "fractal": Model(models.fractal, "fractal cluster", ("dimension", "virial_ratio")),
     "galaxy": Model(_galaxy, "disk galaxy", ("black_hole",), 0.05),

@@ -211,7 +211,12 @@ class Blocks:
                             break  # within the next block, which goes on
                     e.most_blocks = most and max(most - e.blocks, 1)
         finally:
-            moved = self._take_counts()
+            moved = int(e.blocks)
+            if e.clamped and not self.clamped:
+                self.clamped_time = self.epoch + e.clamped_time
+            for name in ("blocks", "steps", "clamped", "force_seconds"):
+                setattr(self, name, getattr(self, name) + getattr(e, name))
+                setattr(e, name, 0)
             self._looked = None if moved else self._looked
         self._sent = True
         if goes_on == lib.G6X_HERMITE_WATCHED:
@@ -318,17 +323,6 @@ class Blocks:
             for row in np.flatnonzero(np.isfinite(left := rows("left"))):
                 found.append(Sighting(self.epoch + float(left[row]), int(number[row]), None))
         return sorted(found, key=lambda s: (s.time, s.body, -1 if s.other is None else s.other))
-
-    def _take_counts(self) -> int:
-        """Add what the calls have done, and return how many blocks that was."""
-        e = self._evolution
-        moved: int = e.blocks
-        if e.clamped and not self.clamped:
-            self.clamped_time = self.epoch + e.clamped_time
-        for name in ("blocks", "steps", "clamped", "force_seconds"):
-            setattr(self, name, getattr(self, name) + getattr(e, name))
-            setattr(e, name, 0)
-        return moved
 
     def _ready(self) -> None:
         if not self._board.is_open:  # its id may be another session's by now

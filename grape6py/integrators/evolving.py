@@ -174,7 +174,8 @@ class Evolving(StellarChanges):
         callback: Callable[[Self], object] | None,
         events: Events,
     ) -> None:
-        events.take_radii()
+        if events.by_radii:  # as near as the two largest stars that touch
+            self._blocks.watch.closer = 2 * float(self.radius.max(initial=0.0))
         while not self._is_stopping():
             goal = min(target, events.due)
             with self._lock:

@@ -133,10 +133,9 @@ class HostArrays:
     def _pointer(self, array: DeviceArray) -> CData:
         return pointer(array)
 
-    def fetch(self, array: DeviceArray) -> AnyArray:
+    def fetch(self, array: AnyArray) -> AnyArray:
         """NumPy's copy of an array."""
-        copy: AnyArray = array.copy()
-        return copy
+        return array.copy()
 
     def put(self, state: Mapping[str, AnyArray]) -> None:
         """Take NumPy's arrays over, by name."""

@@ -147,10 +147,7 @@ def _has_gpu() -> bool:
 
 
 def _last_whole(
-    run: run_index.Run,
-    outputs: Iterable[run_index.Saved],
-    kind: type[Integration],
-    owners: Ranks,
+    run: run_index.Run, outputs: Iterable[run_index.Saved], kind: type[Integration], owners: Ranks
 ) -> tuple[Floats, State, Attributes]:
     """Masses, state, and what else is restored, of the first output that is whole on all ranks."""
     first = None

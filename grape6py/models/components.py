@@ -79,8 +79,7 @@ class Disk:
         return sigma, np.sqrt(np.maximum(mean2, 0))
 
     def _surface_density(self, radius: Floats | float) -> Floats:
-        density: Floats = self._mass * np.exp(-radius) / (2 * math.pi * self._share)
-        return density
+        return self._mass * np.exp(-radius) / (2 * math.pi * self._share)
 
 
 class Sphere:

@@ -214,8 +214,7 @@ def _profile(density: Density, last: float) -> SphereProfile:
 
 def _simpson(values: Floats, h: float) -> Floats:
     """Integrals over pairs of intervals of width h."""
-    found: Floats = h / 3 * (values[:-2:2] + 4 * values[1:-1:2] + values[2::2])
-    return found
+    return h / 3 * (values[:-2:2] + 4 * values[1:-1:2] + values[2::2])
 
 
 def _eddington(depth: Floats, rise: Floats) -> Floats:

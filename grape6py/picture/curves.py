@@ -97,9 +97,7 @@ def apart(requested: Sequence[float], least: float, height: float) -> list[float
     moved = np.array([np.mean(block) for block in blocks for _ in block]) + steps
     moved += max(0.0, -moved[0]) if len(moved) else 0.0
     moved -= max(0.0, moved[-1] - max(height, steps[-1])) if len(moved) else 0.0
-    result = np.empty_like(moved)
-    result[order] = moved
-    return [float(place) for place in result]
+    return [float(place) for place in moved[np.argsort(order)]]
 
 
 def _style(time: Floats) -> Untyped:

@@ -199,8 +199,7 @@ class Ranks:
 
     def from_each(self, value: Untyped) -> list[Untyped]:
         """What each rank has."""
-        found: list[Untyped] = self.comm.allgather(value)
-        return found
+        return list(self.comm.allgather(value))
 
     def summed(self, array: AnyArray) -> AnyArray:
         """The sums over the ranks, element by element."""

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,14 +93,22 @@ def write(
                 format_.warn(os.fspath(path), lost)
             if any(what.startswith("ids") for what in lost):
                 ids = None
-            files = _encoded(contents, first, about, ids, format_, comment)
+            ends = np.cumsum([one.n for one in about]).tolist()
+            largest = ends[-1] if ids is None else int(ids.max(initial=0))
+            digest = hashlib.sha256(b"".join(one.digest for one in about)).digest()[:_DIGEST]
             if first == 0:  # before there are new files, which may be equal to old ones
                 with atomic_files.naming(path):
                     _finish(path, format_)
-            asides = [
-                written.enter_context(atomic_files.Aside(name, pieces, holds=False))
-                for name, pieces in zip(names[first:], files, strict=False)
-            ]
+            asides = []
+            for k, content in enumerate(contents, start=first):
+                if ids is None or content.ids is None:
+                    own = np.arange(ends[k] - about[k].n + 1, ends[k] + 1)
+                else:
+                    own = content.ids.astype(ids.dtype, copy=False)
+                place = parts.Place(k, len(about), ends[-1], largest, digest)
+                pieces = format_.write(content.with_ids(own), comment, place)
+                aside = atomic_files.Aside(names[k], pieces, holds=False)
+                asides.append(written.enter_context(aside))
             if first == 0:
                 written.enter_context(atomic_files.naming(path))
                 standing = _standing(path, names, format_)
@@ -170,27 +178,6 @@ def _finish(path: PathLike, format_: Format) -> None:
         for k, head in enumerate(format_.layout.heads(source)):
             if head.name != (name := parts.part_name(path, k)):
                 os.replace(head.name, name)
-
-
-def _encoded(
-    contents: Sequence[Snapshot],
-    first: int,
-    about: Sequence[_About],
-    ids: AnyArray | None,
-    format_: Format,
-    comment: str,
-) -> Iterator[Iterator[bytes]]:
-    """The pieces of each file, of which `first` is the number of the first one."""
-    ends = np.cumsum([one.n for one in about]).tolist()
-    largest = ends[-1] if ids is None else int(ids.max(initial=0))
-    digest = hashlib.sha256(b"".join(one.digest for one in about)).digest()[:_DIGEST]
-    for k, content in enumerate(contents, start=first):
-        if ids is None or content.ids is None:
-            own = np.arange(ends[k] - about[k].n + 1, ends[k] + 1)
-        else:
-            own = content.ids.astype(ids.dtype, copy=False)
-        place = parts.Place(k, len(about), ends[-1], largest, digest)
-        yield format_.write(content.with_ids(own), comment, place)
 
 
 def _standing(path: PathLike, names: Sequence[str], format_: Format) -> list[str]:

@@ -97,10 +97,7 @@ class Layout(NamedTuple):
         def named(k: int) -> Iterator[Head]:
             own = f"{stem}.{k}{ending}"
             for one in (os.path.join(folder, own), *atomic_files.asides(folder, re.escape(own))):
-                with (
-                    contextlib.suppress(SnapshotError, OSError),
-                    opened(one, source.given) as part,
-                ):
+                with contextlib.suppress(SnapshotError, OSError), opened(one, source.given) as part:
                     yield self.head(part)
 
         for first in filter(lambda head: head.mark, named(0)):

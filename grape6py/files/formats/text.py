@@ -78,7 +78,11 @@ def _header(source: Source) -> _Header:
         is_remark = text.startswith("#")
         words = _words(text)
         if is_remark:  # which may go on in words
-            words = words[: _columns(lines[number:])]
+            texts = (
+                other.decode("utf-8", "replace").partition("#")[0].strip()
+                for other in lines[number:]
+            )
+            words = words[: next((len(cells(other)) for other in texts if other), 0)]
         names = _names([name for name, _ in words])
         is_header = {"x", "y", "z"} <= set(names)
         if not is_remark and re.match(r"[A-Za-z_\",;]", text):
@@ -190,12 +194,6 @@ def _units(
         return Units(found["mass"], found["length"], velocity=found.get("velocity"))
     except ArgumentError as error:
         raise SnapshotError(f"{source.name}:{line}: {error}") from None
-
-
-def _columns(lines: list[bytes]) -> int:
-    """Cells in the first line that has any."""
-    texts = (line.decode("utf-8", "replace").partition("#")[0].strip() for line in lines)
-    return next((len(cells(text)) for text in texts if text), 0)
 
 
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:

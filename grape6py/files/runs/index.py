@@ -20,7 +20,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, PathLike, Untyped
 from grape6py.errors import Grape6Warning, SnapshotError
-from grape6py.files.formats import parts
+from grape6py.files.formats import hdf5, parts
 from grape6py.files.formats.bodies import MOST_FILES, joined_ids
 from grape6py.files.storage import atomic_files, output_file
 from grape6py.ranks.one_rank import ONE
@@ -28,7 +28,6 @@ from grape6py.ranks.ranks import Ranks
 
 _FORMAT, _OLDER = "grape6py run 3", "grape6py run 2"
 _OLDEST = b"grape6py run 1"  # one file
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 NAME = re.compile(r"\d{6,}(\.\d+)?\.hdf5")
 _TABLE = "index"  # the group of the datasets of a Table
 _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")
@@ -91,14 +90,6 @@ class Table(Sequence[Saved]):
             np.array(outputs, np.int64).reshape(-1, 3),
             np.array(counts, np.int64),
         )
-
-    def plus(self, saved: Saved) -> Self:
-        """With one more."""
-        one = self.of([saved])
-        if not len(self):
-            return one
-        pairs = ((getattr(self, name), getattr(one, name)) for name in _DATASETS)
-        return type(self)(*map(np.concatenate, pairs))
 
     def check(self) -> None:
         """Raise a ValueError for what no index has."""
@@ -196,7 +187,9 @@ class Run:
         is_again = last is not None and last.numbers["time"] == saved.numbers["time"]
         if is_again:
             self.take_away()
-        self.table = self.table.plus(saved)
+        one = Table.of([saved])
+        pairs = ([getattr(table, name) for table in (self.table, one)] for name in _DATASETS)
+        self.table = Table(*map(np.concatenate, pairs)) if len(self.table) else one
         return last if is_again else None
 
     def take_away(self) -> Saved:
@@ -313,7 +306,8 @@ class Run:
         if self._data and self._about_indexed == self.about:
             with contextlib.suppress(*output_file.DAMAGE):
                 data = output_file.changed(self._data, add)
-        self._data, self._about_indexed = data or output_file.in_memory(fill), dict(self.about)
+        self._data = data or output_file.seal(output_file.image(fill))
+        self._about_indexed = dict(self.about)
         return self._data
 
 
@@ -336,7 +330,7 @@ def find(path: PathLike) -> Run:
             return _from_outputs(path, f"is damaged or incomplete: {error}", SnapshotError)
     if _OLDEST in data:
         raise SnapshotError(f"{path} is of a version before the first release")
-    if not data.startswith(_HDF5):
+    if not data.startswith(hdf5.MAGIC):
         wrong = "is not an HDF5 file"
     elif b"grape6py run " in data:
         wrong = "is damaged: its checksum is not that of its contents"

@@ -52,11 +52,6 @@ def is_sealed(data: bytes) -> bool:
     return data[len(image) :] == _LINE % hashlib.sha256(image).hexdigest().encode()
 
 
-def in_memory(fill: Callable[[HDF5], object]) -> bytes:
-    """The sealed bytes of an HDF5 file that fill(file) has written to."""
-    return seal(image(fill))
-
-
 def image(fill: Callable[[HDF5], object]) -> bytes:
     """The bytes of an HDF5 file that fill(file) has written to."""
     with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20) as file:
@@ -141,7 +136,7 @@ def written(
             shared = name in particles and np.array_equal(particles[name], array)
             ours[f"state/{name}"] = ours[name] if shared else array
 
-    return in_memory(fill)
+    return seal(image(fill))
 
 
 def write_header(header: HDF5, time: float, n: int, *, total: int, files: int) -> None:
