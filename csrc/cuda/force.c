@@ -18,6 +18,7 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     int code = cuda_sum_clean_up(c, err);
     if (code) return code;
     c->targets = *targets;
+    c->listed_ahead = 0;
     uint64_t any = 0, differ = 0; /* bits: loops that the compiler makes vectors of */
     const int one = targets->on_device || (targets->alike && targets->ni);
     for (int i = 0; i < (one ? 1 : targets->ni); i++) {
@@ -53,7 +54,7 @@ int cuda_force_start(struct cuda *c, const struct upload *u, const struct target
     if (code) return code;
     code = cuda_jparticles_update(c, u, err);
     if (!code) code = start(c, targets, share, shares, err);
-    if (!code && shares == 1) code = cuda_neighbours_ahead(c, err);
+    if (!code && shares == 1) cuda_neighbours_ahead(c);
     cuda_device_leave(c);
     return code;
 }

@@ -19,7 +19,7 @@ int cuda_force_settle(struct cuda *c, struct error *err);
 
 /* ---- neighbours.c: see struct backend */
 /* Launches the search for the lists of a call just launched, if the last call's were requested. */
-int cuda_neighbours_ahead(struct cuda *c, struct error *err);
+void cuda_neighbours_ahead(struct cuda *c);
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err);
 

@@ -88,17 +88,13 @@ static int launch(struct cuda *c, int rows, struct error *err)
     return code;
 }
 
-int cuda_neighbours_ahead(struct cuda *c, struct error *err)
+void cuda_neighbours_ahead(struct cuda *c)
 {
     const struct targets *t = &c->targets;
-    c->listed_ahead = 0;
-    if (!c->lists_asked || t->on_device || !t->h2 || !t->ni || t->ni > MOST_ROWS || !c->nj)
-        return 0;
+    if (!c->lists_asked || t->on_device || !t->h2 || !t->ni || t->ni > MOST_ROWS || !c->nj) return;
+    struct error unasked = {.quiet = 1}; /* if it fails, so does the search that is asked for */
     c->lists_asked = 0;
-    int code = send(c, 0, t->ni, t->h2, err);
-    if (!code) code = launch(c, t->ni, err);
-    c->listed_ahead = code ? 0 : t->ni;
-    return code;
+    if (!send(c, 0, t->ni, t->h2, &unasked) && !launch(c, t->ni, &unasked)) c->listed_ahead = t->ni;
 }
 
 /* Whether a search for these lists was launched. */

@@ -7,6 +7,7 @@
 #include "session/force.h"
 #include "shared/package.h"
 #include "simd/dispatch.h"
+#include "util/fpenv.h"
 
 /* Words of a row: kind, scale, invalid bits, tops, limbs, and how it was summed; see
  * docs/reproducibility.md. */
@@ -93,6 +94,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     }
     if (ni && !words) return error_set(&s->error, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
+    FPENV_HERE;
     int code = c->code ? c->code : session_force_complete(s, 0);
     jmemory_commit(&s->j); /* some rows may still need the host fallback */
     if (!code) code = s->backend->partials(s->state, &rows, &s->error);

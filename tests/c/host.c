@@ -32,6 +32,7 @@ static unsigned x87(void)
 
 enum { TRAPS = FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW, FEW = 40, BODIES = 6 };
 static int threads = 1, bad;
+static long long words[NI * G6X_PARTIAL_WORDS];
 static Board *board;
 
 #define EXPECT(call, code)                                                                         \
@@ -60,6 +61,8 @@ static void forces(int id, uint64_t *hash)
         EXPECT(board_force(b, id, 0.0), 0);
         const uint64_t bits = board_hash(b);
         add_to(hash, &bits, sizeof bits);
+        EXPECT(board_first(b, id, 900, NI, 0.0) | g6x_get_partial(id, NI, words), 0);
+        add_to(hash, words, sizeof words);
     }
     EXPECT(board_everything(b, id, 1), 0);
     EXPECT(board_walks(b, id) | board_flight(b, id, 1), 0);

@@ -113,9 +113,9 @@ session = Session(5)
 for i in range(N):
     session.put(i, i, MASS[i], POS[i], VEL[i])
 arguments = N, POS, VEL, INDEX  # so many that nearest neighbours are not found unasked
-for _ in range(2):
-    assert session.first(*arguments, h2=0.01) == 0
-    plain = session.last(*arguments, nearest=False)
+for nj in (100, 101, N, N):  # the call of 101 has one device, and the lists searched for ahead
+    assert session.first(nj, *arguments[1:], h2=0.5) == 0
+    plain, _ = session.last(nj, *arguments[1:], nearest=False), nj == 100 and session.neighbours(3)
 listed = session.neighbours(3)
 found = session.last(*arguments)
 assert np.array_equal(plain.acc, found.acc)
