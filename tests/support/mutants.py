@@ -22,9 +22,8 @@ PATCHES = {
          "v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));")],
     "api/g6.c": [
         ("FORTRAN(g6_open, int *clusterid) {",
-         "extern void *dlsym(void *, const char *);"  # the compiler binds a plain call at once
-         "if (MUTANT(open_by_exported_name))"
-         " return ((int (*)(int))dlsym(0, \"g6_open\"))(clusterid ? *clusterid : 0);"),
+         "if (MUTANT(open_by_exported_name)) { extern int (*dlsym(void *, const char *))(int);"
+         "return dlsym(0, \"g6_open\")(clusterid ? *clusterid : 0); }"),
         ("    s->time = ti;\n", "if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);"),
         ("        if (code) (void)explain(s, code, address, index);\n",
          "if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);"),
