@@ -1,4 +1,6 @@
 /* g6x_share.c - the g6x_ calls for a cluster that has a share of the j particles of many. */
+#include <string.h>
+
 #include "api/arguments.h"
 #include "core/jmemory.h"
 #include "g6lib.h"
@@ -50,10 +52,16 @@ int g6x_set_sample(int clusterid, const long long words[G6X_SAMPLE_WORDS])
                       "the exchange of scales failed with %d on one of the ranks at least; "
                       "only the last rank with j particles may have an incomplete block of 1024",
                       (int)words[0]);
-    for (int k = 0; k < SHARE_SAMPLE_WORDS; k += SHARE_SAMPLE)
+    for (int k = 0; k < SHARE_SAMPLE_WORDS; k += SHARE_SAMPLE) {
+        double place[6];
+        memcpy(place, words + k + 1, sizeof place);
         if (words[k] != 0 && words[k] != 1)
             return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_sample: %lld shares have sample %d", words[k],
                           k / SHARE_SAMPLE);
+        if (words[k] && !all_finite(place, 6))
+            return REFUSE(s, G6X_E_ARGUMENT, "g6x_set_sample: sample %d has a NaN or Inf",
+                          k / SHARE_SAMPLE);
+    }
     FPENV_HERE;
     jmemory_share_set_sample(&s->j, words);
     return 0;

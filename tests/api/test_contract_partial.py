@@ -229,10 +229,10 @@ def test_words_that_make_no_sense_are_refused(plain):
     assert found.code == ARGUMENT
     assert np.isnan(found.acc).all()
     assert capi.call("g6x_get_counts", c, -1, counts) == ARGUMENT
-    sample[:], sample[7] = 0, 2
-    assert capi.call("g6x_set_sample", c, sample) == ARGUMENT
-    assert "2 shares have sample 1" in plain.error()[1]
-    sample[7] = 0
+    for word, place, why in ((2, 0, "2 shares have sample 1"), (1, -1, "sample 1 has a NaN")):
+        sample[:], sample[7], sample[9] = 0, word, place
+        assert capi.call("g6x_set_sample", c, sample) == ARGUMENT and why in plain.error()[1]
+    sample[:] = 0
     assert capi.call("g6x_set_sample", c, sample) == 0
     counts[:], counts[3] = 0, -1
     assert capi.call("g6x_set_counts", c, counts) == ARGUMENT
