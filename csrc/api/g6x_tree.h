@@ -29,3 +29,5 @@ int api_g6x_tree_whole(const double whole[], struct tree_whole *to);
 /* Checks the targets; x NULL: the tree's own particles. 0 or an error code. */
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
                                const int self[]);
+/* The first of n rows that has a NaN or Inf; n if there is none. */
+int api_g6x_tree_first_bad(int n, const double *a, int columns);
