@@ -19,6 +19,7 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     if (code) return code;
     c->targets = *targets;
     c->listed_ahead = 0;
+    c->zero_distances = c->met_zero_distances = 0; /* of sums that were done again for their rows */
     uint64_t any = 0, differ = 0; /* bits: loops that the compiler makes vectors of */
     const int one = targets->on_device || (targets->alike && targets->ni);
     for (int i = 0; i < (one ? 1 : targets->ni); i++) {

@@ -307,8 +307,8 @@ static int pack_and_launch(struct cuda *c, struct error *err)
 int cuda_sum_all(struct cuda *c, unsigned want, struct error *err)
 {
     const int ni = c->targets.ni;
-    int code = cuda_sum_clean_up(c, err);
-    if (!code && want & WANT_ROWS) code = cuda_results_reserve_rows(c, err);
+    int code = want & WANT_ROWS ? cuda_results_reserve_rows(c, err) : 0;
+    if (!code) code = cuda_sum_clean_up(c, err); /* last: what is there stays */
     if (code) return code;
     c->step++;
     c->has = want;

@@ -208,12 +208,12 @@ static void explain(const struct run *r, char *why, int length)
                    r->gpu_wins ? "cuda" : "cpu", r->nj, r->ni, r->cpu, r->gpu, r->start);
 }
 
-/* Moves the session to the GPU. The next force call uploads the j particles. */
+/* Moves the session to the GPU, if one can be used. The next force call uploads the j particles. */
 static void move_to_gpu(struct session *s)
 {
     void *state = NULL;
     if (!try_gpu(s, &cuda_backend, &state)) return;
-    s->call.made = 0; /* its results are on the CPU */
+    if (!s->call.code) s->call.made = 0; /* its results are on the CPU */
     s->backend->close(s->state);
     s->backend = &cuda_backend;
     s->state = state;
@@ -234,7 +234,8 @@ void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n)
     s->undecided = lists && !r.gpu_wins ? CHOICE_OF_LISTS : 0;
     if (r.gpu_wins) move_to_gpu(s);
     explain(&r, why, sizeof why);
-    error_info("%s: auto takes %s", session_name(s->id, name), why);
+    if (!r.gpu_wins || s->backend == &cuda_backend)
+        error_info("%s: auto takes %s", session_name(s->id, name), why);
     session_report_start(s);
 }
 

@@ -162,7 +162,7 @@ static int begin(struct session *s, int nj, struct caller_arrays *from, int each
     return session_force_start(s, nj, &targets);
 }
 
-int session_force_fall_back(struct session *s, int code)
+static int move_to_cpu(struct session *s, int code)
 {
     const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
@@ -171,15 +171,16 @@ int session_force_fall_back(struct session *s, int code)
     char name[SESSION_NAME];
     if (!of_device || (requested != BACKEND_AUTO && requested != BACKEND_TREE) || s->backend == cpu)
         return code;
+    void *state = NULL;
+    if (cpu->open(&s->options, 0, &state, &s->error)) return code;
     error_info("%s goes on with the CPU", session_name(s->id, name));
     s->backend->close(s->state);
     s->backend = cpu;
-    s->state = NULL;
-    s->call.lists.count = 0;
-    s->call.distances = 0;
+    s->state = state;
+    s->call.lists.count = s->call.distances = 0;
     s->block_fine = NULL;
     for (int k = 0; k < PACKINGS; k++) jmemory_stale_all(&s->j, k);
-    return s->backend->open(&s->options, 0, &s->state, &s->error);
+    return 0;
 }
 
 static void count_rows(struct session *s)
@@ -229,7 +230,7 @@ static int first_half(struct session *s, int nj, int ni, struct caller_arrays *f
         struct fpenv host;
         fpenv_enter(&host);
         code = begin(s, nj, from, each);
-        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, from, each);
+        if (code && !move_to_cpu(s, code)) code = begin(s, nj, from, each);
         fpenv_leave(&host);
     }
     const int bad = atomic_load(&from->first_bad);
@@ -266,21 +267,22 @@ static int finish(struct session *s, unsigned want)
     return code > 0 ? session_call_rows_collect(s, want, c->rows - c->first) : code;
 }
 
-/* After a backend error: the call's sums again on the CPU, if allowed. */
-static int repeat(struct session *s, int code, unsigned want)
+int session_force_fall_back(struct session *s, int code)
 {
-    if (session_force_fall_back(s, code)) return code;
-    code = begin(s, s->call.nj, NULL, 0);
-    return code ? code : finish(s, want);
+    struct force_call *c = &s->call;
+    const int failed = move_to_cpu(s, code);
+    if (failed || !c->made || c->code) return failed;
+    FPENV_HERE;
+    c->code = c->outdated ? code : begin(s, c->nj, NULL, 0);
+    if (!c->code && c->done) c->code = finish(s, c->done & (WANT_JERK | WANT_NEAREST));
+    (void)s->backend->zero_distances(s->state); /* already reported */
+    return 0;
 }
 
 int session_force_resume(struct session *s, int code)
 {
-    struct force_call *c = &s->call;
-    if (c->outdated) return code;
-    code = repeat(s, code, c->done & (WANT_JERK | WANT_NEAREST));
-    (void)s->backend->zero_distances(s->state); /* already reported */
-    return code;
+    const int failed = s->call.outdated ? code : session_force_fall_back(s, code);
+    return failed ? failed : s->call.code;
 }
 
 void session_force_warn(struct session *s, int64_t zero_distances)
@@ -303,7 +305,8 @@ int session_force_complete(struct session *s, unsigned want)
                          "again for the nearest neighbours");
     FPENV_HERE;
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
-    if (code) code = repeat(s, code, want & ~(unsigned)WANT_DISTANCE);
+    if (code && !(code = session_force_resume(s, code)))
+        code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     const int64_t zero_distances = s->backend->zero_distances(s->state);
     if (!code && want & WANT_DISTANCE) session_output_distances(s, c->ni);
     if (!code) verified = session_output_verify(s, want);

@@ -55,8 +55,8 @@ void session_force_freeze(struct session *s, int nj);
 int session_force_upload(struct session *s, int nj);
 /* The same, and submits the sum. */
 int session_force_start(struct session *s, int nj, const struct targets *targets);
-/* After a device error: moves the session to the CPU if the library chose the device. The j memory
- * is kept. 0 if the call can be repeated. */
+/* After a device error: moves the session to the CPU if the library chose the device; then 0. The
+ * j memory is kept, and the force call summed again or, after a write, refused with this code. */
 int session_force_fall_back(struct session *s, int code);
 /* The code of a call that is not repeated; after a device error the session falls back. */
 static inline int session_force_ended(struct session *s, int code)
@@ -67,7 +67,7 @@ static inline int session_force_ended(struct session *s, int code)
 /* Warns of zero-distance pairs, if there are any. */
 void session_force_warn(struct session *s, int64_t zero_distances);
 
-/* After a backend error on completed sums: computes them again on the CPU, if allowed. Then 0. */
+/* The same for an error on the sums of the force call. 0 if there are sums again. */
 int session_force_resume(struct session *s, int code);
 /* Completes the sums and the other requested results (WANT_*). */
 int session_force_complete(struct session *s, unsigned want);

@@ -177,13 +177,13 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     if (!code) code = session_force_start(s, nj, &t);
     if (!code) code = write(s, to, t.h2 != NULL, &found);
     if (code && arrays) arrays->fill_nan(s->state, to, t.stream);
+    c->made = t.h2 != NULL;
+    c->invalid_rows = !code && found.invalid.row >= 0;
+    c->code = code;
     (void)session_force_ended(s, code);
     s->calls++;
     s->rows_asked += t.ni;
     s->full_calls += t.ni == options_process()->npipes;
-    c->made = t.h2 != NULL;
-    c->invalid_rows = !code && found.invalid.row >= 0;
-    c->code = code;
     return code ? code : verdict(s, &found);
 }
 

@@ -100,7 +100,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     if (!code) code = s->backend->partials(s->state, &rows, &s->error);
     if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->error);
-    if (code) return code;
+    if (code) return c->code = code; /* some sums may have been done again */
     const long long scale = word_of(&c->scale), fine_scale = word_of(&c->fine_scale);
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;

@@ -58,11 +58,11 @@ static int verdict(const struct walks *w, struct error *err)
 
 static int fails_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
 
-/* For `auto`: all walks of the call count as one force call with as many pairs. */
+/* For `auto`, before any force call: all walks count as one with as many pairs. */
 static void choose(struct session *s, const struct walks *w)
 {
     int64_t pairs = 0;
-    if (s->undecided != CHOICE_OPEN || !w->ni) return;
+    if (s->undecided != CHOICE_OPEN || s->call.made || !w->ni) return;
     for (int64_t k = 0; k < w->count; k++)
         pairs += w->group[k].ni * (w->group[k].list[0].n + w->group[k].list[1].n);
     session_choice_make(s, w->ni, pairs / w->ni, w->ni);

@@ -6,7 +6,7 @@
 #include "shared/kepler.h"
 
 /* xx, yy, zz, xy, xz, yz; xxx, yyy, zzz, xxy, xxz, yyx, yyz, zzx, zzy, xyz. */
-enum { CHAIN_FAR_FIRST = 6, CHAIN_FAR_TERMS = 16 };
+enum { CHAIN_FAR_TERMS = 16 };
 
 struct chain_far {
     double span;                   /* 0: there is none */

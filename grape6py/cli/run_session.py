@@ -297,8 +297,7 @@ class _Integration:
 
     def _writer(self, path: PathLike) -> Writer:
         overwrite = self._options.overwrite and path != RESTART_FILE
-        writer = Writer(path, self._ranks, overwrite=overwrite)
-        return self._open_files.enter_context(writer)
+        return self._open_files.enter_context(Writer(path, self._ranks, overwrite=overwrite))
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:

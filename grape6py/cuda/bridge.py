@@ -136,8 +136,7 @@ class Bridge:
         kind = self._ffi.typeof(pointer).item
         size = self._ffi.sizeof(kind) * math.prod(shape)
         dtypes = {"double": np.float64, "int32_t": np.int32, "int64_t": np.int64}
-        dtype = dtypes[kind.cname]
-        return np.frombuffer(self._ffi.buffer(pointer, size), dtype).reshape(shape)
+        return np.frombuffer(self._ffi.buffer(pointer, size), dtypes[kind.cname]).reshape(shape)
 
     def close(self, device: CData, lost: int) -> int:
         """Close a device with all that it has allocated. It is fine if it is closed already."""

@@ -1,7 +1,7 @@
 """Memory of one GPU and pinned memory of the host, through CuPy's binding of the CUDA runtime.
 
 What is released is kept for whoever wants as much again, since sessions that are opened one after
-another want the same pieces and to pin memory is slow; but large memory of the device is not.
+another want the same pieces and to pin memory is slow; but not too much, nor large device memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import CuPy
 
 GRANULE = 512  # sizes are multiples of this
-SMALL = 1 << 20  # bytes of the device that are kept at most
+SMALL = 1 << 20  # bytes of a block of the device that is kept at most
+MOST = 1 << 28  # bytes of all that are kept, at most
 
 
 class Memory:
@@ -50,10 +51,12 @@ class Memory:
         """Keep a block for later, or free it; nothing may be at work on it."""
         with self._lock:
             pinned, size = kind = self._used.pop(address)
-            if pinned or size <= SMALL:
-                self._kept.setdefault(kind, []).append(address)
-            else:
+            if size > SMALL and not pinned:
                 runtime.free(address)
+                return
+            self._kept.setdefault(kind, []).append(address)
+            if sum(n * len(addresses) for (_, n), addresses in self._kept.items()) > MOST:
+                self._free_kept()
 
     def _free_kept(self) -> None:
         while self._kept:

@@ -246,8 +246,7 @@ def _drawn(
          for k in range(0, n, _AT_ONCE)]
     )  # fmt: skip
     pos = directions(random, n) * radius[:, None]
-    vel = directions(random, n) * speed[:, None]
-    return sphere(pos, vel, rescale)
+    return sphere(pos, directions(random, n) * speed[:, None], rescale)
 
 
 def _speeds(profile: SphereProfile, depth: Floats, share: Floats) -> Floats:

@@ -73,8 +73,7 @@ def king(
     depth = sampling.interpolated(radius, profile.radius, profile.depth)
     speed = profile.sigma * _speeds(random, depth / (profile.sigma * profile.sigma))
     pos = directions(random, n) * radius[:, None]
-    vel = directions(random, n) * speed[:, None]
-    return sphere(pos, vel, rescale)
+    return sphere(pos, directions(random, n) * speed[:, None], rescale)
 
 
 def king_profile(w0: float) -> KingProfile:

@@ -13,7 +13,7 @@ def test_random_sequences_keep_the_contract():
     assert fuzzing.run(fuzz, fuzzing.SEED, 8_000) is None
 
 
-@pytest.mark.backends("cuda cpu-tree cuda-tree gpu")
+@pytest.mark.backends("auto cuda cpu-tree cuda-tree gpu")
 def test_so_they_do_on_other_backends():
     """In a process of Python, which has the stand-in for a GPU."""
     fuzz = str(capi.compile_c("fuzz", True, *PARTS, "-shared", "-fPIC"))

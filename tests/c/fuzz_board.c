@@ -210,7 +210,8 @@ void try_texts(void)
         c = model_take(id32, &refusal);
         model_returned(c, c ? CODE(0) : refusal, code);
         if (text && code == 0) check_text(text, length, 1);
-        if (text && code == 0 && length > 20) REQUIRE(strncmp(text, backend, strlen(backend)) == 0);
+        if (text && code == 0 && length > 20 && strcmp(backend, "auto"))
+            REQUIRE(strncmp(text, backend, strlen(backend)) == 0);
     }
 }
 
@@ -285,7 +286,8 @@ void try_options(void)
                           : key == G6X_NPIPES ? model.npipes
                           : key == G6X_DEVICE ? (c && !strcmp(backend, "cuda")) - 1
                                               : 0;
-        if (!null && !refusal) REQUIRE(found == (known ? right : -777));
+        if (!null && !refusal && (key != G6X_DEVICE || strcmp(backend, "auto")))
+            REQUIRE(found == (known ? right : -777));
     } else if (which == 6) {
         calling = "g6x_set_double";
         code = g6x_set_double(id, double_key, fraction);

@@ -52,8 +52,7 @@ def test_config_names_things_that_exist(capsys, monkeypatch):
 def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypatch, tmp_path):
     file = tmp_path / "interpreter"
     monkeypatch.setattr(paths, "INTERPRETER", file)
-    text = output(capsys, "config", "--python")
-    assert text == f"written to {file}:\n{file.read_text()}"
+    assert output(capsys, "config", "--python") == f"written to {file}:\n{file.read_text()}"
     lines = dict(line.split(" = ") for line in file.read_text().splitlines())
     assert lines["executable"] == sys.executable
     assert os.path.exists(lines.get("libpython", "/"))
@@ -84,8 +83,7 @@ def test_info_says_what_will_be_used(capsys, monkeypatch):
     assert about["path"] == str(paths.LIBRARY)
     assert about["gpu"]
     assert isinstance(about["devices"], list)
-    text = output(capsys, "info")
-    assert f"backend:      {about['backend']}\n" in text
+    assert f"backend:      {about['backend']}\n" in output(capsys, "info")
 
 
 MISSING = "pip install 'grape6py[cuda12]'"
@@ -142,8 +140,7 @@ def test_info_says_whether_processes_share_a_gpu(info, tmp_path):
                           ("99999999", "does not run")):  # fmt: skip
         if running is not None:
             daemon.write_text(running)
-        about = info(1, None, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
-        assert about["mps"].startswith(told)
+        assert info(1, None, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))["mps"].startswith(told)
 
 
 # ---- selftest ----------------------------------------------------------------------

@@ -83,8 +83,7 @@ def test_an_open_file_of_the_process_is_not_renamed(here, capsys):
 def test_a_file_may_be_converted_to_its_own_name(here, capsys):
     model = plummer(20, seed=1)
     write_snapshot("a.dat", model, format="nemo")
-    lines = said(capsys, "a.dat", "a.dat")
-    assert any("a.dat.~1~" in line for line in lines)
+    assert any("a.dat.~1~" in line for line in said(capsys, "a.dat", "a.dat"))
     assert read_snapshot("a.dat").format == "text"
     assert read_snapshot("a.dat.~1~").format == "nemo"
     assert bits(read_snapshot("a.dat")) == bits(read_snapshot("a.dat.~1~")) == bits(model)
@@ -129,8 +128,7 @@ def test_format_and_from_overrule_names_and_contents(cluster, capsys):
 # ---- units -----------------------------------------------------------------------------
 def test_units_convert_what_has_units(cluster, capsys):
     model, source = cluster
-    line = said(capsys, source, "out.h5", "--units", "Msun pc Myr")[-1]
-    assert "units Msun pc Myr" in line
+    assert "units Msun pc Myr" in said(capsys, source, "out.h5", "--units", "Msun pc Myr")[-1]
     found = read_snapshot("out.h5")
     assert np.allclose(found.mass, 5e4 * model.mass, rtol=1e-12)
     assert np.allclose(found.pos, 1.2 * model.pos, rtol=1e-12)

@@ -68,8 +68,7 @@ def prefix(request, tmp_path):
 def test_what_was_put_is_said_and_taken_away_again(capsys, prefix):
     before = tree(prefix)
     for _ in range(2):  # the second time over the first
-        said = names_in(grape6(capsys, "--prefix", prefix))
-        assert sorted(said) == sorted(LINKED)
+        assert sorted(names_in(grape6(capsys, "--prefix", prefix))) == sorted(LINKED)
         assert all((prefix / name).is_file() for name in LINKED)
     assert tree(prefix).keys() - before.keys() >= {*LINKED}
     assert sorted(names_in(grape6(capsys, "--remove", "--prefix", prefix))) == sorted(LINKED)
@@ -208,8 +207,7 @@ def compiled(folder, *flags, header="stdio", call="g6_npipes()", name="two"):
     program = f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n"
     (folder / "two.c").write_text(program)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", "-std=gnu89", folder / "two.c", "-o", folder / name, *flags]
-    run(command)
+    run(["gcc", "-std=gnu89", folder / "two.c", "-o", folder / name, *flags])
     return folder / name
 
 

@@ -96,8 +96,7 @@ def test_json_is_json_and_nothing_else(here, capsys, n):
     assert report["settings"]["eps"] == 4 / n
     if n > 1:
         start = report["initial_energy"]
-        arrays = last_group("a.h5")[1]
-        error = float((energy(arrays, 4 / n) - start) / abs(start))
+        error = float((energy(last_group("a.h5")[1], 4 / n) - start) / abs(start))
         assert report["history"][-1]["error"] == pytest.approx(error, abs=1e-13)
 
 

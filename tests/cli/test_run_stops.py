@@ -88,8 +88,7 @@ def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, 
     monkeypatch.setattr(Hermite, "evolve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     out = tmp_path / "a b.h5"
     assert run("--n", "20", "--t-end", "1234567.8901", "--dt", "1", "--out", out) == 130
-    told = capsys.readouterr().err
-    assert f"'{out}' --restart --t-end 1234567.8901" in told
+    assert f"'{out}' --restart --t-end 1234567.8901" in capsys.readouterr().err
 
 
 def test_a_second_ctrl_c_ends_at_once_and_says_so(tmp_path, monkeypatch, capsys):

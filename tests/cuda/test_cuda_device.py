@@ -81,6 +81,16 @@ def test_memory_is_zeroed_and_released(faked, opened, pinned):
     assert faked[0].calls.count("allocate") == 1
 
 
+def test_what_is_kept_is_bounded_whatever_sizes_it_has(faked, opened, monkeypatch):
+    limits = type(opened._gpu.memory).release.__globals__
+    for name, limit in {"MOST": 4096, "SMALL": 2048}.items():
+        monkeypatch.setitem(limits, name, limit)
+    for pinned in (True, False, True):
+        for size in range(100, 3500, 500):
+            opened.release(opened.allocate(pinned, size))
+            assert faked[0].used <= 4096
+
+
 def test_row01_what_is_kept_and_cupys_pools_are_freed_and_it_is_tried_once_more(faked, opened):
     fake, _ = faked
     opened.release(opened.allocate(False, 400))

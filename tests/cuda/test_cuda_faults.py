@@ -223,6 +223,32 @@ def test_row02_a_gpu_that_fails_between_dispatch_and_retrieve(plain):
 
 
 @pytest.mark.backends("auto")
+@pytest.mark.parametrize("nearest", [None, False, True])
+def test_auto_row02_walks_that_lose_a_gpu_leave_the_force_call_whole(make, mode, nearest):
+    """Before its last half, and after one with neighbours or without."""
+    session, done = make(SOURCE), right(mode, "cpu")
+    assert session.first(*arguments(FEW), h2=0.1) == 0
+    if nearest is not None:
+        assert session.last(*arguments(FEW), nearest=nearest).code == 0
+    fail(1)
+    assert by_pointers(session, WALKS).code == 0
+    fail(0)
+    assert not on_gpu(session)
+    assert (0, bits(session.last(*arguments(FEW)))) == done[0]
+    assert session.neighbours(3)[2] == done[1][1]
+
+
+def test_row01_partial_sums_without_memory_are_refused_again(make, mode):
+    session, words = make(SOURCE), np.zeros((len(FEW), 32), np.int64)
+    assert session.force(*arguments(FEW)).code == 0
+    for memory in (no_memory(), contextlib.nullcontext()):
+        with memory:
+            code = capi.call("g6x_get_partial", session.cluster, len(FEW), words)
+            assert code == session.last(*arguments(FEW)).code == DEVICE_MEMORY
+    assert [*steps(session)] == right(mode, "cuda")
+
+
+@pytest.mark.backends("auto")
 def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_gpu_is_lost(new_session):
     session, source = new_session(), cloud(1100, seed=32)
     source.x[[100, 1050]] = source.x[3]

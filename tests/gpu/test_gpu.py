@@ -39,13 +39,6 @@ def test_a_treecode_finds_the_direct_sum_on_the_gpu(run, stars):
     assert np.median(pot) <= 4e-8
 
 
-def test_the_first_open_prints_nothing_and_is_quick():
-    script = "import time; start = time.perf_counter(); from capi import call\n"
-    script += "assert call('g6_open', 0) == 0; print(time.perf_counter() - start)"
-    seconds = float(capi.run_python(script, GRAPE6_BACKEND="cuda").stdout)
-    assert seconds < 10  # half a second with a warm cache: benchmarks/gpu_calls.c
-
-
 def test_memory_checker_finds_nothing(tmp_path):
     checker = shutil.which("compute-sanitizer")
     if not checker:

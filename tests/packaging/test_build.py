@@ -202,8 +202,7 @@ def test_the_version_stands_once(built, prefix):
 
 def test_what_is_installed_is_stripped_and_linked_to_no_python(installed):
     (bridge,) = installed.glob("_bridge*.so")
-    library = installed / "lib/libgrape6.so"
-    for path in bridge, library:
+    for path in bridge, installed / "lib/libgrape6.so":
         read = run([tools.need("readelf"), "-d", "-S", path]).stdout
         needed = re.findall(r"NEEDED.*\[(.*)\]", read)
         assert "libc.so.6" in needed

@@ -46,8 +46,7 @@ def environment():
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="later Pythons have no wheels of them")
 def test_files_pictures_models_and_runs_work_with_the_lowest_versions():
     python = environment()
-    had = pip("--python", python, "freeze").lower().split()
-    assert {*had} >= {*lowest()}
+    assert {*pip("--python", python, "freeze").lower().split()} >= {*lowest()}
     env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "PATH": os.environ["PATH"]})
     words = "-q --tier quick -p no:cacheprovider -W ignore -k".split()
     command = [python, "-m", "pytest", *words, "not lies and not of_radii"]

@@ -32,8 +32,7 @@ def edit(here, monkeypatch):
     (here / "grape6py").mkdir()
     for name in ("CHANGELOG.md", "CITATION.cff", "README.md", "grape6py/__init__.py"):
         shutil.copy(ROOT / name, here / name)
-    version = grape6py.__version__
-    replace("CHANGELOG.md", "## [Unreleased]\n", f"## [{version}] - 2031-02-03\n")
+    replace("CHANGELOG.md", "## [Unreleased]\n", f"## [{grape6py.__version__}] - 2031-02-03\n")
     cff = (here / "CITATION.cff").read_text()
     cff = re.sub(r"^(date-released|repository-code):.*\n", "", cff, flags=re.MULTILINE)
     added = f'date-released: 2031-02-03\nrepository-code: "{HOME}/"\n'

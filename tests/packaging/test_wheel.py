@@ -43,8 +43,7 @@ def test_the_wheel_needs_no_newer_system_than_its_name_says_and_brings_no_librar
     binaries = [*installed.glob("*.so"), *installed.glob("lib/*.so")]
     assert len(binaries) == 2
     for path in binaries:
-        needed = run([tools.need("objdump"), "-T", path]).stdout
-        found = re.findall(r"GLIBC_(\d+)\.(\d+)", needed)
+        found = re.findall(r"GLIBC_(\d+)\.(\d+)", run([tools.need("objdump"), "-T", path]).stdout)
         assert max((int(major), int(minor)) for major, minor in found) <= GLIBC
     names = zipfile.ZipFile(uploadable).namelist()
     assert [name for name in names if ".libs/" in name] == []  # that auditwheel brings
@@ -74,5 +73,4 @@ def test_forces_have_the_bits_of_the_library_in_the_tree(environment, tmp_path):
 @pytest.mark.parametrize("what", ["sdist", "built"])
 def test_an_index_would_take_it(request, what):
     pytest.importorskip("twine", reason="SKIP: twine not found: pip install '.[release]'")
-    path = request.getfixturevalue(what)
-    run([sys.executable, "-m", "twine", "check", "--strict", path])
+    run([sys.executable, "-m", "twine", "check", "--strict", request.getfixturevalue(what)])

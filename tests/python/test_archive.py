@@ -153,8 +153,7 @@ def test_an_index_of_another_form_is_refused_and_its_outputs_are_read(path, vers
         with pytest.raises(SnapshotError, match=words):
             use(path)
     assert path.read_bytes() == content
-    again = Hermite.load(path.parent / "run" / "000002.hdf5")
-    assert np.array_equal(again.pos, cluster.pos)
+    assert np.array_equal(Hermite.load(path.parent / "run" / "000002.hdf5").pos, cluster.pos)
 
 
 def test_a_state_that_has_more_than_is_known_is_not_gone_on_from(path):

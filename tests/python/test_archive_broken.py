@@ -119,8 +119,7 @@ def test_a_damaged_output_is_passed_over_and_kept(path):
 
 def test_an_output_of_another_run_is_not_taken(path):
     written(path)
-    other = path.with_name("other.h5")
-    written(other)
+    written(path.with_name("other.h5"))
     shutil.copy(path.parent / "other" / "000002.hdf5", path.parent / "run" / "000002.hdf5")
     with pytest.warns(Grape6Warning, match="is of another run"):
         assert Hermite.load(path).time == 0.25
@@ -162,8 +161,7 @@ def test_parts_of_a_first_output_that_was_never_named_whole_are_kept(tmp_path):
     path, folder = tmp_path / "a.h5", tmp_path / "a"
     folder.mkdir()
     (folder / "000000.1.hdf5").write_bytes(b"a part")
-    cluster = Hermite(*plummer(10, seed=1), eps=0.1)
-    cluster.save(path)
+    Hermite(*plummer(10, seed=1), eps=0.1).save(path)
     assert len(Hermite.load(path)) == 10
     assert (folder / "000000.1.hdf5.~1~").read_bytes() == b"a part"
 

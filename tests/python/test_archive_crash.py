@@ -193,8 +193,7 @@ def test_conversions_to_one_name_at_a_time_lose_no_file(here):
             one.join()
             assert one.exitcode == 0
         there = [path for path in here.glob("a.*") if ".1.hdf5" not in path.name]
-        found = sorted(len(read_snapshot(path).mass) for path in there)
-        assert found == [200, 201, 202, 203]
+        assert sorted(len(read_snapshot(path).mass) for path in there) == [200, 201, 202, 203]
         for path in here.glob("a.*"):
             path.unlink()
 

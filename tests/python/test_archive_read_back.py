@@ -122,8 +122,7 @@ CHANGES = [
 @pytest.mark.parametrize(("kind", "options", "change", "words"), CHANGES)
 def test_a_run_goes_on_with_another_setting_and_says_so(kind, options, change, words, here):
     options = {"eps": 0.1, "backend": "cpu"} | options
-    particles = plummer(50, seed=1)
-    cluster = kind(*particles, **options)
+    cluster = kind(*plummer(50, seed=1), **options)
     cluster.evolve(0.125)
     cluster.save("a.h5")
     with warnings.catch_warnings(action="ignore", category=Grape6Warning):  # of another precision
@@ -140,8 +139,7 @@ def test_a_run_goes_on_with_another_setting_and_says_so(kind, options, change, w
     assert (later.settings, later.precision) == (again.settings, again.precision)
     later.evolve(0.375)
     later.save("a.h5")
-    about = archive.history("a.h5")[0]
-    assert about["changes"] == f"at time 0.125: {words}"
+    assert archive.history("a.h5")[0]["changes"] == f"at time 0.125: {words}"
     assert "changes" not in contents("a/000000.hdf5")
     with pytest.raises(SnapshotError, match="other settings: " + next(iter(change))):
         cluster.save("a.h5")

@@ -55,8 +55,7 @@ def test_centre_radii_times_and_members(n, heavy, scale, shift, eps, massless, s
         r = np.linalg.norm(x - centre, axis=1)
         order = np.argsort(r)
         half = r[order][np.searchsorted(np.cumsum(m[order]), m.sum() / 2 * (1 - 1e-13))]
-        half_found = diagnostics.half_mass_radius(mass, pos, where=where)
-        assert half_found == pytest.approx(half, rel=1e-8)
+        assert diagnostics.half_mass_radius(mass, pos, where=where) == pytest.approx(half, rel=1e-8)
         if 0.11 * (acting := np.count_nonzero(m)) > 1:
             slow = 0.138 * np.sqrt(acting**2 * half**3 / m.sum()) / np.log(0.11 * acting)
             found = diagnostics.relaxation_time(mass, pos, where=where)
@@ -112,8 +111,7 @@ def test_profiles_are_those_written_out(along, seed):
                across, 1 - across**2 / s[0] ** 2)  # fmt: skip
         there = [column[k] for column in found[1:] if column is not None]
         assert there == pytest.approx(row, rel=1e-9)
-    equal = diagnostics.profile(mass, pos, vel, 8, along=along)
-    assert equal.number.tolist() == [50] * 8
+    assert diagnostics.profile(mass, pos, vel, 8, along=along).number.tolist() == [50] * 8
     with pytest.raises(ArgumentError, match="ascend"):
         diagnostics.profile(mass, pos, vel, edges=[1.0, 0.5])
 

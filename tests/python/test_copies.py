@@ -237,8 +237,7 @@ def test_large_ids_stay_with_their_bodies(kind, options, start, tmp_path):
     kept = c.merge([start + 4, start + 5])
     assert kept in (start + 4, start + 5)
     c.set_mass(start + 7, 0.5)
-    added = c.add([0.1, 0.2], np.eye(3)[:2], np.zeros((2, 3)))
-    assert added.tolist() == [start + 40, start + 41]
+    assert c.add([0.1, 0.2], np.eye(3)[:2], np.zeros((2, 3))).tolist() == [start + 40, start + 41]
     gone = start + 3, start + 39, 2 * start + 9 - kept
     masses = {k: m for k, m in masses.items() if k not in gone}
     masses |= {kept: 1 / 20, start + 7: 0.5, start + 40: 0.1, start + 41: 0.2}
@@ -246,8 +245,7 @@ def test_large_ids_stay_with_their_bodies(kind, options, start, tmp_path):
     c.save(tmp_path / "a.h5")
     for again in c, c.copy(), kind.load(tmp_path / "a.h5"):
         assert dict(zip(again.ids.tolist(), again.mass.tolist(), strict=True)) == masses
-    found = read_snapshot(tmp_path / "a.h5")
-    assert found.ids.tolist() == c.ids.tolist()
+    assert read_snapshot(tmp_path / "a.h5").ids.tolist() == c.ids.tolist()
     next_one = kind.load(tmp_path / "a.h5")
     next_one.remove(start + 41)
     next_one.save(tmp_path / "b.h5")  # the largest that there was is remembered

@@ -237,8 +237,7 @@ AROUND = np.cross([0, 1, 1], PLACE) / np.linalg.norm(np.cross([0, 1, 1], PLACE))
       for vel in ([0.1, 0.2, 0.3], [0, 0, 0], PLACE)),
 ])  # fmt: skip
 def test_it_is_that_of_potentials_for_which_it_is_known(field, mass, vel, G, cube):
-    found = tidal_radius(field, mass, PLACE, vel, G=G)
-    assert found == pytest.approx(cube ** (1 / 3), rel=1e-10)
+    assert tidal_radius(field, mass, PLACE, vel, G=G) == pytest.approx(cube ** (1 / 3), rel=1e-10)
 
 
 def test_the_field_is_asked_at_the_time_with_velocities():

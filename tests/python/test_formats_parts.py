@@ -49,8 +49,7 @@ def bits(name, content):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("n", "files"), [(N, 2), (3, 5), (0, 2)])
 def test_any_name_of_a_snapshot_in_files_is_that_of_all(here, name, n, files):
-    model = plummer(max(n, 1), seed=1)
-    mass, pos, vel = (array[:n] for array in model)
+    mass, pos, vel = (array[:n] for array in plummer(max(n, 1), seed=1))
     ids = np.arange(n)[::-1] + 7
     keeps_units = {"units": UNITS} if name == "gadget-hdf5" else {}
     written(name, mass, files=files, pos=pos, vel=vel, time=0.25, ids=ids, **keeps_units)

@@ -40,8 +40,7 @@ def stored(**how):
         marks=pytest.mark.skipif(not h5py.h5z.filter_avail(4), reason="SKIP: szip")),
 ])  # fmt: skip
 def test_what_lies_in_the_file_is_read(how):
-    found = read(stored(**how))
-    assert np.array_equal(found.pos, how.get("data", X).astype(float))
+    assert np.array_equal(read(stored(**how)).pos, how.get("data", X).astype(float))
 
 
 def test_a_compact_dataset_is_read():
@@ -96,8 +95,7 @@ def unwritten(shape, **how):
 
 
 def partly(group, key):
-    file = group.file
-    file["Header"].attrs["NumPart_ThisFile"] = [1, 9, 0, 0, 1, 0]
+    group.file["Header"].attrs["NumPart_ThisFile"] = [1, 9, 0, 0, 1, 0]
     group.create_dataset(key, (9, 3), "f8", chunks=(3, 3))[:6] = 1.0
 
 

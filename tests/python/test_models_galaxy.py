@@ -89,8 +89,7 @@ def test_the_disk_obeys_the_radial_jeans_equation_and_the_vertical_virial_theore
 
 def test_the_disk_is_as_stable_as_toomre_asks(large):
     _, pos, vel, acc = part_of(large, DISK)
-    edges = 2.2, 2.35, 2.5, 2.65
-    masks = rings(pos, edges)
+    masks = rings(pos, (2.2, 2.35, 2.5, 2.65))
     radius = np.array([np.hypot(*pos[ring, :2].T).mean() for ring in masks])
     force = np.array([-cylindrical(pos[ring], acc[ring])[0].mean() for ring in masks])
     slope = np.polyfit(np.log(radius), np.log(force), 1)[0]

@@ -184,8 +184,7 @@ def test_elements_come_back(size, e, inc, Omega, omega, M, mass):
 
 @pytest.mark.parametrize("inc", [0, np.pi])
 def test_elements_in_the_plane(inc):
-    orbit = {"a": 2, "e": 0.5, "inc": inc, "omega": 1, "f": 2}
-    pos, vel = kepler.relative(np.ones(1), orbit)
+    pos, vel = kepler.relative(np.ones(1), {"a": 2, "e": 0.5, "inc": inc, "omega": 1, "f": 2})
     a, e, _, found, Omega, omega, f, _ = kepler.elements(np.ones(1), pos, vel)
     assert np.allclose([a, e, found, np.sin(Omega)], [[2], [0.5], [inc], [0]], atol=1e-7)
     assert np.allclose(np.exp(1j * (omega - 1)), np.exp(1j * Omega * np.cos(inc)), atol=1e-7)

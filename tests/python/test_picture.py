@@ -45,8 +45,7 @@ def case_drawn(number):
 def drawn(records, shown, title="run"):
     with mpl.rc_context(picture.STYLE):
         figure = picture.draw(None, title, records, (0.1, 0.5, 0.9), shown)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
+        FigureCanvasAgg(figure).draw()
     return figure
 
 
@@ -134,8 +133,7 @@ def test_few_bodies_are_points_where_they_are():
 
 def test_many_bodies_are_drawn_as_density():
     n = bodies.MANY
-    random = np.random.default_rng(1)
-    mass, pos = np.full(n, 1 / n), random.normal(size=(n, 3))
+    mass, pos = np.full(n, 1 / n), np.random.default_rng(1).normal(size=(n, 3))
     figure = drawn(history(), [Moment(0, mass, pos), Moment(1, mass, 0.2 * pos)])
     for axes in figure.axes[3:]:
         assert not points(axes)
@@ -163,8 +161,7 @@ def test_components_of_galaxies_have_colours_and_a_legend():
 
 def test_densities_of_components_have_their_colours(monkeypatch):
     monkeypatch.setattr(bodies, "MANY", 1)
-    shown = two_galaxies(3000, 3000)
-    figure = drawn(history(), shown, "merger of two galaxies")
+    figure = drawn(history(), two_galaxies(3000, 3000), "merger of two galaxies")
     image = np.asarray(figure.axes[3].images[0].get_array())
     left, right = (image[:, half].mean(axis=(0, 1)) for half in (slice(0, 32), slice(-32, None)))
     assert left[2] > left[0]  # the first galaxy is blue
@@ -230,8 +227,7 @@ def texts(figure):
 
 
 def test_without_units_axes_have_none():
-    found = texts(drawn(history(), sphere()))
-    assert {"x", "y", "time", "Lagrangian radii"} <= set(found)
+    assert {"x", "y", "time", "Lagrangian radii"} <= set(texts(drawn(history(), sphere())))
 
 
 @pytest.fixture

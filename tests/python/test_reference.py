@@ -67,8 +67,7 @@ def test_its_sums_are_those_of_the_other_oracle(seed, n, eps2, is_extended, is_f
                        np.where(np.isinf(distance), 0, distance).astype(float))  # fmt: skip
     if not eps2:  # with softening the other one takes what is nearest by the softened distance
         assert np.array_equal(found.nearest, nearest)
-    lists = particles.lists(*given_, h2, eps2=eps2)
-    assert [row.tolist() for row in found.neighbours] == lists
+    assert [row.tolist() for row in found.neighbours] == particles.lists(*given_, h2, eps2=eps2)
 
 
 @pytest.mark.parametrize(("h2", "eps2", "expected"), [
@@ -87,14 +86,12 @@ def test_the_predictor_is_the_taylor_series_of_the_scaled_derivatives():
     pos, vel = reference.predict(0.5, x, v, a2, j6, k18)
     assert np.array_equal(pos, np.full((1, 3), 1 + 1 + 1 + 1 + 0.75))
     assert np.array_equal(vel, np.full((1, 3), 2 + 4 + 6 + 6.0))
-    now = reference.predict(np.zeros(1), x, v, a2, j6, k18)
-    assert np.array_equal(now, [x, v])
+    assert np.array_equal(reference.predict(np.zeros(1), x, v, a2, j6, k18), [x, v])
 
 
 @pytest.mark.parametrize("eccentricity", [0, 0.5, 0.9])
 def test_energy_of_a_kepler_orbit(eccentricity):
-    model = two_body(eccentricity, mass_ratio=0.25, semi_major_axis=2)
-    energy = reference.energy(*model)
+    energy = reference.energy(*two_body(eccentricity, mass_ratio=0.25, semi_major_axis=2))
     assert energy.total == pytest.approx(-0.8 * 0.2 / 4, rel=1e-14)
     assert energy.total == energy.kinetic + energy.potential
 

@@ -172,8 +172,7 @@ def test_what_is_seen_of_members_is_that_of_bodies():
 
 
 def test_bodies_of_subsystems_may_come_go_and_change():
-    bodies = with_binaries(100, 10, 1e-3, 0.5)
-    cluster = made(bodies)
+    cluster = made(with_binaries(100, 10, 1e-3, 0.5))
     cluster.evolve(0.1)
     assert len(cluster.subsystems) == 10
     cluster.remove([0])
@@ -190,8 +189,7 @@ def test_bodies_of_subsystems_may_come_go_and_change():
 @pytest.mark.parametrize("pairs", [0, 10])
 @pytest.mark.parametrize(("who", "mass"), [(0, 0.0), (0, 0.03), (50, 0.0), (50, 0.03)])
 def test_a_mass_that_changes_acts_from_then_on(pairs, who, mass):
-    bodies = with_binaries(100, pairs, 1e-3, 0.5) if pairs else plummer(100, seed=1)
-    cluster = made(bodies)
+    cluster = made(with_binaries(100, pairs, 1e-3, 0.5) if pairs else plummer(100, seed=1))
     cluster.evolve(0.1)
     cluster.set_mass([who], [mass])
     fresh = made((cluster.mass, cluster.pos, cluster.vel))
@@ -304,8 +302,7 @@ def test_a_triple_is_one_from_the_start():
 @pytest.mark.parametrize(("t", "bound"), [(30, 1e-9), (50, 1e-5)])
 def test_the_pythagorean_problem(t, bound):
     """No two of its bodies are a pair: all three are one from the start."""
-    pos = [(1, 3, 0), (-2, -1, 0), (1, -1, 0)]
-    cluster = made(([3, 4, 5], pos, np.zeros((3, 3))))
+    cluster = made(([3, 4, 5], [(1, 3, 0), (-2, -1, 0), (1, -1, 0)], np.zeros((3, 3))))
     cluster.evolve(t)
     assert np.abs(cluster.pos[0, :2] - PYTHAGOREAN[t]).max() < bound
 

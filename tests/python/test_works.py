@@ -89,8 +89,7 @@ def test_stars_round_a_central_mass():
 
 
 def test_hard_binaries_stay_and_soft_ones_go():
-    model = with_binaries(plummer(150, seed=3), 0.3, seed=3, separation=(1e-5, 1))
-    cluster = Hermite(*model)
+    cluster = Hermite(*with_binaries(plummer(150, seed=3), 0.3, seed=3, separation=(1e-5, 1)))
     start, before = cluster.energy().total, cluster.binaries()
     cluster.evolve(5.0)
     after = cluster.binaries()
@@ -119,7 +118,9 @@ def test_another_codes_file_is_continued(tmp_path):
     """Here a file of AMUSE, in SI; what goes on has its ids, time and units."""
     units = Units("kg", "m", time="s")
     model = plummer(100, seed=1, units=Units("1e3 Msun", "1 pc"))
-    written = read_snapshot_of(tmp_path / "theirs.amuse", model, units)
+    theirs = Hermite(*model, units=units).particles()
+    write_snapshot(tmp_path / "theirs.amuse", theirs, ids=np.arange(100) * 7, units=units)
+    written = read_snapshot(tmp_path / "theirs.amuse")
     assert written.units == units
     cluster = Hermite.of(written, eps=0.01 * u.pc)
     assert np.isclose(cluster.half_mass_radius(), 0.77 * u.pc, rtol=0.3)
@@ -128,12 +129,6 @@ def test_another_codes_file_is_continued(tmp_path):
     write_snapshot(tmp_path / "back.amuse", open_run(tmp_path / "ours.h5")[-1])
     again = read_snapshot(tmp_path / "back.amuse")
     assert np.allclose(again.pos * u.m, cluster.pos, atol=1e-9 * u.pc)
-
-
-def read_snapshot_of(path, model, units):
-    inside = Hermite(*model, units=units)
-    write_snapshot(path, inside.particles(), ids=np.arange(100) * 7, units=units)
-    return read_snapshot(path)
 
 
 def test_ctrl_c_leaves_a_cluster_that_goes_on():

@@ -121,8 +121,7 @@ def test_a_rank_that_is_killed_leaves_the_output_before(tmp_path):
     galaxy.evolve(0.0625)
     galaxy.save(tmp_path / "a.h5")  # in one file, and what was left aside is removed
     assert read_snapshot(tmp_path / "a.h5").time == 0.0625
-    left = [name for name in os.listdir(tmp_path / "a") if name[0] == "." and "hdf5" in name]
-    assert left == []
+    assert [name for name in os.listdir(tmp_path / "a") if name[0] == "." and "hdf5" in name] == []
 
 
 @full

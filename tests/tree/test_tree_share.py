@@ -140,8 +140,7 @@ def test_a_box_that_does_not_resolve_the_particles_is_refused():
     pos = POS.copy()
     pos[:100] = 1e9 + POS[:100] * 1e-4
     arrays = pos, None, MASS
-    code = capi.call("g6x_tree_open_in", whole_of(MASS, pos), N, *arrays)
-    assert code == CODE["G6X_E_RANGE"]
+    assert capi.call("g6x_tree_open_in", whole_of(MASS, pos), N, *arrays) == CODE["G6X_E_RANGE"]
     many = capi.call("g6x_tree_open", N, *arrays)
     size, order = np.zeros(1, np.int64), np.empty(N, np.int32)
     args = EPS2, FMM, 5, 0.5, 0.0, 1, np.zeros((1, 7)), None, 0, size
