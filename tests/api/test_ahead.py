@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import capi
-from on_gpu import bits, fill
+from fake_device import fail
+from on_gpu import bits, fill, on_gpu
 from particles import cloud
 
 N, BLOCK, TIME = 2100, 48, 0.25
@@ -67,6 +68,20 @@ def test_what_is_asked_for_later_is_computed_then(make):
             found.append((bits(force), lists, each.partial(BLOCK).tolist(), each.neighbours(BLOCK)))
         assert found[0] == found[1]
         assert found[0][-1][0] < 0
+
+
+@pytest.mark.backends("auto")
+def test_a_gpu_that_fails_at_the_lists_of_a_call_that_was_foreseen_gives_way_to_the_cpu(make):
+    session, alone = make(), make()
+    for first in range(0, 12 * BLOCK, BLOCK):
+        found = []
+        for each in (session, alone):
+            force = rows_of(each, slice(first, first + BLOCK), h2=np.full(BLOCK, 0.3))
+            fail(int(each is session and first == 6 * BLOCK))
+            found.append((force.acc, [each.neighbours(pipe) for pipe in range(BLOCK)]))
+        assert found[0][1] == found[1][1]
+        assert found[0][0] == pytest.approx(found[1][0], rel=1e-5, abs=1e-6)
+        assert on_gpu(session) == (first < 6 * BLOCK)
 
 
 CHANGES = {"a write": lambda s: s.put(5, 5, 3.0, [0.1, 0.2, 0.3], tj=TIME),
