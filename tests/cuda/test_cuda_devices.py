@@ -193,8 +193,8 @@ for call in [*range(1, 60, 3), *range(-1, -16, -2)]:
         fail(0)
         FAKE_GPU.fake_gpu_vanish(ctypes.c_long(0))
 """, "0,1,2")  # fmt: skip
+    # how often one is lost depends on which thread calls
     assert set(outcomes) == {"2 of them", "3 of them", "lost"}
-    assert outcomes.count("2 of them") > 3  # how often one is lost depends on which thread calls
 
 
 def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
