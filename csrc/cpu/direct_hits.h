@@ -10,7 +10,7 @@ enum { HIT_ROWS = 4 }; /* i particles processed together */
 /* An i particle of a neighbour search; lengths are scaled. */
 struct hit_row {
     int i, everybody;
-    double limit, eps2;
+    double limit, eps2, h2; /* h2: as the caller gave it */
     /* nobody beyond `outer` is a neighbour, everybody within `inner` is. outer is negative if there
      * are no neighbours, infinite if numbers are too large */
     double outer, inner;
@@ -26,14 +26,15 @@ struct hit_limits {
 /* Largest error of a coordinate without its low half (records_split); x is its exponent. */
 static double place_error(const struct direct_job *job, int x)
 {
+    if (x > (REAL_BITS == 64 ? 1000 : 120)) return HUGE_VAL;
     if (REAL_BITS == 64 || job->mode != MODE_GRAPE) return 0.0;
-    return x <= 24 ? 1.0 : x > 128 ? (double)INFINITY : 1.0 + scale_power_of_two(x - 24);
+    return x <= 24 ? 1.0 : 1.0 + scale_power_of_two(x - 24);
 }
 
 static struct hit_row hit_row(const struct direct_job *job, int i, double h2)
 {
     const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
-    struct hit_row row = {.i = i, .everybody = isinf(h2) && h2 > 0.0, .outer = -1.0};
+    struct hit_row row = {.i = i, .everybody = isinf(h2) && h2 > 0.0, .h2 = h2, .outer = -1.0};
     if (!(h2 >= 0.0)) return row;
     row.limit = h2 * xs * xs;
     row.eps2 = job->eps2[i] * xs * xs;
@@ -60,11 +61,16 @@ static struct hit_limits hit_limits(const struct direct_job *job, const struct h
 }
 
 /* Whether the particle at lane l of a chunk is a neighbour. row->everybody also includes particles
- * out of the kernel's range. */
-static int is_hit(const struct direct_job *job, const struct hit_row *row, const real *j, int l)
+ * out of the kernel's range; others of these are looked at as the caller wrote them. */
+static int is_hit(const struct direct_job *job, const struct hit_row *row, const real *j, int l,
+                  int64_t address)
 {
     if (j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) return 0;
-    return row->everybody || separation2(job, row->i, j, l) + row->eps2 <= row->limit;
+    const double r2 = separation2(job, row->i, j, l);
+    if (row->everybody || r2 < HUGE_VAL) return row->everybody || r2 + row->eps2 <= row->limit;
+    FPENV_X87_HERE;
+    const double r = cpu_exact_distance(job, row->i, address);
+    return r * r + job->eps2[row->i] <= row->h2;
 }
 
 /* Tests each particle of a block, or those with a bit in maybe[]; sets the bits of neighbours. */
@@ -79,7 +85,8 @@ NOINLINE void hits_one_by_one(const struct direct_job *job, const struct hit_row
         for (; bits; bits &= bits - 1) {
             const int bit = __builtin_ctzll(bits), place = q * 64 + bit;
             const real *j = chunk_rows(job, block * BLOCK_CHUNKS + place / CHUNK);
-            hits[q] |= (uint64_t)is_hit(job, row, j, place % CHUNK) << bit;
+            const int64_t address = block * BLOCK + place;
+            hits[q] |= (uint64_t)is_hit(job, row, j, place % CHUNK, address) << bit;
         }
     }
 }

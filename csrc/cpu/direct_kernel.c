@@ -18,6 +18,7 @@
 
 #include "cpu/exact.h"
 #include "util/clock.h"
+#include "util/fpenv.h"
 #include "util/threads.h"
 
 #define INLINE static inline __attribute__((always_inline))

@@ -17,8 +17,7 @@ def regions_of(pos: DeviceArray, last_acc: DeviceArray | None) -> DeviceArray:
         return xp.zeros((0, 7))
 
     def runs(column: DeviceArray) -> DeviceArray:
-        last = xp.repeat(column[-1:], m * REGION - n)
-        return xp.concatenate([column, last]).reshape(m, REGION)
+        return xp.concatenate([column, xp.repeat(column[-1:], m * REGION - n)]).reshape(m, REGION)
 
     found = xp.zeros((m, 7))
     for c in range(3):

@@ -224,8 +224,7 @@ class Evolving(StellarChanges):
                 assert events.escape is not None
                 return [(events.escape.action, Event("escape", sighting.time, who, watch.farther))]
             assert events.encounter is not None
-            action = events.encounter.action
-            return [(action, Event("encounter", sighting.time, who, watch.closer))]
+            return [(events.encounter.action, Event("encounter", sighting.time, who, watch.closer))]
         for who in passing:
             watch.note(who, blocks.block_end)
         return []

@@ -91,8 +91,7 @@ class Quantities(Closed):
         return Particles._make(array[which].copy() for array in (self._blocks.mass, pos, vel))
 
     def __repr__(self) -> str:
-        kind = type(self).__name__
-        return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
+        return f"<{type(self).__name__}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
 
     def _repr_html_(self) -> str:
         facts = {"bodies": self.n, "time": f"{self.time:g}", "steps": self.steps}

@@ -126,8 +126,7 @@ def fill_each(draw: Callable[[Int64s], tuple[Floats, Bools]], n: int) -> Floats:
 def interpolated(x: Floats, nodes: Floats, values: Floats) -> Floats:
     """`values` at x, linear between ascending nodes; each operation is rounded by itself."""
     k = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, len(nodes) - 2)
-    share = (x - nodes[k]) / (nodes[k + 1] - nodes[k])
-    return values[k] + share * (values[k + 1] - values[k])
+    return values[k] + (x - nodes[k]) / (nodes[k + 1] - nodes[k]) * (values[k + 1] - values[k])
 
 
 def centred(mass: Floats, pos: Floats, vel: Floats) -> Particles:

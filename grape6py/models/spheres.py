@@ -74,8 +74,7 @@ def plummer(
 
     unit = 3 * math.pi / 16  # of length, in Henon units; of velocity its inverse root
     pos = directions(random, n) * (unit * radius)[:, None]
-    vel = directions(random, n) * (speed / math.sqrt(unit))[:, None]
-    return sphere(pos, vel, rescale)
+    return sphere(pos, directions(random, n) * (speed / math.sqrt(unit))[:, None], rescale)
 
 
 @taken()

@@ -81,8 +81,7 @@ class Moves:
 
     def places(self) -> tuple[DeviceArray, DeviceArray]:
         """The rank that each own row is on afterwards, and its place there."""
-        place = self.back(module_of(self._rank).arange(self.count))
-        return self._rank, place
+        return self._rank, self.back(module_of(self._rank).arange(self.count))
 
 
 def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:

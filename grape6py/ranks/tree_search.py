@@ -90,8 +90,7 @@ class Searches:
             own = placed[0][target] == rank
             place[own] = placed[1][target[own]]
         way = Moves(self._ranks, rank)
-        rows = np.column_stack([at[target], radii[target], place])
-        return (rank, target), way, way.there(rows)
+        return (rank, target), way, way.there(np.column_stack([at[target], radii[target], place]))
 
     def _given(self, rows: Floats) -> tuple[Targets, DeviceArray]:
         """Arguments of a search in the domain's own tree: targets, and squared radii."""

@@ -52,7 +52,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
     const struct in_double::pair_sep r = in_double::pair_separation(0, &at, &zero);
     const double r2 = in_double::pair_distance2(&r, 0.0);
     const double s2 = in_double::pair_distance2(&r, at.eps2);
-    const bool apart = x[0] != 0.0 || x[1] != 0.0 || x[2] != 0.0;
+    const bool apart = x[0] != 0.0 || x[1] != 0.0 || x[2] != 0.0 || i.eps2 != 0.0;
     if (s2 < 0x1p-600 && apart)
         found->beyond = true;
     else if (s2 == 0.0)
