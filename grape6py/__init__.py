@@ -2,13 +2,12 @@
 
 ``accelerations`` and ``Grape6`` sum gravity, ``Tree`` sums that of very many bodies and finds their
 neighbours; ``Hermite`` and ``Leapfrog`` integrate, in ``fields`` and with ``events``; ``plummer``,
-``king``, ``uniform``, ``fractal``, ``two_body``, ``galaxy``, ``merger`` and
-``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for
-``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds them; ``read_snapshot`` and
-``write_snapshot`` keep them in files of many formats, ``open_run`` reads the outputs of a run,
-``Units`` says in which units they are;
-``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
-when first used, so that ``import grape6py`` itself costs next to nothing.
+``king``, ``uniform``, ``fractal``, ``two_body``, ``galaxy``, ``merger`` and ``galaxy_merger`` make
+models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for ``stars``; ``with_binaries``
+makes binaries, and ``binaries`` finds them; ``read_snapshot`` and ``write_snapshot`` keep them in
+files of many formats, ``open_run`` reads the outputs of a run, ``Units`` says in which units they
+are; ``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are
+imported when first used, so that ``import grape6py`` itself costs next to nothing.
 """
 
 import importlib

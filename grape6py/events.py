@@ -97,9 +97,8 @@ class Encounter(_Watched):
         "radii" is the sum of the two stars' :attr:`Hermite.radius`, by the pericentre of the orbit
         of the two alone: the event comes when they are within twice the largest radius of all.
     on_encounter : {"stop", "merge"} or callable
-        "stop" ends :meth:`Hermite.evolve` there; "merge" makes one body of the two; a
-        function is called as f(cluster, event) and may change bodies. A pair that stays close is
-        one event.
+        "stop" ends :meth:`Hermite.evolve` there; "merge" makes one body of the two; a function is
+        called as f(cluster, event) and may change bodies. A pair that stays close is one event.
     """
 
     radius: float | None  # None: by the stars' radii

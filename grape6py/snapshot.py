@@ -295,8 +295,7 @@ def write_snapshot(
             raise ArgumentError("files= is for one process: with comm= each rank writes one file")
         if is_open and (comm is not None or pieces_of > 1):
             raise ArgumentError("numbered files have a name: files= and comm= need a path")
-        more = str(comment), repr(content.units), format_.name
-        words = "" if is_open else os.fspath(file), *more
+        words = "" if is_open else os.fspath(file), str(comment), repr(content.units), format_.name
         agreement.same_contents("the arguments of write_snapshot()", *words)
         agreement.same("time", content.time)
     if pieces_of > 1 or ranks.size > 1:

@@ -71,6 +71,9 @@ static int launch(struct cuda *c, int rows, struct error *err)
     const int few = ceil_div(rows, CUDA_LIST_ROWS) * blocks < c->device.multiprocessors;
     struct cuda_list_job job = {
         .sources = cuda_jparticles_sources(c),
+        .store = cuda_jparticles_store(c),
+        .time = c->time,
+        .snap = c->snap,
         .units = cuda_jparticles_units(c),
         .nj = (int32_t)c->nj,
         .rows = rows,

@@ -192,8 +192,10 @@ enum { CUDA_LIST_ROWS = 64 };
 /* Kernel neighbours: finds pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {
     struct cuda_sources sources;
+    struct cuda_store store; /* the same j particles, some of which may be beyond the range */
+    double time;
     struct cuda_units units;
-    int32_t nj, rows;
+    int32_t nj, rows, snap;
     int32_t tile_rows; /* of a CUDA block */
     int64_t capacity;
     const struct cuda_list_target *targets; /* [rows] */

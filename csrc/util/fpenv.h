@@ -49,7 +49,7 @@ static inline void fpenv_restore_x87(const uint16_t *flags)
 
 /* For long double sums: at the end of the block the flags of x87 are as here. */
 #define FPENV_X87_HERE                                                                             \
-    __attribute__((cleanup(fpenv_restore_x87))) const uint16_t x87_flags = fpenv_x87_flags()
+    __attribute__((cleanup(fpenv_restore_x87), unused)) const uint16_t x87_flags = fpenv_x87_flags()
 
 static inline void fpenv_enter(struct fpenv *host)
 {

@@ -153,8 +153,7 @@ def shown_of(name: str, value: Untyped) -> Untyped:
 def _size(value: Untyped, powers: tuple[int, int, int], *angles: Untyped) -> float:
     """Size of a quantity's unit in powers of gram, centimetre and second, or a package's error."""
     if is_amuse(value):
-        unit = value.unit.new_quantity(1.0)
-        return float(unit.value_in(_cgs(_module("amuse"), powers)))
+        return float(value.unit.new_quantity(1.0).value_in(_cgs(_module("amuse"), powers)))
     return float(value.unit.to(_cgs(_module("astropy"), powers), equivalencies=[*angles]))
 
 

@@ -86,8 +86,7 @@ def _named(dimension: str, text: str) -> float:
         return count * _named("length", length) / _named("time", time)
     known = _SIZES[dimension]
     if name not in known:
-        hint = meant(name, known)
         raise ArgumentError(
-            f"{name!r} is no unit of {dimension}{hint}; there are {', '.join(known)}"
+            f"{name!r} is no unit of {dimension}{meant(name, known)}; there are {', '.join(known)}"
         )
     return count * known[name]

@@ -243,8 +243,7 @@ class Board:
     ) -> tuple[Floats, Floats]:
         """Accelerations and potentials of the targets of all walks; NaN for those of none."""
         acc, pot = np.full((len(pos), 3), np.nan), np.full(len(pos), np.nan)
-        sources = len(mass), source_pos, mass, eps2
-        given = len(i_start) - 1, i_start, pos, j_start, chosen, *sources
+        given = len(i_start) - 1, i_start, pos, j_start, chosen, len(mass), source_pos, mass, eps2
         self._call(lib.g6x_walks, *given, acc, pot)
         return acc, pot
 

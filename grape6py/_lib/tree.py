@@ -61,8 +61,7 @@ class OwnTree:
         """Numbers of the particles that targets are, and their last accelerations."""
         number, n = targets.number, len(self)
         if number is not None and (i := _first((number < -1) | (number >= n))) is not None:
-            text = f"self[{i}] = {number[i]}: the tree has {n} particles"
-            raise codes.from_code("ADDRESS", text)
+            raise codes.from_code("ADDRESS", f"self[{i}] = {number[i]}: the tree has {n} particles")
         check_last_acc(targets.last_acc)
 
     def check_bound(self, setting: Setting, last_acc: DeviceArray) -> None:
@@ -199,8 +198,7 @@ class HostTree(OwnTree):
             buffers = [*map(ffi.from_buffer, parts), ffi.NULL]
             given = len(parts), ffi.new("const void *[]", buffers)
             self._call(lib.g6x_tree_forces_with, *arguments, done, before=given)
-        new = _warnings() > warnings_before
-        warning = text(lib.g6x_last_warning, -1) if new else None
+        warning = text(lib.g6x_last_warning, -1) if _warnings() > warnings_before else None
         return Found(acc, pot, jerk, warning, (done[0], done[1], done[2]))
 
     def within(self, targets: Targets, h2: Floats) -> tuple[Int64s, Int32s]:
@@ -228,8 +226,7 @@ class HostTree(OwnTree):
     def _call(
         self, call: kinds.CData, ni: int, *arguments: object, before: tuple[object, ...] = ()
     ) -> None:
-        given = pointers(self.handle, *before, ni, *arguments)
-        check(wait_for(call, *given, size=self._n + ni))
+        check(wait_for(call, *pointers(self.handle, *before, ni, *arguments), size=self._n + ni))
 
 
 class Replica:

@@ -103,8 +103,7 @@ def _mps() -> str:
     """Whether NVIDIA's multi-process service runs, with which processes share a GPU at once."""
     folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps")
     try:
-        daemon = int((folder / "nvidia-cuda-mps-control.pid").read_text())
-        os.kill(daemon, 0)
+        os.kill(int((folder / "nvidia-cuda-mps-control.pid").read_text()), 0)
     except PermissionError:  # of another user
         return f"runs ({folder})"
     except (OSError, ValueError):

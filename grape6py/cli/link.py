@@ -89,8 +89,7 @@ def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
         raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
     library, users = f"lib/{LIBRARY}", list[Path]()
     if library in names and not options.force:
-        walked = os.walk(prefix.folder)
-        files = (Path(root, name) for root, _, found in walked for name in found)
+        files = (Path(root, name) for root, _, found in os.walk(prefix.folder) for name in found)
         users = sorted(path for path in files if _names(path, LIBRARY))
         names = [name for name in names if name != library or not users]
     left = prefix.remove(names)

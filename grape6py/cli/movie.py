@@ -36,9 +36,8 @@ def run(options: argparse.Namespace) -> int:
     """Draw it, and return the exit status."""
     from grape6py.picture import movie  # matplotlib takes its time
 
-    path = options.out or Path(f"{options.file.stem}.gif")
     try:
-        with beside_old(path) as made:
+        with beside_old(options.out or Path(f"{options.file.stem}.gif")) as made:
             movie.draw(made, options.file, fps=options.fps, size=options.size,
                        plane=options.plane, shown=True)  # fmt: skip
     except KeyboardInterrupt:

@@ -29,8 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from grape6py import picture  # matplotlib takes its time
 
     source: Path = options.file
-    path = options.out or Path(f"{source.stem}.png")
-    with beside_old(path) as made:
+    with beside_old(options.out or Path(f"{source.stem}.png")) as made:
         found = snapshot.read_snapshot(source)
         if found.is_of_a_run:
             picture.draw_file(made, source)

@@ -67,8 +67,7 @@ def _galaxy(n: int, seed: int, black_hole: float = 0.0) -> models.Labelled:
 def _merger(n: int, seed: int, black_hole: float = 1e-3, **orbit: Untyped) -> models.Labelled:
     if n % 2:
         raise ArgumentError(f"--n {n}: two galaxies of equal numbers need an even number")
-    shares = _shares(n // 2, black_hole)
-    return models.galaxy_merger(*shares, seed, black_hole=black_hole, **orbit)
+    return models.galaxy_merger(*_shares(n // 2, black_hole), seed, black_hole=black_hole, **orbit)
 
 
 def _shares(n: int, black_hole: float) -> tuple[int, int]:

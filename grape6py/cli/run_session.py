@@ -136,8 +136,7 @@ class _Integration:
         model = run_models.MODELS.get(o.start)
         units = None if o.units is None else Units.from_text(o.units)
         shape = _given(o, run_models.OPTIONS)
-        kind = _KINDS[o.integrator or "hermite"]
-        owners = self._ranks if kind.SHARES_BODIES else ONE
+        owners = self._ranks if _KINDS[o.integrator or "hermite"].SHARES_BODIES else ONE
         if model:
             wrong = [name for name in shape if name not in model.options]
             wrong += _given(o, convert.LACKING)
@@ -308,8 +307,7 @@ class _Integration:
         began, forces = _clock.seconds(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
         self._seconds.append(began - since)
-        numbers = describe(cluster)
-        record = reader.record(numbers, self._about["initial_energy"])
+        record = reader.record(describe(cluster), self._about["initial_energy"])
         self._specific = cluster._specific_error()
         record["error"] = record["error"] if self._specific is None else self._specific
         self._history.append(record)
@@ -459,8 +457,7 @@ def _short(value: float) -> str:
     """Eight columns, in any units."""
     if math.isnan(value):
         return f"{'-':>8}"
-    plain = value == 0 or 0.01 <= abs(value) < 1000
-    return f"{value:8.4f}" if plain else f"{value:8.2e}"
+    return f"{value:8.4f}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:8.2e}"
 
 
 def _without_nan(value: object) -> object:

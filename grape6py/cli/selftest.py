@@ -92,11 +92,10 @@ def judge(seed: int) -> Iterator[Attributes]:
             with Grape6(backend="cpu", precision=mode, isa=isa, **used) as session:
                 session.set_particles(*model)
                 forces = session.forces(nn=True, h=RADIUS)
-                wrong = int(np.sum(forces.nearest != truth.nearest))
                 found: list[Check] = [
                     *_errors(mode, forces, truth),
                     *_errors(mode, session.forces(eps=EPS), softened, ", softened"),
-                    ("nearest neighbours wrong", wrong, 0),
+                    ("nearest neighbours wrong", int(np.sum(forces.nearest != truth.nearest)), 0),
                     ("lists wrong", _wrong_lists(forces.neighbours, *lists[mode]), 0),
                     ("rows that differ when cut up", _differing_rows(session, model, forces), 0),
                     *_prediction(session, model),

@@ -67,8 +67,7 @@ def densities(mass: Floats, pos: Floats, neighbours: int, ranks: Ranks) -> Float
         if len(tree) <= neighbours:
             return mass
         index, distance = tree.nearest(neighbours)
-    near = index[:, :-1].reshape(-1).astype(np.int64)
-    masses = ranks.looked_up(mass, near)
+    masses = ranks.looked_up(mass, index[:, :-1].reshape(-1).astype(np.int64))
     with np.errstate(divide="ignore"):
         density: Floats = masses.reshape(len(pos), -1).sum(axis=1) / distance[:, -1] ** 3
     with ranks.agreement("the densities") as agreement:

@@ -131,8 +131,7 @@ def mass_segregation(
     rng = np.random.default_rng(validate.integer("seed", seed))
     drawn = [rng.choice(n, count, replace=False) for _ in range(samples)]
     numbers = np.concatenate([heaviest[rows, 1].astype(np.int64), *drawn])
-    places = ranks.looked_up(pos, numbers).reshape(samples + 1, count, -1)
-    length = _spanning_lengths(places)
+    length = _spanning_lengths(ranks.looked_up(pos, numbers).reshape(samples + 1, count, -1))
     if not length[0]:
         raise ArgumentError(f"the {count} heaviest bodies all stand at one place")
     others = length[1:] / length[0]

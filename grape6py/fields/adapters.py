@@ -34,8 +34,7 @@ class _ByDifferences:
         if hasattr(pos, "get") and not isinstance(pos, np.ndarray):  # CuPy's
             import cupy
 
-            host = self(t, pos.get(), vel.get())
-            return FieldValues(*map(cupy.asarray, host))
+            return FieldValues(*map(cupy.asarray, self(t, pos.get(), vel.get())))
         pos, vel = validate.floats("pos", pos, (None, 3)), validate.floats("vel", vel, (None, 3))
         acc = np.array(validate.floats("the acceleration", self.acceleration(t, pos), pos.shape))
         jerk = np.zeros_like(acc)

@@ -233,10 +233,9 @@ class Grape6(Closed):
             Write these addresses and leave the others alone. Without, the n particles
             at addresses 0 to n - 1 are all there is.
 
-        Arrays of the session's CUDA device (CuPy's, or with ``__cuda_array_interface__`` or
-        DLPack) stay there, and are read on CuPy's current stream. If one of the arguments is
-        such an array, those of the host are copied to its device. A session on the CPU copies
-        them to the host.
+        Arrays of the session's CUDA device (CuPy's, or with ``__cuda_array_interface__`` or DLPack)
+        stay there, and are read on CuPy's current stream. If one of the arguments is such an array,
+        those of the host are copied to its device. A session on the CPU copies them to the host.
 
         Raises
         ------
@@ -545,8 +544,7 @@ class Grape6(Closed):
         mass = validate.floats("source_mass", source_mass, (len(source_pos),))
         chosen = None if chosen is None else validate.ints("chosen", chosen)
         i_start = validate.offsets("i_start", i_start, len(pos))
-        listed = len(mass) if chosen is None else len(chosen)
-        j_start = validate.offsets("j_start", j_start, listed)
+        j_start = validate.offsets("j_start", j_start, len(mass) if chosen is None else len(chosen))
         if len(i_start) != len(j_start):
             raise ArgumentError(f"i_start tells of {len(i_start) - 1} walks, j_start of "
                                 f"{len(j_start) - 1}")  # fmt: skip
@@ -572,8 +570,7 @@ class Grape6(Closed):
         """A label that no particle has."""
         if self._ranks.size == 1:
             return self._table.unused_label
-        lowest = self._table.labels.min(initial=0, keepdims=True)
-        return -int(self._ranks.largest(-lowest)[0]) - 1
+        return -int(self._ranks.largest(-self._table.labels.min(initial=0, keepdims=True))[0]) - 1
 
 
 def _squared_radii(place: Untyped, h: Numbers | None, n: int) -> Floats:

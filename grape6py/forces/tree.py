@@ -203,8 +203,7 @@ class Tree(Closed):
                 f"mass has shape {shapes[0]} and pos has {shapes[1]}: the order is Tree(mass, pos) "
                 "or Tree(pos, mass), with shapes (n,) or () and (n, 3)"
             )
-        exchanged = {"mass": given["pos"], "pos": given["mass"]}
-        return given | exchanged if depths[0] == 2 else given
+        return given | {"mass": given["pos"], "pos": given["mass"]} if depths[0] == 2 else given
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -274,14 +273,13 @@ class Tree(Closed):
         eps : float
             Softening length. If particles have their own, that of targets which are none.
         accuracy : float, optional
-            Wanted relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
-            of the system and its heaviest body; 1e-3 by default, if neither `theta` nor `bound` is
-            given. Half of the errors are below 1.5 times that, 99 % below four times, the largest
-            below a hundred times, relative to the acceleration or a twentieth of the sum of
-            absolute values of all pairs. Cells stand for their particles as far as what their terms
-            can come to allows [5]_. Pairs of up
-            to 4096 particles (8192 on a GPU), or 2^24 pairs, take no longer one by one: they are
-            summed so, unless there is a `theta`.
+            Wanted relative error of the accelerations, from 1e-6 to 0.1, whatever the shape of the
+            system and its heaviest body; 1e-3 by default, if neither `theta` nor `bound` is given.
+            Half of the errors are below 1.5 times that, 99 % below four times, the largest below a
+            hundred times, relative to the acceleration or a twentieth of the sum of absolute values
+            of all pairs. Cells stand for their particles as far as what their terms can come to
+            allows [5]_. Pairs of up to 4096 particles (8192 on a GPU), or 2^24 pairs, take no
+            longer one by one: they are summed so, unless there is a `theta`.
         method : {"fmm", "bh"}
             "fmm": far cells act on groups of targets through expansions [1]_ [2]_. "bh": cells
             with quadrupoles act on each target [3]_ [4]_.
@@ -366,8 +364,7 @@ class Tree(Closed):
             self._tree.check(on)
             found = self._tree.forces(setting, on)
             arrays = TreeForces(*map(place.give, found[:3]))
-            library = self._library_of(given, targets)
-            forces: TreeForces = libraries.all_given_to(library, arrays)
+            forces: TreeForces = libraries.all_given_to(self._library_of(given, targets), arrays)
         if found.warning and not self._warned:
             self._warned = True
             warnings.warn(found.warning, Grape6Warning, stacklevel=2)
@@ -485,8 +482,7 @@ class Tree(Closed):
         ArgumentError, NotFiniteError, AddressError, NotOpenError
             As :meth:`forces`.
         """
-        given = {"radius": radius, "targets": targets, "self_index": self_index}
-        with self._call(given) as place:
+        with self._call({"radius": radius, "targets": targets, "self_index": self_index}) as place:
             ni, on = self._targets(place, targets, self_index)
             h2 = place.squared_radii("radius", radius, ni)
             place.check()
@@ -529,8 +525,7 @@ class Tree(Closed):
 
     def _library_of(self, given: Mapping[str, object], targets: object) -> str | None:
         """Whose arrays results are to be."""
-        own = self._library if targets is None else None
-        return libraries.library_of(given.values()) or own
+        return libraries.library_of(given.values()) or (self._library if targets is None else None)
 
     def copy(self) -> Tree:
         """Another tree of the same particles, which gives the same bits."""

@@ -369,8 +369,7 @@ class Blocks:
         keep all that they have. Else all are brought to that time, which becomes the epoch, and
         take forces anew; their steps stay, but for those whose force is another one now.
         """
-        setup = self.setup._replace(mass=mass)
-        new = type(self)(setup, type(self.bodies))
+        new = type(self)(self.setup._replace(mass=mass), type(self.bodies))
         for name in KEPT:
             setattr(new, name, getattr(self, name))
         old, there = self.state(), rows >= 0

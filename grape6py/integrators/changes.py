@@ -114,8 +114,7 @@ class Changes(Diagnosed):
         self, mass: Numbers, primary: int | None, shape: dict[str, Floats]
     ) -> tuple[Floats, Floats, Floats]:
         """Masses, positions and velocities of bodies on orbits about one that is there."""
-        given = validate.reals("mass", mass), *shape.values()
-        k = max(v.size for v in given)
+        k = max(v.size for v in (validate.reals("mass", mass), *shape.values()))
         mass = validate.floats("mass", mass, (k,))
         row, own, (pos, vel) = self._primary(primary)
         found = kepler.relative(self._G * (own + mass), shape)
@@ -158,8 +157,7 @@ class Changes(Diagnosed):
             which = self._numbers(ids)
             kept = np.setdiff1d(np.arange(len(self._blocks.mass)), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
-            present = self._own_ids()
-            self._change(mass, pos, vel, present[kept], kept, np.zeros(len(kept), bool))
+            self._change(mass, pos, vel, self._own_ids()[kept], kept, np.zeros(len(kept), bool))
 
     def merge(self, ids: Numbers) -> int:
         """Let bodies become one, with their mass, momentum and centre of mass.
@@ -294,8 +292,7 @@ class Changes(Diagnosed):
         self._specific_check = SpecificCheck()
         self._set_ids(ids)
         self._be_at(time)
-        number = {i: k for k, i in enumerate(ids.tolist())}
-        self._blocks.watch.renew(number, pos, time)
+        self._blocks.watch.renew({i: k for k, i in enumerate(ids.tolist())}, pos, time)
         for known in self._owners.from_each(self._blocks.watch.until):
             self._blocks.watch.until |= known
         if goes_back:

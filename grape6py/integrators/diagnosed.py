@@ -264,5 +264,4 @@ class Diagnosed(Quantities):
                     "for them in a file of the run"
                 )
         pos, vel, *_ = self._synchronised()
-        eps = self._settings["eps"]
-        return binaries(self._blocks.mass, pos, vel, eps, G=self._G, ids=self.ids)
+        return binaries(self._blocks.mass, pos, vel, self._settings["eps"], G=self._G, ids=self.ids)

@@ -122,8 +122,7 @@ class Evolving(StellarChanges):
                 with bar(self.time, t, progress) as shown:
                     for target in [t] if every is None else multiples(self.time, t, every):
                         for goal in self._until(target, stars):
-                            at_each = callback if every is None else None
-                            self._advance(goal, shown, at_each, watched)
+                            self._advance(goal, shown, callback if every is None else None, watched)
                             if self._stopping[0]:
                                 break
                         if every is not None and callback is not None and self.time == target:

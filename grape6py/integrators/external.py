@@ -116,8 +116,7 @@ class External:
             from grape6py.fields import device
 
             origin = None if self.orbit_frame is None else self.origin(time)
-            gpu = device_tree.gpu_of(pos.device.id)
-            device.add(gpu, self.c, origin, pos, vel, acc, jerk, None)
+            device.add(device_tree.gpu_of(pos.device.id), self.c, origin, pos, vel, acc, jerk, None)
         else:
             found, origin = self._called(time, pos, vel, xp)
             for to, values, k in ((acc, found[0], 2), (jerk, found[1], 3)):

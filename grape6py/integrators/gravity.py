@@ -286,8 +286,7 @@ class SharedTrees(Trees):
         walk = {k: value for k, value in self._walk.items() if k != "few_bodies"}
         work = self._work
         if work is not None and len(work) != len(of.mass):  # bodies have come or gone
-            mean = float(work.mean()) if len(work) else 1.0
-            work = self.arrays.xp.full(len(of.mass), mean)
+            work = self.arrays.xp.full(len(of.mass), float(work.mean()) if len(work) else 1.0)
         with Tree(of.mass, of.pos, work=work, **self._where) as tree:
             if _are_few(self._walk, len(tree)):
                 walk |= {"accuracy": _ANY_ACCURACY, "theta": None}
@@ -300,6 +299,5 @@ class SharedTrees(Trees):
                 # One group of targets with a gap in it may have a quarter of a rank's pairs, and in
                 # the next tree there is none: the mean of old and new does not follow that.
                 new, old = tree.work, self._work
-                is_known = old is not None and len(old) == len(new)
-                self._work = (old + new) / 2 if is_known else new
+                self._work = (old + new) / 2 if old is not None and len(old) == len(new) else new
         return found.acc, found.pot

@@ -91,11 +91,10 @@ class HostArrays:
         self.rounding = np.zeros(self.n)
         np.divide(noise[0], others, out=self.rounding, where=others > 0)
         shapes = STATE if external is None or external.orbit_frame is None else STATE | WORK
-        block = _BLOCK if external is None else _BLOCK | _OUTSIDE
         with self.using():
             self.own, self.block = (
                 {name: self.xp.full((self.n, *shape), 0.0) for name, shape in of.items()}
-                for of in (shapes, block)
+                for of in (shapes, _BLOCK if external is None else _BLOCK | _OUTSIDE)
             )
             self._everybody, self.block["address"], self.block["nearest"] = (
                 self.xp.asarray(np.arange(self.n, dtype=np.int32)) for _ in range(3)
@@ -275,8 +274,7 @@ class HostArrays:
         moved = {name: self.own[name].copy() for name in STATE}
         moved["dt"][rows] = step
         given = h.acc, h.jerk, pointer(roundoff), *map(pointer, moved.values()), h.xi, h.vi
-        rule = self._setup.rule
-        check(lib.g6x_hermite_correct(len(rows), h.address, time, *rule, *given))
+        check(lib.g6x_hermite_correct(len(rows), h.address, time, *self._setup.rule, *given))
         steps: Floats = moved["dt"][rows]
         return steps
 
@@ -306,7 +304,6 @@ class HostArrays:
             board.write(None, None, t, mass, None, *derivatives)
         else:
             given = (ffi.NULL if nj == 0 else pointer(np.ascontiguousarray(a)) for a in arrays)
-            share = board.cluster, nj, self._first, self._end
-            board.check(lib.g6x_share_particles(*share, *given))
+            board.check(lib.g6x_share_particles(board.cluster, nj, self._first, self._end, *given))
         if self._setup.subsystems:
             self.subsystems = self.subsystems

@@ -72,9 +72,8 @@ class Leapfrog(Integration):
         A field from outside, and the frame of the bodies in it, as in :class:`Hermite`. Fields that
         depend on velocities get predicted ones; the scheme is then not reversible.
     boundary : float, optional
-        Open boundary: a body farther than this from the origin is taken out, for good, and
-        with its energy. One looks for such bodies every 16 (largest) steps. Without, space
-        has no end.
+        Open boundary: a body farther than this from the origin is taken out, for good, and with its
+        energy. One looks for such bodies every 16 (largest) steps. Without, space has no end.
     precision, threads
         Arithmetic of the direct sum, and threads on the CPU, as in :class:`Grape6`.
     comm : Intracomm of mpi4py, optional
@@ -320,8 +319,7 @@ def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> At
 
 def _softening(kind: str, has_own: bool, backend: str, comm: Untyped) -> Attributes:
     """Settings of the law of force, checked; none for one Plummer softening."""
-    is_spline = validate.choice("softening", kind, SOFTENINGS)
-    found = {"softening": kind} if is_spline else {}
+    found = {"softening": kind} if validate.choice("softening", kind, SOFTENINGS) else {}
     found |= {"eps_of": "each body"} if has_own else {}
     if found and not gravity.is_tree(backend):
         raise ArgumentError(

@@ -282,8 +282,7 @@ class Leaps:
         below = watch.farther**2 - (here * here).sum(axis=1)  # of the square of the radius
         root = np.sqrt(np.maximum(outward**2 + length * below, 0.0))
         share = np.where(below > 0, (root - outward) / np.where(length > 0, length, 1.0), 0.0)
-        when = self.epoch + (began + np.clip(share, 0, 1) * (new.time - began))
-        return when, new.ids[rows]
+        return self.epoch + (began + np.clip(share, 0, 1) * (new.time - began)), new.ids[rows]
 
     def _step(self, time: float) -> Bodies:
         """The bodies after the block that ends at a time."""
@@ -370,8 +369,7 @@ class Leaps:
                 to = time - bodies.time if self._shared else time
                 at = arrays.drift(bodies, to)
                 acc, found = self._force(bodies, at, self._predicted(bodies, to), time)
-                vel = arrays.kick(bodies, to, acc)
-                seen = bodies._replace(pos=at, vel=vel, acc=acc, pot=found)
+                seen = bodies._replace(pos=at, vel=arrays.kick(bodies, to, acc), acc=acc, pot=found)
             if pot and seen.pot is None:
                 seen = seen._replace(pot=self._force(seen, seen.pos, seen.vel, time)[1])
         self._seen = time, bodies, seen

@@ -55,8 +55,7 @@ class OrbitFrame:
         turning = float(turning_times(field, pos, vel)[0])
         longest = power_of_two(turning if math.isfinite(turning) else 1.0)
         rule = _ETA, longest * SMALLEST, longest
-        setup = Setup(board, "double", np.zeros(1), rule, 2, external=field)
-        self._blocks = Blocks(setup)
+        self._blocks = Blocks(Setup(board, "double", np.zeros(1), rule, 2, external=field))
         if node is None:
             self._blocks.put({"pos": pos, "vel": vel})
             self._blocks.start(math.sqrt(_ETA))
@@ -78,8 +77,7 @@ class OrbitFrame:
             self._begin(None)
         assert self._nodes is not None
         nodes = self._nodes
-        far = now + _AHEAD * _BLOCKS * float(nodes[-1, 13])
-        until = max(now + at_least, min(until, far))
+        until = max(now + at_least, min(until, now + _AHEAD * _BLOCKS * float(nodes[-1, 13])))
         if nodes[-1, 0] <= until or len(nodes) < 2:  # a node more: the same two for all calls
             kept = max(int(np.searchsorted(nodes[:, 0], now, "right")) - 1, 0)
             rows, blocks = [*nodes[kept:]], self._blocks

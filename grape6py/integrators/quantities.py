@@ -332,8 +332,7 @@ class Quantities(Closed):
 
     def _find_energy(self) -> diagnostics.Energy:
         mass, (pos, vel, *_) = self._blocks.mass, self._synchronised()
-        pot = self._known_potential()
-        energy = diagnostics.energy(mass, pos, vel, pot=pot, ranks=self._owners)
+        energy = diagnostics.energy(mass, pos, vel, pot=self._known_potential(), ranks=self._owners)
         if self._blocks.external is None:
             return energy
         of_places = self._blocks.external_energy(self.time, mass, pos, vel)

@@ -96,8 +96,7 @@ def restore(
             settings = settings | {"eta": validate.positive("eta", eta)}
         if "method" in settings and options.get("precision") not in (None, mode):
             raise ArgumentError("precision: the sums of a tree have one of their own")
-        owners = ranks if kind.SHARES_BODIES else ONE
-        mass, state, about = _last_whole(run, outputs, kind, owners)
+        mass, state, about = _last_whole(run, outputs, kind, ranks if kind.SHARES_BODIES else ONE)
         component = about.pop("component")
         about |= {"run_id": run.id, "precision": mode} | options | _backend(backend, options)
         try:

@@ -40,8 +40,7 @@ def time_scale(
         times[others] = radius * np.sqrt(radius / m)
     if outside is not None and len(mass):
         start = np.zeros((2, 3)) if outside.orbit_frame is None else outside.orbit_frame.start
-        in_field = turning_times(outside.alone(), pos + start[0], vel + start[1])
-        times = np.fmin(times, in_field)
+        times = np.fmin(times, turning_times(outside.alone(), pos + start[0], vel + start[1]))
     times = times[np.isfinite(times) & (times > 0)]
     return float(np.median(times)) if len(times) else 1.0
 

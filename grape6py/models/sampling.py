@@ -60,8 +60,7 @@ def generator(seed: Seed, purpose: str = "") -> np.random.Generator:
         raise ArgumentError(f"seed = {seed!r} is a quantity, not an integer")
     if purpose:
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        key = (*root.spawn_key, *purpose.encode())
-        seed = np.random.SeedSequence(root.entropy, spawn_key=key)
+        seed = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *purpose.encode()))
     return np.random.Generator(np.random.PCG64(seed))
 
 

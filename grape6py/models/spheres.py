@@ -58,8 +58,7 @@ def plummer(
     random = generator(seed)
 
     # Mass inside r is (1 + r^-2)^(-3/2) in the model's natural unit of length.
-    inside = mass_fraction * (1 - random.random(n))
-    root = sampling.cube_root(inside)
+    root = sampling.cube_root(mass_fraction * (1 - random.random(n)))
     root *= root
     radius = np.sqrt(root / (1 - root))
     escape = np.sqrt(2 / np.sqrt(1 + radius * radius))

@@ -71,8 +71,7 @@ class Addresses:
         columns = label, *arrays
         filled = (np.zeros((n, width)) if column is None else column
                   for column, width in zip(columns, _WIDTHS, strict=True))  # fmt: skip
-        rows = way.there(np.column_stack(list(filled)))
-        pieces = np.split(rows, np.cumsum(_WIDTHS)[:-1], axis=1)
+        pieces = np.split(way.there(np.column_stack(list(filled))), np.cumsum(_WIDTHS)[:-1], axis=1)
         label, *arrays = (
             np.ascontiguousarray(piece.reshape(-1) if piece.shape[1] == 1 else piece) if is_given
             else None

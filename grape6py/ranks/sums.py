@@ -174,8 +174,7 @@ class Sums:
         all_ = Targets._make(array[_own_rows(part, mine)] for array in targets)
         if not same:
             counts = np.asarray(np.diff(np.clip(begin, part.start, part.stop)), np.int64)
-            packed = self._ranks.gathered(np.column_stack(all_), counts)
-            rows = np.concatenate(packed)
+            rows = np.concatenate(self._ranks.gathered(np.column_stack(all_), counts))
             all_ = Targets(rows[:, :3], rows[:, 3:6], rows[:, 6], rows[:, 7].astype(np.int32))
         all_ = Targets._make(map(np.ascontiguousarray, all_))
         board, ni = self._board, len(all_.pos)
@@ -202,8 +201,7 @@ class Sums:
             board.check(lib.g6x_get_partial(board.cluster, ni, words_pointer(words)))
             if nn:
                 near = pointers(out.nearest, out.distance)
-                last = *task.call, eps2, task.radii, *task.sums, *near
-                board.check(lib.g6calc_lasthalf2p(*last))
+                board.check(lib.g6calc_lasthalf2p(*task.call, eps2, task.radii, *task.sums, *near))
             if lists:
                 listed = board.lists(ni)
         return words, out, listed

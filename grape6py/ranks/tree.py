@@ -173,8 +173,7 @@ class SharedTree:
             setting, last = setting.pair_by_pair(), None
         elif setting.accuracy:
             if last is None:
-                order = min(setting.order, 2)
-                first = setting.replaced(theta=1.0, accuracy=0.0, order=order)
+                first = setting.replaced(theta=1.0, accuracy=0.0, order=min(setting.order, 2))
                 last = lengths(domain.sum(first, targets).acc)
             setting = by_bound(setting)
         found = domain.sum(setting, targets._replace(last_acc=last))
@@ -217,8 +216,7 @@ class SharedTree:
     def _of_replica(self, setting: Setting, targets: Targets) -> Found:
         targets = self._with_positions(targets)
         if targets.last_acc is None and setting.accuracy and not are_few(len(self)):
-            first = setting.replaced(theta=1.0, accuracy=0.0)
-            acc = self._by_replica("forces", first, targets).acc
+            acc = self._by_replica("forces", setting.replaced(theta=1.0, accuracy=0.0), targets).acc
             targets = targets._replace(last_acc=lengths(acc))
         found: Found = self._by_replica("forces", setting, targets)
         return found

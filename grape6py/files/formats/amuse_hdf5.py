@@ -107,8 +107,7 @@ def _snapshot(source: Source, name: str, group: HDF5) -> Snapshot:
         time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
         if made_of is not None and unit.systems == {"S.I."}:
             time /= made_of.in_cgs("time")
-    ids = _keys(source, group)
-    return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
+    return Snapshot(mass.reshape(n), pos, vel, time=time, ids=_keys(source, group), units=made_of)
 
 
 def _moments(source: Source, name: str, states: list[HDF5], which: int | None) -> list[list[HDF5]]:
@@ -171,8 +170,7 @@ def _unit(source: Source, given: object, dimension: str) -> _Unit:
         if len(text) > _LONGEST:
             raise ValueError("it is too long")
         unit = _evaluated(ast.parse(text.strip(), mode="eval").body)
-        powers = {name: power for name, power in unit.powers.items() if power}
-        if powers != _POWERS[dimension]:
+        if {name: power for name, power in unit.powers.items() if power} != _POWERS[dimension]:
             raise ValueError(f"it is not one of {dimension}")
         if unit.systems not in ({"S.I."}, {"generic"}) or not 0 < unit.factor < np.inf:
             raise ValueError("it is neither of S.I. nor of N-body units")

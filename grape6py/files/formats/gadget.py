@@ -110,8 +110,7 @@ def rows(source: Source, begin: int, end: int) -> Snapshot:
     if "ID" in blocks.found:
         ids = source.ints(*blocks.numbers("ID", of_all, begin, "u4", "i8"), n, "ID")
         ids = ids.view(np.uint64) if ids.min() < 0 else ids
-    mass = _masses(blocks, counts, header["mass"], begin, end)
-    return Snapshot(mass, pos, vel, ids=ids)
+    return Snapshot(_masses(blocks, counts, header["mass"], begin, end), pos, vel, ids=ids)
 
 
 LAYOUT = parts.Layout(head, rows)
@@ -131,8 +130,7 @@ def _blocks(source: Source) -> _Blocks:
                 raise source.wrong(f"at byte {offset} no label of a block stands")
             label = source.read(at, 4, "a label").decode("latin-1").strip()
         else:
-            name = label if has_labels else next(names)
-            found.setdefault(name, (at, size))
+            found.setdefault(label if has_labels else next(names), (at, size))
             label = ""
         offset += size + 8
     if "HEAD" not in found:
@@ -149,8 +147,7 @@ def _masses(
     for of_type, some in parts.overlap(counts, begin, end):
         n = some.stop - some.start
         if own[of_type] and "MASS" in blocks.found:
-            first = sum(own[:of_type]) + some.start
-            found.append(blocks.floats("MASS", sum(own), first, (n,)))
+            found.append(blocks.floats("MASS", sum(own), sum(own[:of_type]) + some.start, (n,)))
         elif mass := float(table[of_type]):
             found.append(np.full(n, mass))
         else:
@@ -175,10 +172,9 @@ def write(
         header["files"], header["ours"], header["number"] = place.files, _OURS, place.number
         header["digest"] = np.void(place.digest)
         header["total"][0, _TYPE], header["high"][0, _TYPE] = place.total % 2**32, place.total >> 32
-    kind = "<u8" if largest >= 2**32 else "<u4"
     for label, array, dtype in (
         ("HEAD", header, _HEADER), ("POS ", content.pos, "<f4"), ("VEL ", content.vel, "<f4"),
-        ("ID  ", ids, kind), ("MASS", content.mass, "<f4"),
+        ("ID  ", ids, "<u8" if largest >= 2**32 else "<u4"), ("MASS", content.mass, "<f4"),
     ):  # fmt: skip
         size = array.size * np.dtype(dtype).itemsize
         mark = struct.pack("<I", size)

@@ -41,8 +41,7 @@ def read(source: Source, which: int) -> Snapshot:
     if len(source.head) < 4:
         raise source.wrong("it has no record")
     swapped = source.head[:1] == b"\0"
-    order = ">" if swapped else "<"
-    records = _records(source, order)
+    records = _records(source, ">" if swapped else "<")
     return chosen(source, records, which, lambda record: _snapshot(source, swapped, *record))
 
 

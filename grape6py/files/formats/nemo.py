@@ -86,8 +86,7 @@ def _snapshot(source: Source, item: _Item, mass_item: _Item | None) -> Snapshot:
         both = particles["PhaseSpace"][0]
         _check(source, both, (n, 2, 3), "fd")
         pos, vel = np.empty((n, 3)), np.empty((n, 3))
-        row = np.dtype((both.dtype, 6))
-        for some, values in source.pieces(both.offset, row, n, "PhaseSpace"):
+        for some, values in source.pieces(both.offset, np.dtype((both.dtype, 6)), n, "PhaseSpace"):
             copy_columns((pos, vel), some, values)
     elif "Position" in particles:
         pos = _array(source, particles["Position"][0], (n, 3))
@@ -193,8 +192,7 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
             some = slice(first, first + _PIECE)
             yield np.stack([content.pos[some], content.vel[some]], axis=1).tobytes()
         if content.ids is not None:
-            is_long = content.ids.max() >= 2**31 or content.ids.min() < -(2**31)
-            kind = "l" if is_long else "i"
+            kind = "l" if content.ids.max() >= 2**31 or content.ids.min() < -(2**31) else "i"
             yield _head(kind, "Key", n) + content.ids.astype(_TYPES[kind]).tobytes()
     yield _head(")") + _head(")")
 

@@ -50,10 +50,9 @@ class _About(NamedTuple):
 def check(path: PathLike, format_: Format, files: int) -> None:
     """Raise an ArgumentError if a snapshot of a format cannot be in so many files."""
     if format_.layout is None:
-        able = [f.name for f in FORMATS.values() if f.layout is not None]
         raise ArgumentError(
             f"{os.fspath(path)}: {format_.title} is one file; in several there are the formats "
-            f"{', '.join(able)}"
+            f"{', '.join(f.name for f in FORMATS.values() if f.layout is not None)}"
         )
     check_files(files)
     if atomic_files.is_stream(path) and not os.path.isdir(path):

@@ -77,8 +77,7 @@ class _Node:
         if b"r" not in self.numbers:
             raise source.wrong(f"particle {self.id} has no r")
         if b"v" not in self.numbers:
-            found = source.absent_velocities(1, f"v of particle {self.id}")
-            self.numbers[b"v"] = found[0].tolist()
+            self.numbers[b"v"] = source.absent_velocities(1, f"v of particle {self.id}")[0].tolist()
         if b"m" not in self.numbers and self.is_leaf:
             self.numbers[b"m"] = source.absent_masses(1, f"m of particle {self.id}").tolist()
 

@@ -176,8 +176,7 @@ def _units(
         for dimension, of in _DIMENSIONS.items():
             pairs = zip(names, units, strict=True)
             texts = {name: _spelt(unit) for name, unit in pairs if name in of}
-            sizes = {size_of(dimension, text) if text else 0.0 for text in texts.values()}
-            if len(sizes) > 1:
+            if len({size_of(dimension, text) if text else 0.0 for text in texts.values()}) > 1:
                 each = (f"{name} [{text}]" for name, text in texts.items())
                 raise ArgumentError(
                     f"columns of one {dimension} unit are needed: {', '.join(each)}"

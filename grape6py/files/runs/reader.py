@@ -99,8 +99,7 @@ def read_snapshot(path: PathLike, which: int = -1, owners: Ranks = ONE) -> Snaps
 
 def snapshot_of(run: run_index.Run, saved: run_index.Saved, owners: Ranks = ONE) -> Snapshot:
     """The bodies of an output, or a rank's share of them."""
-    names = (*Particles._fields, "ids", "component")
-    arrays, _, attributes = run.read(saved, names, owners=owners)
+    arrays, _, attributes = run.read(saved, (*Particles._fields, "ids", "component"), owners=owners)
     with output_file.explained(run.path_of(saved)):
         n = len(arrays["mass"])
         shapes = {"mass": (n,), "pos": (n, 3), "vel": (n, 3)}

@@ -37,7 +37,8 @@ DEVICE_FN void split_target(const struct cuda_list_job &job, int row, struct pai
 DEVICE_FN bool is_everybody(double h2) { return h2 > 0x1.fffffffffffffp1023; }
 
 /* An i particle in shared memory. A neighbour has r^2 <= most; most is infinite or NaN if no
- * particle can be excluded. */
+ * particle can be excluded, and AS_WRITTEN if the numbers are too large to tell. */
+enum { AS_WRITTEN = -2 };
 struct alignas(4 * sizeof(real)) list_row {
     real x, y, z, most;
 };
@@ -56,8 +57,10 @@ DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, 
     if (!(h2 >= 0.0) || reach2 < 0.0) return r;
     const double radius = sqrt(reach2) + (SPLIT ? 2.0 * ((double)own + (double)low) : 0.0);
     const double most = radius * radius * (1.0 + 0x1p-18), huge = DOUBLE_MODE ? 0x1p1000 : 0x1p120;
-    const bool rules_out = !is_everybody(h2) && most < huge;
-    r.most = rules_out ? (real)(most + 1.0 / huge) : (real)from_bits(0x7ff0000000000000u);
+    const bool fits = most < huge && larger_bits(larger_bits(i.x, i.y), i.z) < huge;
+    r.most = is_everybody(h2) ? (real)from_bits(0x7ff0000000000000u)
+             : fits           ? (real)(most + 1.0 / huge)
+                              : v_set1(AS_WRITTEN);
     return r;
 }
 
@@ -74,6 +77,24 @@ DEVICE_CALL bool is_neighbour(const struct cuda_list_job &job, int row, int addr
     split_target(job, row, &i);
     const double limit = h2 * unit * unit, eps2 = job.targets[row].eps2 * unit * unit;
     return __dadd_rn(separation2(&i, &j), eps2) <= limit;
+}
+
+/* The same from what the caller wrote. */
+DEVICE_CALL bool is_neighbour_as_written(const struct cuda_list_job &job, int row, int address)
+{
+    const struct cuda_list_target &i = job.targets[row];
+    union record p;
+    double k18[3], s2 = i.eps2;
+    if (address >= job.nj) return false;
+    load_particle(job.store, NULL, NULL, address, &p, k18);
+    for (int k = 0; k < 3; k++) {
+        double x, v;
+        predict_component(job.time - p.body.time, job.snap ? k18[k] : 0.0, p.body.j6[k],
+                          p.body.a2[k], p.body.v[k], p.body.x[k], &x, &v);
+        const double d = __dsub_rn(x, i.x[k]);
+        s2 = __dadd_rn(s2, __dmul_rn(d, d));
+    }
+    return p.body.state == SLOT_SET && s2 <= i.h2;
 }
 
 DEVICE_FN void write_listed(const struct cuda_list_job &job, unsigned long long at,
@@ -126,7 +147,16 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     if (thread == 0) found = 0;
     low = largest_of_block(low);
     if (thread < rows) row[thread] = prepare_row(job, first_row + thread, low);
-    __syncthreads();
+    const int any = __syncthreads_or(thread < rows && row[thread].most == v_set1(AS_WRITTEN));
+    const auto address_of = [&](int k) { return address + k / 2 * 2 * LIST_THREADS + k % 2; };
+    const auto list = [&](int r, int a) {
+        const struct cuda_listed pair = {first_row + r, job.sources.index[a]};
+        const int at = atomicAdd(&found, 1);
+        if (at < LIST_BUFFER)
+            buffer[at] = pair;
+        else
+            write_listed(job, atomicAdd(job.count, 1ull), pair);
+    };
 #pragma unroll(LIST_UNROLL)
     for (int r = 0; r < rows; r++) {
         const struct list_row i = row[r];
@@ -140,16 +170,13 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
 #pragma unroll 1
         for (int k = 0; k < LIST_EACH; k++) {
             const real own = k == 0 ? r2[0] : k == 1 ? r2[1] : k == 2 ? r2[2] : r2[3];
-            const int a = address + k / 2 * 2 * LIST_THREADS + k % 2;
-            if (own > i.most || !is_neighbour(job, first_row + r, a)) continue;
-            const struct cuda_listed pair = {first_row + r, job.sources.index[a]};
-            const int at = atomicAdd(&found, 1);
-            if (at < LIST_BUFFER)
-                buffer[at] = pair;
-            else
-                write_listed(job, atomicAdd(job.count, 1ull), pair);
+            if (own > i.most || !is_neighbour(job, first_row + r, address_of(k))) continue;
+            list(r, address_of(k));
         }
     }
+    for (int r = 0; any && r < rows; r++)
+        for (int k = 0; row[r].most == v_set1(AS_WRITTEN) && k < LIST_EACH; k++)
+            if (is_neighbour_as_written(job, first_row + r, address_of(k))) list(r, address_of(k));
     __syncthreads();
     const int buffered = min(found, (int)LIST_BUFFER);
     if (thread == 0 && buffered) place = atomicAdd(job.count, (unsigned long long)buffered);
