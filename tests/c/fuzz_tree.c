@@ -227,6 +227,7 @@ static codes check_forces(const struct planted *t, const struct aim *aim, double
     }
     model.warnings_least += !unresolved && zero_distances && !code;
     model.warnings_most += (unresolved || zero_distances) && !code;
+    bad &= tame || !unfit || code != G6X_E_RANGE; /* trees refuse an eps of 1e18 times their size */
     return CODE(bad ? G6X_E_I_NAN : unfit ? G6X_E_RANGE : 0);
 }
 
