@@ -54,8 +54,9 @@ int hermite_next(int n, const struct hermite_state *s, double common, int thread
                  double *time)
 {
     const int length = n / PIECES < PIECE ? PIECE : n / PIECES + 1;
-    struct pieces of = {.s = s, .common = common, .address = address, .length = length};
+    struct pieces of; /* 12 kB, too many to be cleared for a few particles */
     int ni = 0;
+    of.s = s, of.common = common, of.address = address, of.length = length;
     threads_each(threads, n, length, find_earliest, &of);
     *time = INFINITY;
     for (int k = 0; (int64_t)k * length < n; k++) *time = fmin(*time, of.least[k]);
@@ -99,12 +100,11 @@ void hermite_add_field_to(const struct hermite_correction *c, int ni, const stru
     }
 }
 
-void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
-                           double (*acc)[3], double (*jerk)[3])
+INLINE void correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
+                          double (*acc)[3], double (*jerk)[3])
 {
     double force[2][HERMITE_PAIR_ROWS][3];
     struct hermite_rows r = *rows;
-    if (!hermite_has_pairs(&r)) return;
     memcpy(force[0], acc, (size_t)r.count * sizeof *acc);
     memcpy(force[1], jerk, (size_t)r.count * sizeof *jerk);
     r.acc = CONST3(force[0]), r.jerk = CONST3(force[1]);
@@ -154,6 +154,11 @@ BY_FMA void predict_by_fma(int ni, const int *address, double time, const struct
 {
     predict(ni, address, time, s, xi, vi);
 }
+BY_FMA void correct_pairs_by_fma(const struct hermite_rows *rows, const struct hermite_state *s,
+                                 double (*acc)[3], double (*jerk)[3])
+{
+    correct_pairs(rows, s, acc, jerk);
+}
 BY_FMA int correct_by_fma(const struct hermite_correction *c, int first, int end, int *unfit)
 {
     return correct(c, first, end, unfit);
@@ -169,6 +174,14 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
 {
     IF_FMA(predict_by_fma(ni, address, time, s, xi, vi));
     predict(ni, address, time, s, xi, vi);
+}
+
+void hermite_correct_pairs(const struct hermite_rows *rows, const struct hermite_state *s,
+                           double (*acc)[3], double (*jerk)[3])
+{
+    if (!hermite_has_pairs(rows)) return;
+    IF_FMA(correct_pairs_by_fma(rows, s, acc, jerk));
+    correct_pairs(rows, s, acc, jerk);
 }
 
 int hermite_correct(const struct hermite_correction *c, int first, int end, int *unfit)

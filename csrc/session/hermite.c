@@ -341,9 +341,9 @@ int session_hermite_is_shared(const struct g6x_hermite *h, int ni)
            ni * acting >= h->share_pairs;
 }
 
-/* Computes the forces on the next rows of the block. */
+/* Computes the forces on the next rows of the block; *now: the time of the clock behind it. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
-                 const struct session_hermite_operations *ops)
+                 const struct session_hermite_operations *ops, double *now)
 {
     const double began = clock_seconds();
     const int nj = summed(h);
@@ -367,7 +367,8 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
         if (!code) e->stage = MERGED, code = G6X_HERMITE_MERGE;
     }
     if (!code) e->row += count;
-    e->force_seconds += clock_seconds() - began;
+    *now = clock_seconds();
+    e->force_seconds += *now - began;
     return code;
 }
 
@@ -422,6 +423,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
                          const struct session_hermite_operations *ops)
 {
     int code = 0;
+    double now = 0.0;
     const double until = e->seconds > 0.0 ? clock_seconds() + e->seconds : INFINITY;
     const long long last =
         e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
@@ -435,10 +437,10 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         code = G6X_HERMITE_DONE;
         if (!e->ni) code = begin(s, h, e, ops);
         if (code || !e->ni) break;
-        if (e->row < e->ni) code = go_on(s, h, e, ops);
+        if (e->row < e->ni) code = go_on(s, h, e, ops, &now);
         if (!code && e->row == e->ni) code = end_pass(s, h, e, ops);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
-        if (clock_seconds() > until) code = G6X_HERMITE_UNFINISHED;
+        if (now > until) code = G6X_HERMITE_UNFINISHED;
     }
     s->call.made = 0;
     threads_linger(0);
