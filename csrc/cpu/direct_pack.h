@@ -46,14 +46,15 @@ INLINE void predict_records(const struct jparticle *p, const double (*k18)[4], d
 INLINE unsigned pack_indices(const struct direct_job *job, int64_t chunk, int32_t *index)
 {
     const struct jparticle *p = &job->memory->body[chunk * CHUNK];
+    const int goes_on = (chunk + 1) * CHUNK < job->nj;
     int other = job->nj < (chunk + 1) * CHUNK;
     unsigned empty = 0;
-    for (int l = PACK_AHEAD; l < PACK_AHEAD + CHUNK && chunk * CHUNK + l < job->nj; l++) {
-        __builtin_prefetch((const char *)(p + l), 0, 3);
-        __builtin_prefetch((const char *)(p + l) + 64, 0, 3);
-    }
     UNROLL
     for (int l = 0; l < CHUNK; l++) {
+        if (goes_on) {
+            __builtin_prefetch((const char *)(p + l + PACK_AHEAD), 0, 3);
+            __builtin_prefetch((const char *)(p + l + PACK_AHEAD) + 64, 0, 3);
+        }
         index[l] = p[l].index;
         other |= p[l].state ^ SLOT_SET;
     }
