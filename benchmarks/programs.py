@@ -49,7 +49,7 @@ step 65536 1024 1e-5 10, step 65536 1024 1e-7 10, step 65536 1024 1e-7 100
 step 1024 48 1e-4 10, step 1024 48 1e-7 10, step 1024 48 1e-7 100, step 1024 48 1e-7 1
 step 1024 4 1e-4 10, step 1024 4 1e-7 100, bare 1024, bare 16384, bare 131072
 far 4096 0, far 4096 1e4, far 4096 1e6, far 4096 1e8, far 4096 1e6 hole
-far 65536 0, far 65536 1e4, far 65536 1e8, far 65536 1e6 hole, far 131072 0
+far 65536 0, far 65536 1e4, far 65536 1e8, far 65536 1e6 hole, far 65536 1e8 hole, far 131072 0
 list 7000 585 match, list 7000 585 other, list 7000 585 some, list 7000 585 near
 """,
     "double": "far 65536 0, list 7000 585 other",
@@ -58,7 +58,7 @@ list 7000 585 match, list 7000 585 other, list 7000 585 some, list 7000 585 near
 PIPES = 48, 256, 1024, 16384
 WALKS = ("cpu", 4096), ("cpu", 16384), ("cuda", 4096), ("cuda", 16384), ("cuda", 65536)
 SMALL = (256, 1), (1024, 1), (4096, 1 / 2), (16384, 1 / 4), (65536, 1 / 32)  # N, t of hermite.c
-BLOCKS = {"cpu": ("2 400", "3 200", "10 40", "100 4", "1024 1"),
+BLOCKS = {"cpu": ("2 40000", "3 2000", "10 400", "100 4", "1024 1"),
           "cuda": ("256 2", "1024 1", "4096 0.25", "16384 0.125")}  # fmt: skip
 LISTS = {"cpu": ("1000 0", "16384 0"), "cuda": ("1000 0", "16384 0", "131072 0")}
 

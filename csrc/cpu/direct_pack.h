@@ -46,7 +46,7 @@ INLINE void predict_records(const struct jparticle *p, const double (*k18)[4], d
 INLINE unsigned pack_indices(const struct direct_job *job, int64_t chunk, int32_t *index)
 {
     const struct jparticle *p = &job->memory->body[chunk * CHUNK];
-    const int goes_on = (chunk + 1) * CHUNK < job->nj;
+    const int goes_on = (chunk + 1) * CHUNK < job->nj; /* a few particles need no prefetch */
     int other = job->nj < (chunk + 1) * CHUNK;
     unsigned empty = 0;
     UNROLL
